@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+
+/** What a request carries once authenticated; upstreams trust it. @spec JWT claims */
+export interface Caller {
+  hostId: string;
+  namespaceId: string;
+}
+
+export const TokenReply = z.object({
+  accessToken: z.string(),
+  refreshToken: z.string(),
+  expiresIn: z.number().int().describe('Seconds until the access token expires'),
+  tokenType: z.literal('Bearer'),
+});
+
+/** Exchanges a client's credentials for tokens. @spec Authentication 3 */
+export const exchangeToken = endpoint({
+  method: 'POST',
+  path: '/auth/token',
+  summary: 'Exchange client credentials for an access and a refresh token',
+  tags: ['auth'],
+  body: z.object({ clientId: z.string().min(1).max(256), clientSecret: z.string().min(1).max(1024) }),
+  reply: TokenReply,
+  errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
+});
+
+/** Trades a refresh token for a new pair. @spec Authentication 3; docs/decisions.md "Tokens" */
+export const refreshToken = endpoint({
+  method: 'POST',
+  path: '/auth/refresh',
+  summary: 'Trade a refresh token for a new access token; the refresh token rotates',
+  tags: ['auth'],
+  body: z.object({ refreshToken: z.string().min(1).max(1024) }),
+  reply: TokenReply,
+  errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
+});

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+
+/** The body of every error of every daemon. @spec Errors: Shapes */
+export const ErrorBody = z.object({
+  error: z.object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) }),
+});
+export type ErrorBody = z.infer<typeof ErrorBody>;
+
+/** The platform's services. @spec What the service does */
+export const SERVICE_NAMES = ['state', 'marketplace', 'workflow', 'rest', 'gateway'] as const;
+export const ServiceName = z.enum(SERVICE_NAMES);
+export type ServiceName = z.infer<typeof ServiceName>;
+
+export const Health = z.object({
+  status: z.enum(['ok', 'draining']),
+  service: ServiceName,
+  version: z.string(),
+  uptimeMs: z.number(),
+});
+
+const healthReply = { summary: 'Whether this service is alive', tags: ['health'], reply: Health } as const;
+
+/** @spec Health, metrics, specification */
+export const health = endpoint({ method: 'GET', path: '/health', ...healthReply });
+/** @spec Health, metrics, specification */
+export const apiHealth = endpoint({ method: 'GET', path: '/api/v1/health', ...healthReply });
+
+/** A page of a list; `nextCursor` is null on the last one. @spec docs/decisions.md "List replies" */
+export function page<Item extends z.ZodType>(item: Item) {
+  return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
+}
+
+/** Headers the platform sets or reads, in lower case. @spec Endpoints; Webhook delivery */
+export const HEADERS = {
+  tenant: 'x-tenant-id',
+  host: 'x-svc-host-id',
+  requestId: 'x-request-id',
+  traceId: 'x-trace-id',
+  internalSecret: 'x-internal-secret',
+  namespace: 'x-svc-namespace',
+  webhookId: 'x-webhook-id',
+  /** Proof that a call comes from a daemon: a key derived from the internal secret, never the secret itself. */
+  serviceKey: 'x-svc-service-key',
+} as const;

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { HostId, NamespaceId, PluginId } from './ids.ts';
+
+const Host = z.string().min(1);
+const Port = z.number().int().min(0).max(65535).describe('0 takes any free port');
+const Ms = z.number().int().positive();
+const PerMinute = z.number().int().positive().nullable().default(null);
+const HttpUrl = z.url({ protocol: /^https?$/ });
+
+/** `prefault` runs the section's own defaults, so that an absent section is a whole one. */
+const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape).prefault({} as never);
+
+const listener = (port: number) => ({ host: Host.default('127.0.0.1'), port: Port.default(port) });
+
+const upstream = (prefix: string | string[]) =>
+  section({
+    url: HttpUrl.nullable().default(null).describe('null: the daemon of this platform'),
+    prefix: z.union([z.string().startsWith('/'), z.array(z.string().startsWith('/'))]).default(prefix),
+    websocket: z.boolean().default(false),
+  });
+
+/** @spec Static token entry */
+export const StaticTokenEntry = z.strictObject({ hostId: HostId, namespaceId: NamespaceId });
+
+const Gateway = section({
+  ...listener(4000),
+  publicUrl: HttpUrl.nullable().default(null),
+  processes: z.number().int().min(1).max(64).default(1),
+  allowedHosts: z.array(z.string()).default([]),
+  staticTokens: z.record(z.string().min(1), StaticTokenEntry).default({}),
+  admins: z.array(z.string()).default(['operator']),
+  trustedProxies: z.array(z.string()).default([]),
+  cors: section({ origins: z.array(z.string()).default([]) }),
+  upstreams: section({
+    rest: upstream('/api/v1'),
+    workflow: upstream(['/api/v1/workflows', '/workflows']),
+  }),
+  rateLimit: section({ perTokenPerMinute: PerMinute, perTenantPerMinute: PerMinute, perIpPerMinute: PerMinute }),
+  bodyLimitBytes: z.number().int().positive().default(10 * 1024 * 1024),
+  upstreamTimeoutMs: Ms.default(120_000),
+  publicPluginRoutes: z.boolean().default(false),
+  oauth: z
+    .strictObject({ issuer: HttpUrl, jwksUri: HttpUrl, audience: z.string(), namespaceClaim: z.string() })
+    .nullable()
+    .default(null),
+});
+
+const Execution = section({
+  default: z.enum(['worker', 'container', 'host']).default('worker'),
+  worker: section({
+    maxProcesses: z.number().int().min(1).max(64).default(2),
+    memoryMb: z.number().int().min(32).default(256),
+    idleMs: Ms.default(60_000),
+    sandbox: z.enum(['auto', 'bwrap', 'permission']).default('auto'),
+  }),
+  container: section({
+    socket: z.string().default('/var/run/docker.sock'),
+    image: z.string().default('svc-runner'),
+    network: z.string().default('bridge'),
+  }),
+  plugins: z
+    .record(PluginId, z.strictObject({ backend: z.enum(['worker', 'container', 'host']), hostId: z.string().optional() }))
+    .default({}),
+});
+
+const Tenant = z.strictObject({
+  requestsPerMinute: PerMinute,
+  runsPerDay: PerMinute,
+  runsPerMonth: PerMinute,
+  concurrentRuns: PerMinute,
+});
+
+/** `svc.config.json` after its profile was merged over it; every key has a default. @spec docs/operations.md */
+export const PlatformConfig = z.strictObject({
+  $schema: z.string().optional(),
+  gateway: Gateway,
+  rest: section({ ...listener(5050), timeoutMs: Ms.default(60_000), oauth: z.unknown().optional() }),
+  workflow: section(listener(7778)),
+  marketplace: section(listener(5070)),
+  state: section(listener(7777)),
+  store: section({ url: z.string().default('sqlite:.svc') }),
+  cache: section({ url: z.string().nullable().default(null) }),
+  plugins: z.array(z.string()).default(['./plugins/*']),
+  workflows: z.array(z.string()).default(['./workflows/*.yaml']),
+  /** Settings handed to a plugin as `ctx.config`, by plugin id. */
+  pluginConfig: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
+  execution: Execution,
+  tenants: z.record(NamespaceId, Tenant.partial()).default({}),
+  adapters: z.record(z.string(), z.unknown()).default({}),
+  retention: section({
+    logsDays: z.number().positive().default(7),
+    analyticsDays: z.number().positive().default(400),
+    deliveriesDays: z.number().positive().default(7),
+    deliveriesMaxBytes: z.number().int().positive().default(1024 ** 3),
+    runsDays: z.number().positive().default(30),
+  }),
+  auth: section({
+    mode: z.enum(['optional', 'required']).optional().describe('Default: required under production, else optional'),
+  }),
+});
+export type PlatformConfig = z.infer<typeof PlatformConfig>;
+
+/** The file as written: the base keys, and `profiles.<name>` merged over them. */
+export const PROFILES_KEY = 'profiles';

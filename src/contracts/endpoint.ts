@@ -1,0 +1,60 @@
+import type { z } from 'zod';
+import type { PlatformCode } from './errors.ts';
+
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/**
+ * One HTTP operation as data: the daemon mounts it, the typed client and the CLI call it, OpenAPI prints it.
+ * `path` uses `:name` for parameters. Without `tags` a route works but stays out of the API description;
+ * `hidden` keeps a tagged one out (streams). `status` is that of success, 200 unless told.
+ * @spec Health, metrics, specification (visibility)
+ */
+export interface Endpoint<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Reply extends z.ZodType = z.ZodType,
+> {
+  readonly method: HttpMethod;
+  readonly path: string;
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly hidden?: boolean;
+  readonly status?: number;
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly reply: Reply;
+  readonly errors?: readonly PlatformCode[];
+}
+
+export function endpoint<
+  Params extends z.ZodType = z.ZodUndefined,
+  Query extends z.ZodType = z.ZodUndefined,
+  Body extends z.ZodType = z.ZodUndefined,
+  Reply extends z.ZodType = z.ZodType,
+>(definition: Endpoint<Params, Query, Body, Reply>): Endpoint<Params, Query, Body, Reply> {
+  return definition;
+}
+
+/** What a handler receives after validation. */
+export interface Validated<E extends Endpoint> {
+  params: E extends Endpoint<infer P, z.ZodType, z.ZodType, z.ZodType> ? z.output<P> : never;
+  query: E extends Endpoint<z.ZodType, infer Q, z.ZodType, z.ZodType> ? z.output<Q> : never;
+  body: E extends Endpoint<z.ZodType, z.ZodType, infer B, z.ZodType> ? z.output<B> : never;
+}
+
+export type ReplyOf<E extends Endpoint> =
+  E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, infer R> ? z.output<R> : never;
+
+/** What a handler may return: the reply before its defaults are filled in. */
+export type ReplyInput<E extends Endpoint> =
+  E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, infer R> ? z.input<R> : never;
+
+/** The parts a caller must give: only those the endpoint declares. */
+export type CallInput<E extends Endpoint> =
+  E extends Endpoint<infer P, infer Q, infer B, z.ZodType>
+    ? (undefined extends z.input<P> ? { params?: z.input<P> } : { params: z.input<P> }) &
+        (undefined extends z.input<Q> ? { query?: z.input<Q> } : { query?: z.input<Q> }) &
+        (undefined extends z.input<B> ? { body?: z.input<B> } : { body: z.input<B> })
+    : never;

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { HandlerRef } from './ids.ts';
+import { Permissions, SchemaRef } from './plugin-manifest.ts';
+
+/** Which kind of caller runs a handler; a handler made for another one fails with HOST_MISMATCH. */
+export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator']);
+export type HostKind = z.infer<typeof HostKind>;
+
+/** What a webhook handler learns of its delivery. @spec Webhook handler context */
+export const WebhookHostContext = z.object({
+  host: z.literal('webhook'),
+  event: z.string(),
+  namespaceId: z.string(),
+  webhookId: z.string(),
+  source: z.string(),
+  payload: z.unknown(),
+  instanceId: z.string().optional(),
+});
+export type WebhookHostContext = z.infer<typeof WebhookHostContext>;
+
+/** What a route handler learns of its request. @spec Plugin routes 1, 7 */
+export const RestHostContext = z.object({
+  host: z.literal('rest'),
+  method: z.string(),
+  path: z.string(),
+  requestId: z.string(),
+});
+
+/** One call of one handler, the same for every host and every backend. */
+export const ExecutionRequest = z.object({
+  executionId: z.string(),
+  plugin: z.object({ id: z.string(), version: z.string(), root: z.string() }),
+  handler: HandlerRef,
+  host: HostKind,
+  hostContext: z.record(z.string(), z.unknown()),
+  input: z.unknown(),
+  params: z.record(z.string(), z.string()),
+  user: z.object({ hostId: z.string(), namespaceId: z.string() }).nullable(),
+  tenantId: z.string(),
+  requestId: z.string(),
+  traceId: z.string(),
+  config: z.record(z.string(), z.unknown()),
+  permissions: Permissions,
+  schemas: z.object({ input: SchemaRef.optional(), output: SchemaRef.optional() }),
+  timeoutMs: z.number().int().positive(),
+});
+export type ExecutionRequest = z.infer<typeof ExecutionRequest>;

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+/** An npm-style name, scoped or not: `github`, `@acme/orders`. */
+export const PluginId = z
+  .string()
+  .max(214)
+  .regex(
+    /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*$/,
+    'must be a package name such as "github" or "@acme/orders"',
+  )
+  .brand('PluginId');
+export type PluginId = z.infer<typeof PluginId>;
+
+/** A webhook's event name: one URL segment. */
+export const EventName = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'must be one URL segment of letters, digits and . _ : -')
+  .brand('EventName');
+export type EventName = z.infer<typeof EventName>;
+
+/** Names one instance of a `multi` webhook; any text, percent-encoded in the URL. */
+export const InstanceId = z.string().min(1).max(256).brand('InstanceId');
+export type InstanceId = z.infer<typeof InstanceId>;
+
+/** A tenant. One word for both sides of the spec: `namespaceId` in tokens, tenant id in `X-Tenant-ID`. */
+export const NamespaceId = z
+  .string()
+  .max(128)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:@-]*$/, 'must start with a letter or digit and hold only letters, digits and . _ : @ -')
+  .brand('NamespaceId');
+export type NamespaceId = z.infer<typeof NamespaceId>;
+
+/** The caller's identity as tokens carry it: `ci`, `host_01…`, `container:<execution_id>`. */
+export const HostId = z.string().min(1).max(256).brand('HostId');
+export type HostId = z.infer<typeof HostId>;
+
+/** `<file>#<export>`: a file inside the plugin's folder and one of its exports. */
+export const HandlerRef = z
+  .string()
+  .max(512)
+  .regex(/^[^#\0\\]+#[A-Za-z_$][\w$]*$/, 'must be "<file>#<export>", for example "dist/hooks.js#onPush"');
+export type HandlerRef = z.infer<typeof HandlerRef>;

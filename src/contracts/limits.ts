@@ -1,0 +1,19 @@
+/** Every figure the spec fixes and those it leaves to us. @spec Limits; docs/decisions.md "Limits" */
+export const LIMITS = {
+  webhookBodyBytes: 1024 * 1024,
+  webhookRequestsPerMinute: 60,
+  webhookProvisionsPerMinute: 10,
+  webhookListsPerMinute: 60,
+  idempotencyWindowMs: 7 * 24 * 3600_000,
+  secretGraceMs: 24 * 3600_000,
+  accessTokenSeconds: 3600,
+  jwtClockToleranceSeconds: 5,
+  routeTimeoutMs: 60_000,
+
+  headerBytes: 16 * 1024,
+  headersTimeoutMs: 10_000,
+  keepAliveMs: 60_000,
+  jsonDepth: 512,
+  requestIdChars: 128,
+  tokenChars: 8192,
+} as const;

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { EventName, HandlerRef, PluginId } from './ids.ts';
+import { LIMITS } from './limits.ts';
+
+const PositiveInt = z.number().int().positive();
+const DotPath = z.string().min(1).max(256);
+
+/** How a webhook proves its sender. @spec Webhook declaration: WebhookAuthConfig */
+export const WebhookAuthConfig = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('secret'), header: z.string().min(1) }),
+  z.strictObject({
+    type: z.literal('hmac'),
+    header: z.string().min(1),
+    algorithm: z.literal('sha256').default('sha256'),
+    prefix: z.string().default(''),
+    encoding: z.enum(['hex', 'base64']).default('hex'),
+  }),
+  z.strictObject({ type: z.literal('custom'), validator: HandlerRef }),
+]);
+export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
+
+/** @spec Webhook declaration: ChallengeConfig */
+export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
+export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
+
+/** @spec Webhook declaration */
+export const WebhookHandlerDecl = z.strictObject({
+  event: EventName,
+  handler: HandlerRef,
+  description: z.string().optional(),
+  auth: WebhookAuthConfig,
+  multi: z.boolean().default(false),
+  async: z.boolean().default(false),
+  challenge: ChallengeConfig.optional(),
+  /** A dot-path into the body, or `header:<name>` (an extension). */
+  idempotencyKey: z.string().min(1).max(256).optional(),
+  onProvision: HandlerRef.optional(),
+  maxBodyBytes: PositiveInt.max(64 * 1024 * 1024).default(LIMITS.webhookBodyBytes),
+  rateLimit: z
+    .strictObject({ requestsPerMinute: PositiveInt.default(LIMITS.webhookRequestsPerMinute) })
+    .default({ requestsPerMinute: LIMITS.webhookRequestsPerMinute }),
+  timeoutMs: PositiveInt.optional(),
+});
+export type WebhookHandlerDecl = z.infer<typeof WebhookHandlerDecl>;
+
+/** `{zod: "<package>#<export>"}` or `{$ref: "<file>#<pointer>"}`. @spec Plugin REST route declaration */
+export const SchemaRef = z.union([
+  z.strictObject({ zod: z.string().regex(/^[^#]+#[A-Za-z_$][\w$]*$/, 'must be "<package>#<export>"') }),
+  z.strictObject({ $ref: z.string().min(1) }),
+]);
+export type SchemaRef = z.infer<typeof SchemaRef>;
+
+export const Security = z.enum(['none', 'user', 'token', 'oauth']);
+
+const FsPaths = z.array(z.string().min(1)).default([]);
+
+/** What a plugin may touch; nothing unless listed. @spec Plugin REST route declaration: permissions */
+export const Permissions = z.strictObject({
+  fs: z.strictObject({ read: FsPaths, write: FsPaths }).optional(),
+  /** Hosts that `ctx.fetch` may call, `*.example.com` and `host:port` allowed; `["*"]` also opens raw sockets. */
+  network: z.array(z.string().min(1)).default([]),
+  /** Names of environment variables the plugin sees. */
+  env: z.array(z.string().min(1)).default([]),
+  platform: z
+    .strictObject({
+      state: z.boolean().default(true),
+      cache: z.boolean().default(true),
+      dispatch: z.boolean().default(false),
+      childProcess: z.boolean().default(false),
+    })
+    .optional(),
+  invoke: z.array(z.string().min(1)).default([]),
+  quotas: z
+    .strictObject({
+      timeoutMs: PositiveInt.optional(),
+      memoryMb: PositiveInt.min(32).optional(),
+      /** Calls one process runs at a time; above 1, a crash takes the neighbours with it. */
+      concurrency: PositiveInt.max(1000).optional(),
+    })
+    .optional(),
+});
+export type Permissions = z.infer<typeof Permissions>;
+
+/** @spec Plugin REST route declaration */
+export const RouteDecl = z.strictObject({
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  path: z
+    .string()
+    .regex(/^\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/, 'must be a literal path such as "/issues/:number"'),
+  handler: HandlerRef,
+  description: z.string().optional(),
+  timeoutMs: PositiveInt.optional(),
+  input: SchemaRef.optional(),
+  output: SchemaRef.optional(),
+  errors: z
+    .array(z.strictObject({ code: z.string().min(1), http: z.number().int().min(400).max(599), description: z.string().optional() }))
+    .default([]),
+  security: z.array(Security).min(1).optional(),
+  permissions: Permissions.optional(),
+});
+export type RouteDecl = z.infer<typeof RouteDecl>;
+
+export const RestDecl = z.strictObject({
+  basePath: z.string().regex(/^\/v1\/plugins\/[A-Za-z0-9@._~%-]+(?:\/[A-Za-z0-9@._~%-]+)*$/, 'must start with "/v1/plugins/" and name the plugin'),
+  defaults: z.strictObject({ timeoutMs: PositiveInt.optional() }).default({}),
+  security: z.array(Security).min(1).optional(),
+  routes: z.array(RouteDecl),
+});
+
+export const CommandDecl = z.strictObject({
+  id: z.string().min(1),
+  handler: HandlerRef,
+  description: z.string().optional(),
+  input: SchemaRef.optional(),
+  output: SchemaRef.optional(),
+  timeoutMs: PositiveInt.optional(),
+});
+
+export const JobDecl = z.strictObject({
+  id: z.string().min(1),
+  handler: HandlerRef,
+  description: z.string().optional(),
+  input: SchemaRef.optional(),
+  timeoutMs: PositiveInt.optional(),
+});
+
+export const MANIFEST_FILE = 'svc.plugin.json';
+
+/** A plugin's `svc.plugin.json`. @spec Versioning (ManifestV3); docs/plugins.md */
+export const ManifestV3 = z.strictObject({
+  $schema: z.string().optional(),
+  schema: z.literal('svc.plugin/3'),
+  id: PluginId,
+  version: z.string().min(1).max(64),
+  display: z.strictObject({ name: z.string().optional(), description: z.string().optional() }).optional(),
+  engines: z.strictObject({ svc: z.string() }).optional(),
+  configSchema: z.record(z.string(), z.unknown()).optional(),
+  dependencies: z.record(z.string(), z.string()).default({}),
+  permissions: Permissions.default({ network: [], env: [], invoke: [] }),
+  commands: z.array(CommandDecl).default([]),
+  rest: RestDecl.optional(),
+  webhooks: z.array(WebhookHandlerDecl).default([]),
+  workflows: z.array(z.record(z.string(), z.unknown())).default([]),
+  jobs: z.array(JobDecl).default([]),
+  schedules: z.array(z.record(z.string(), z.unknown())).default([]),
+  lifecycle: z.strictObject({ onEnable: HandlerRef.optional(), onDisable: HandlerRef.optional() }).optional(),
+});
+export type ManifestV3 = z.infer<typeof ManifestV3>;

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { page } from './common.ts';
+import { endpoint } from './endpoint.ts';
+
+const Namespace = z.string().min(1).max(256);
+const Key = z.string().min(1).max(512);
+const params = z.object({ namespace: Namespace, key: Key });
+/** Milliseconds until the entry disappears; without it, it stays. */
+const TtlMs = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
+
+export const StateEntry = z.object({
+  key: z.string(),
+  value: z.json(),
+  expiresAt: z.number().nullable().describe('Epoch milliseconds'),
+});
+
+/** @spec docs/decisions.md "State daemon" */
+export const getState = endpoint({
+  method: 'GET',
+  path: '/api/v1/state/:namespace/:key',
+  summary: 'Read one entry',
+  tags: ['state'],
+  params,
+  reply: StateEntry,
+  errors: ['NOT_FOUND'],
+});
+
+/** Writes an entry; with `ifAbsent` only when there is none, and `written` tells. */
+export const putState = endpoint({
+  method: 'PUT',
+  path: '/api/v1/state/:namespace/:key',
+  summary: 'Write one entry, optionally only if absent, optionally with a time to live',
+  tags: ['state'],
+  params,
+  body: z.strictObject({ value: z.json(), ttlMs: TtlMs.optional(), ifAbsent: z.boolean().default(false) }),
+  reply: z.object({ written: z.boolean() }),
+  errors: ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE'],
+});
+
+export const deleteState = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/state/:namespace/:key',
+  summary: 'Delete one entry',
+  tags: ['state'],
+  params,
+  reply: z.object({ deleted: z.boolean() }),
+});
+
+/** Adds to a counter atomically. `windowMs` starts at the first increment and then the counter begins anew. */
+export const incrementState = endpoint({
+  method: 'POST',
+  path: '/api/v1/state/:namespace/:key/increment',
+  summary: 'Add to a counter atomically, optionally within a window',
+  tags: ['state'],
+  params,
+  body: z.strictObject({ by: z.number().int().default(1), windowMs: TtlMs.optional() }),
+  reply: z.object({ value: z.number(), resetsAt: z.number().nullable() }),
+  errors: ['CONFLICT'],
+});
+
+export const listState = endpoint({
+  method: 'GET',
+  path: '/api/v1/state/:namespace',
+  summary: 'List entries by key prefix, in key order',
+  tags: ['state'],
+  params: z.object({ namespace: Namespace }),
+  query: z.object({
+    prefix: z.string().max(512).default(''),
+    cursor: z.string().max(1024).optional(),
+    limit: z.coerce.number().int().min(1).max(1000).default(100),
+  }),
+  reply: page(StateEntry),
+});

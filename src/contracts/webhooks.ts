@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { page } from './common.ts';
+import { endpoint } from './endpoint.ts';
+import { EventName, InstanceId, PluginId } from './ids.ts';
+
+const target = { pluginId: PluginId, event: EventName };
+
+/** Creates the secret of a declared webhook, or rotates it. @spec Webhook admin API */
+export const provisionWebhook = endpoint({
+  method: 'POST',
+  path: '/api/v1/webhooks/provision',
+  summary: "Create or rotate a webhook's secret; the secret is shown this once",
+  tags: ['webhooks'],
+  body: z.strictObject({ ...target, instanceId: InstanceId.optional(), namespaceInUrl: z.boolean().optional() }),
+  reply: z.object({ url: z.string(), secret: z.string(), rotated: z.boolean() }),
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'PLUGIN_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'RATE_LIMIT_EXCEEDED'],
+});
+
+const ProvisionedState = z.object({
+  provisioned: z.boolean(),
+  url: z.string(),
+  rotatedAt: z.number().nullable().describe('Epoch milliseconds of the last provisioning'),
+  previousExpiresAt: z.number().nullable().describe('Until when the former secret is still accepted'),
+});
+
+export const WebhookListItem = ProvisionedState.extend({
+  ...target,
+  multi: z.boolean(),
+  auth: z.string(),
+  instances: z.array(ProvisionedState.extend({ instanceId: InstanceId })),
+});
+
+/** @spec Webhook admin API */
+export const listWebhooks = endpoint({
+  method: 'GET',
+  path: '/api/v1/webhooks',
+  summary: 'Declared webhooks and whether they are provisioned',
+  tags: ['webhooks'],
+  reply: page(WebhookListItem),
+  errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
+});
+
+const revokeReply = z.object({ revoked: z.literal(true) });
+const revokeErrors = ['UNAUTHORIZED', 'PLUGIN_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'RATE_LIMIT_EXCEEDED'] as const;
+
+/** @spec Webhook admin API */
+export const revokeWebhook = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/webhooks/:pluginId/:event',
+  summary: "Revoke a webhook's secret: deliveries answer 401 from now on",
+  tags: ['webhooks'],
+  params: z.object(target),
+  reply: revokeReply,
+  errors: revokeErrors,
+});
+
+/** The form for one instance of a `multi` webhook. @spec docs/decisions.md "Instance id" */
+export const revokeWebhookInstance = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/webhooks/:pluginId/:event/:instanceId',
+  summary: "Revoke the secret of one instance of a 'multi' webhook",
+  tags: ['webhooks'],
+  params: z.object({ ...target, instanceId: InstanceId }),
+  reply: revokeReply,
+  errors: revokeErrors,
+});
+
+/** Where a delivery stands. @spec docs/decisions.md "Deliveries" */
+export type DeliveryStatus =
+  | 'refused'
+  | 'challenge'
+  | 'duplicate'
+  | 'accepted'
+  | 'running'
+  | 'succeeded'
+  | 'failed';

@@ -1,0 +1,54 @@
+import { type ErrorBody, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
+
+export interface ErrorExtra {
+  details?: Record<string, unknown>;
+  cause?: unknown;
+  /** Response headers that belong to the failure: `Retry-After`, `WWW-Authenticate`. */
+  headers?: Record<string, string>;
+}
+
+/**
+ * A failure meant for the caller: message and details are sent, cause is logged.
+ * Throw it where the fact is known; anything else that is thrown becomes an opaque 500.
+ * @spec Errors
+ */
+export class PlatformError extends Error {
+  readonly code: PlatformCode;
+  readonly details: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+
+  constructor(code: PlatformCode, message: string, extra: ErrorExtra = {}) {
+    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.name = 'PlatformError';
+    this.code = code;
+    this.details = extra.details ?? {};
+    this.headers = extra.headers ?? {};
+  }
+
+  get status(): number {
+    return PLATFORM_CODES[this.code];
+  }
+}
+
+/** What the caller sees of any thrown value: a PlatformError as it is, all else opaque. */
+export function toPlatformError(thrown: unknown): PlatformError {
+  if (thrown instanceof PlatformError) return thrown;
+  return new PlatformError('INTERNAL_ERROR', 'Something went wrong on our side; the log has the details under this request id.', {
+    cause: thrown,
+  });
+}
+
+export function errorBody(error: PlatformError): ErrorBody {
+  return { error: { code: error.code, message: error.message, details: error.details } };
+}
+
+/** The text of anything that was thrown, for logs. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The `code` of a system error (`ENOENT`), or of a driver's. */
+export function codeOf(thrown: unknown): string | undefined {
+  const code = (thrown as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}

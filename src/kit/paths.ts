@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+function findPackageRoot(): string {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'bin', 'svc'))) return folder;
+    if (folder === dirname(folder)) throw new Error('The svc package is incomplete: package.json and bin/svc were not found above this file.');
+  }
+}
+
+/** The folder of the installed package, or of the checkout. */
+export const packageRoot = findPackageRoot();
+
+/** Whether this very file runs from the build; tests and development run the sources as they are. */
+export const isBuilt = fileURLToPath(import.meta.url).startsWith(join(packageRoot, 'dist') + sep);
+
+export const version: string = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')).version;
+
+const ENTRIES = {
+  cli: 'src/cli/main.ts',
+  daemon: 'src/daemons/main.ts',
+  runner: 'src/plugins/runner/main.ts',
+  sdk: 'src/sdk/index.ts',
+} as const;
+
+/** The file to start (or, for `sdk`, to import) for one of the platform's programs, built or as source like the caller. */
+export function entryFile(name: keyof typeof ENTRIES): string {
+  return isBuilt ? join(packageRoot, 'dist', `${name}.js`) : join(packageRoot, ENTRIES[name]);
+}

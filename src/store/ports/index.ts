@@ -1,0 +1,26 @@
+import type { ClientStore, RefreshTokenStore } from './clients.ts';
+import type { KeyValueStore } from './key-value.ts';
+import type { WebhookInbox } from './webhook-inbox.ts';
+import type { WebhookSecretStore } from './webhook-secrets.ts';
+
+export * from './clients.ts';
+export * from './key-value.ts';
+export * from './webhook-inbox.ts';
+export * from './webhook-secrets.ts';
+
+/** All that the gateway keeps: in SQLite the file `svc.db`. */
+export interface GatewayStore {
+  cache: KeyValueStore;
+  secrets: WebhookSecretStore;
+  inbox: WebhookInbox;
+  clients: ClientStore;
+  refreshTokens: RefreshTokenStore;
+  /** Writes what is queued, then lets go of the file. */
+  close(): Promise<void>;
+}
+
+/** All that the state daemon keeps: in SQLite the file `state.db`. */
+export interface StateStore {
+  entries: KeyValueStore;
+  close(): Promise<void>;
+}
