@@ -35,8 +35,16 @@ const Gateway = section({
     rest: upstream('/api/v1'),
     workflow: upstream(['/api/v1/workflows', '/workflows']),
   }),
-  rateLimit: section({ perTokenPerMinute: PerMinute, perTenantPerMinute: PerMinute, perIpPerMinute: PerMinute }),
-  bodyLimitBytes: z.number().int().positive().default(10 * 1024 * 1024),
+  rateLimit: section({
+    perTokenPerMinute: PerMinute,
+    perTenantPerMinute: PerMinute,
+    perIpPerMinute: PerMinute,
+  }),
+  bodyLimitBytes: z
+    .number()
+    .int()
+    .positive()
+    .default(10 * 1024 * 1024),
   upstreamTimeoutMs: Ms.default(120_000),
   publicPluginRoutes: z.boolean().default(false),
   oauth: z
@@ -59,7 +67,10 @@ const Execution = section({
     network: z.string().default('bridge'),
   }),
   plugins: z
-    .record(PluginId, z.strictObject({ backend: z.enum(['worker', 'container', 'host']), hostId: z.string().optional() }))
+    .record(
+      PluginId,
+      z.strictObject({ backend: z.enum(['worker', 'container', 'host']), hostId: z.string().optional() }),
+    )
     .default({}),
 });
 
@@ -91,11 +102,18 @@ export const PlatformConfig = z.strictObject({
     logsDays: z.number().positive().default(7),
     analyticsDays: z.number().positive().default(400),
     deliveriesDays: z.number().positive().default(7),
-    deliveriesMaxBytes: z.number().int().positive().default(1024 ** 3),
+    deliveriesMaxBytes: z
+      .number()
+      .int()
+      .positive()
+      .default(1024 ** 3),
     runsDays: z.number().positive().default(30),
   }),
   auth: section({
-    mode: z.enum(['optional', 'required']).optional().describe('Default: required under production, else optional'),
+    mode: z
+      .enum(['optional', 'required'])
+      .optional()
+      .describe('Default: required under production, else optional'),
   }),
 });
 export type PlatformConfig = z.infer<typeof PlatformConfig>;

@@ -28,7 +28,10 @@ export type InstanceId = z.infer<typeof InstanceId>;
 export const NamespaceId = z
   .string()
   .max(128)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:@-]*$/, 'must start with a letter or digit and hold only letters, digits and . _ : @ -')
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/,
+    'must start with a letter or digit and hold only letters, digits and . _ : @ -',
+  )
   .brand('NamespaceId');
 export type NamespaceId = z.infer<typeof NamespaceId>;
 

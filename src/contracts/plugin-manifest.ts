@@ -86,14 +86,23 @@ export const RouteDecl = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
   path: z
     .string()
-    .regex(/^\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/, 'must be a literal path such as "/issues/:number"'),
+    .regex(
+      /^\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
+      'must be a literal path such as "/issues/:number"',
+    ),
   handler: HandlerRef,
   description: z.string().optional(),
   timeoutMs: PositiveInt.optional(),
   input: SchemaRef.optional(),
   output: SchemaRef.optional(),
   errors: z
-    .array(z.strictObject({ code: z.string().min(1), http: z.number().int().min(400).max(599), description: z.string().optional() }))
+    .array(
+      z.strictObject({
+        code: z.string().min(1),
+        http: z.number().int().min(400).max(599),
+        description: z.string().optional(),
+      }),
+    )
     .default([]),
   security: z.array(Security).min(1).optional(),
   permissions: Permissions.optional(),
@@ -101,7 +110,12 @@ export const RouteDecl = z.strictObject({
 export type RouteDecl = z.infer<typeof RouteDecl>;
 
 export const RestDecl = z.strictObject({
-  basePath: z.string().regex(/^\/v1\/plugins\/[A-Za-z0-9@._~%-]+(?:\/[A-Za-z0-9@._~%-]+)*$/, 'must start with "/v1/plugins/" and name the plugin'),
+  basePath: z
+    .string()
+    .regex(
+      /^\/v1\/plugins\/[A-Za-z0-9@._~%-]+(?:\/[A-Za-z0-9@._~%-]+)*$/,
+      'must start with "/v1/plugins/" and name the plugin',
+    ),
   defaults: z.strictObject({ timeoutMs: PositiveInt.optional() }).default({}),
   security: z.array(Security).min(1).optional(),
   routes: z.array(RouteDecl),

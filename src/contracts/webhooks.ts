@@ -11,9 +11,19 @@ export const provisionWebhook = endpoint({
   path: '/api/v1/webhooks/provision',
   summary: "Create or rotate a webhook's secret; the secret is shown this once",
   tags: ['webhooks'],
-  body: z.strictObject({ ...target, instanceId: InstanceId.optional(), namespaceInUrl: z.boolean().optional() }),
+  body: z.strictObject({
+    ...target,
+    instanceId: InstanceId.optional(),
+    namespaceInUrl: z.boolean().optional(),
+  }),
   reply: z.object({ url: z.string(), secret: z.string(), rotated: z.boolean() }),
-  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'PLUGIN_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'RATE_LIMIT_EXCEEDED'],
+  errors: [
+    'VALIDATION_ERROR',
+    'UNAUTHORIZED',
+    'PLUGIN_NOT_FOUND',
+    'WEBHOOK_NOT_FOUND',
+    'RATE_LIMIT_EXCEEDED',
+  ],
 });
 
 const ProvisionedState = z.object({
@@ -41,7 +51,12 @@ export const listWebhooks = endpoint({
 });
 
 const revokeReply = z.object({ revoked: z.literal(true) });
-const revokeErrors = ['UNAUTHORIZED', 'PLUGIN_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'RATE_LIMIT_EXCEEDED'] as const;
+const revokeErrors = [
+  'UNAUTHORIZED',
+  'PLUGIN_NOT_FOUND',
+  'WEBHOOK_NOT_FOUND',
+  'RATE_LIMIT_EXCEEDED',
+] as const;
 
 /** @spec Webhook admin API */
 export const revokeWebhook = endpoint({

@@ -33,9 +33,13 @@ export class PlatformError extends Error {
 /** What the caller sees of any thrown value: a PlatformError as it is, all else opaque. */
 export function toPlatformError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
-  return new PlatformError('INTERNAL_ERROR', 'Something went wrong on our side; the log has the details under this request id.', {
-    cause: thrown,
-  });
+  return new PlatformError(
+    'INTERNAL_ERROR',
+    'Something went wrong on our side; the log has the details under this request id.',
+    {
+      cause: thrown,
+    },
+  );
 }
 
 export function errorBody(error: PlatformError): ErrorBody {

@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 
 /** The platform's secrets, from the environment or `keys.json`. */
 export interface KeyMaterial {
@@ -23,7 +30,10 @@ const SEAL_VERSION = 'v1';
 export function createSeal(masterKey: string, retiredKeys: string[] = []): Seal {
   const keys = [masterKey, ...retiredKeys].map((text) => {
     const key = Buffer.from(text, 'base64url');
-    if (key.length !== 32) throw new Error('The master key must be 32 bytes in base64url; unset SVC_MASTER_KEY to use the one in keys.json.');
+    if (key.length !== 32)
+      throw new Error(
+        'The master key must be 32 bytes in base64url; unset SVC_MASTER_KEY to use the one in keys.json.',
+      );
     return { key, id: createHash('sha256').update(key).digest('base64url').slice(0, 8) };
   });
   const current = keys[0]!;
@@ -38,7 +48,10 @@ export function createSeal(masterKey: string, retiredKeys: string[] = []): Seal 
     open(sealed, context) {
       const [version, id, packed] = sealed.split('.');
       const entry = keys.find((candidate) => candidate.id === id);
-      if (version !== SEAL_VERSION || !entry || !packed) throw new Error(`No master key with id ${id}: restore the keys.json or SVC_MASTER_KEY that sealed this.`);
+      if (version !== SEAL_VERSION || !entry || !packed)
+        throw new Error(
+          `No master key with id ${id}: restore the keys.json or SVC_MASTER_KEY that sealed this.`,
+        );
       const bytes = Buffer.from(packed, 'base64url');
       const decipher = createDecipheriv('aes-256-gcm', entry.key, bytes.subarray(0, 12));
       decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(12, 28));

@@ -36,7 +36,15 @@ export type Logger = Record<LogLevel, (message: string, fields?: LogFields) => v
   child(fields: LogFields): Logger;
   diagnostic(event: Diagnostic, fields?: LogFields): void;
   isEnabled(level: LogLevel): boolean;
+  /** One line per finished request, written by hand: a third of the cost of a general record. */
+  access(method: string, route: string, status: number, durationMs: number, ids: AccessIds): void;
 };
+
+export interface AccessIds {
+  requestId: string;
+  traceId: string;
+  tenantId: string;
+}
 
 export interface LoggerOptions {
   serviceId: string;
@@ -57,17 +65,34 @@ export function createLogger({ serviceId, output, clock, level = 'info' }: Logge
     },
     { write: (line: string) => output.write(line) },
   );
-  return wrap(base, {});
+  return wrap(base, {}, base.isLevelEnabled('info') ? accessLine(serviceId, output, clock) : () => {});
 }
 
-function wrap(target: pino.Logger, inherited: LogFields): Logger {
+function accessLine(serviceId: string, output: LineOutput, clock: Clock): Logger['access'] {
+  const service = JSON.stringify(serviceId);
+  // A client chooses its ids; quotes and backslashes are visible characters, so they are escaped only when there are any.
+  const quote = (text: string): string => (/["\\]/.test(text) ? JSON.stringify(text) : `"${text}"`);
+  return (method, route, status, durationMs, { requestId, traceId, tenantId }) => {
+    const level = status >= 500 ? 'error' : 'info';
+    const ms = Math.round(durationMs * 100) / 100;
+    output.write(
+      `{"level":"${level}","time":${clock.now()},"serviceId":${service},"logsSource":"platform","layer":"http",` +
+        `"requestId":${quote(requestId)},"traceId":${quote(traceId)},${tenantId === '' ? '' : `"tenantId":${quote(tenantId)},`}` +
+        `"message":${quote(`${method} ${route} ${status}`)},` +
+        `"meta":{"method":"${method}","route":${quote(route)},"status":${status},"durationMs":${ms}}}\n`,
+    );
+  };
+}
+
+function wrap(target: pino.Logger, inherited: LogFields, access: Logger['access']): Logger {
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
     if (target.isLevelEnabled(level)) target[level](record({ ...inherited, ...fields }), redactText(message));
   };
   const levels = Object.fromEntries(LOG_LEVELS.map((level) => [level, at(level)]));
   return {
     ...(levels as Record<LogLevel, ReturnType<typeof at>>),
-    child: (fields) => wrap(target, { ...inherited, ...fields }),
+    child: (fields) => wrap(target, { ...inherited, ...fields }, access),
+    access,
     isEnabled: (level) => target.isLevelEnabled(level),
     diagnostic({ level, message, error, evidence, ...event }, fields) {
       target[level](

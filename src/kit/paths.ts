@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url';
 function findPackageRoot(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'bin', 'svc'))) return folder;
-    if (folder === dirname(folder)) throw new Error('The svc package is incomplete: package.json and bin/svc were not found above this file.');
+    if (folder === dirname(folder))
+      throw new Error(
+        'The svc package is incomplete: package.json and bin/svc were not found above this file.',
+      );
   }
 }
 

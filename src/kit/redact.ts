@@ -16,7 +16,8 @@ export function redactText(text: string): string {
 /** A copy fit for a log: secrets masked by name and by shape, depth and width bounded, errors as plain data. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value);
-  if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function') return String(value);
+  if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
+    return String(value);
   if (typeof value !== 'object' || value === null) return value;
   if (depth > 6) return '[deep]';
   if (value instanceof Error) return redactError(value, depth);
@@ -24,7 +25,8 @@ export function redact(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => redact(item, depth + 1));
   const copy: Record<string, unknown> = {};
   for (const [name, item] of Object.entries(value).slice(0, 200)) {
-    copy[name] = SECRET_NAME.test(name) && item !== null && typeof item !== 'boolean' ? MASK : redact(item, depth + 1);
+    copy[name] =
+      SECRET_NAME.test(name) && item !== null && typeof item !== 'boolean' ? MASK : redact(item, depth + 1);
   }
   return copy;
 }

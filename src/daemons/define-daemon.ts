@@ -1,0 +1,64 @@
+import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
+import type { Authenticate, Http, StandardRoutes } from '../http/index.ts';
+import type { Clock } from '../kit/clock.ts';
+import type { KeyMaterial } from '../kit/keys.ts';
+import type { Logger } from '../kit/logger.ts';
+import type { Metrics } from '../kit/metrics.ts';
+import type { Random } from '../kit/random.ts';
+import type { Peers } from './peers.ts';
+
+/** The operator's credentials on this machine, made at first start. */
+export interface OperatorCredentials {
+  clientId: string;
+  clientSecret: string;
+  hostId: string;
+  namespaceId: string;
+}
+
+/** What a daemon is built of; each part receives what it needs by name. */
+export interface Resources {
+  config: PlatformConfig;
+  profile: string;
+  /** The folder of `svc.config.json`. */
+  projectDir: string;
+  /** `.svc/`: where the daemon's own database lies. */
+  dataDir: string;
+  keys: KeyMaterial;
+  operator: OperatorCredentials | null;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  metrics: Metrics;
+  peers: Peers;
+  /** The port as bound; port 0 in the config is a real one here. Throws before the server listens. */
+  boundPort: () => number;
+}
+
+/** What every daemon's services may hold beside their own. */
+export interface DaemonServices {
+  /** How callers are authenticated; default: the upstream rule of `http/identity.ts`. */
+  authenticate?: Authenticate;
+}
+
+/** A service of the platform as data; `run-daemon.ts` opens everything in order and closes it in reverse. */
+export interface DaemonDefinition<Services extends DaemonServices = DaemonServices> {
+  name: ServiceName;
+  defaultPort: number;
+  services: (resources: Resources) => Services | Promise<Services>;
+  routes: ReadonlyArray<(http: Http, services: Services) => void>;
+  standard?: Partial<Omit<StandardRoutes, 'isDraining'>>;
+  /** Once the server listens: work that needs a running daemon. */
+  ready?: (services: Services, resources: Resources) => void | Promise<void>;
+  /** After the last request was answered. */
+  close?: (services: Services) => void | Promise<void>;
+  bodyLimitBytes?: (config: PlatformConfig) => number;
+}
+
+// The services differ from daemon to daemon; whoever runs a definition passes them through without looking.
+export type AnyDaemonDefinition = DaemonDefinition<never>;
+
+export function defineDaemon<Services extends DaemonServices>(
+  definition: DaemonDefinition<Services>,
+): DaemonDefinition<Services> {
+  return definition;
+}

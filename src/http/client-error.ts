@@ -1,0 +1,27 @@
+import type { Socket } from 'node:net';
+import { PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
+import { codeOf, errorBody, PlatformError } from '../kit/errors.ts';
+
+const FAULTS: Record<string, [PlatformCode, string]> = {
+  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'The request headers are larger than 16 KB.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'The request did not arrive in time.'],
+};
+const REASONS: Partial<Record<PlatformCode, string>> = {
+  HEADERS_TOO_LARGE: 'Request Header Fields Too Large',
+  REQUEST_TIMEOUT: 'Request Timeout',
+};
+
+/** Answers what never became a request (bad framing, oversize headers) in the error shape, then closes: its framing cannot be trusted. */
+export function answerClientError(error: Error, socket: Socket): void {
+  const code = codeOf(error) ?? '';
+  if (code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [name, message] = FAULTS[code] ?? ['VALIDATION_ERROR', 'This is not a well-formed HTTP/1.1 request.'];
+  const body = JSON.stringify(errorBody(new PlatformError(name, message)));
+  const reason = REASONS[name] ?? 'Bad Request';
+  socket.end(
+    `HTTP/1.1 ${PLATFORM_CODES[name]} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

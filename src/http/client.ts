@@ -1,0 +1,112 @@
+import type { CallInput, Endpoint, PlatformCode, ReplyOf } from '../contracts/index.ts';
+import { isPlatformCode } from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+
+export interface ClientOptions {
+  /** Base URL, or a function for one that may move (a restarted daemon). Throws what it throws. */
+  url: string | (() => string);
+  /** Headers of every call: tokens, service key. */
+  headers?: () => Record<string, string> | Promise<Record<string, string>>;
+  timeoutMs?: number;
+  /** How failures name the other side: `gateway`. */
+  peer: string;
+}
+
+export type CallOptions = { headers?: Record<string, string>; signal?: AbortSignal };
+
+/** Calls endpoints by their contract. Failures are PlatformErrors: the peer's own, UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT. */
+export interface Client {
+  call<E extends Endpoint>(endpoint: E, input?: CallInput<E>, options?: CallOptions): Promise<ReplyOf<E>>;
+}
+
+export function createClient({ url, headers, timeoutMs = 30_000, peer }: ClientOptions): Client {
+  return {
+    async call(endpoint, input, options = {}) {
+      const base = typeof url === 'string' ? url : url();
+      const parts = (input ?? {}) as { params?: object; query?: object; body?: unknown };
+      const target =
+        base.replace(/\/$/, '') +
+        fillPath(endpoint.path, parts.params ?? {}) +
+        queryString(parts.query ?? {});
+      const signals = [AbortSignal.timeout(timeoutMs), ...(options.signal ? [options.signal] : [])];
+      let response: Response;
+      try {
+        response = await fetch(target, {
+          method: endpoint.method,
+          headers: {
+            accept: 'application/json',
+            ...(parts.body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...(await headers?.()),
+            ...options.headers,
+          },
+          ...(parts.body === undefined ? {} : { body: JSON.stringify(parts.body) }),
+          signal: AbortSignal.any(signals),
+          redirect: 'error',
+        });
+      } catch (error) {
+        throw connectionError(error, peer, base);
+      }
+      const text = await response.text();
+      if (!response.ok) throw peerError(response, text, peer);
+      return parseReply(text, peer) as never;
+    },
+  };
+}
+
+function fillPath(path: string, params: object): string {
+  return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) =>
+    encodeURIComponent(String((params as Record<string, unknown>)[name])),
+  );
+}
+
+function queryString(query: object): string {
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
+  return pairs.length === 0
+    ? ''
+    : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
+}
+
+function connectionError(error: unknown, peer: string, base: string): PlatformError {
+  if (error instanceof PlatformError) return error;
+  if (error instanceof DOMException && error.name === 'TimeoutError') {
+    return new PlatformError('UPSTREAM_TIMEOUT', `The ${peer} at ${base} did not answer in time.`, {
+      cause: error,
+    });
+  }
+  return new PlatformError(
+    'UPSTREAM_UNAVAILABLE',
+    `The ${peer} at ${base} cannot be reached; \`svc status\` shows whether it runs.`,
+    { cause: error },
+  );
+}
+
+/** The peer's own error as it is, when it has our shape and a code we know. */
+function peerError(response: Response, text: string, peer: string): PlatformError {
+  let code: PlatformCode = 'UPSTREAM_UNAVAILABLE';
+  let message = `The ${peer} answered ${response.status}.`;
+  let details: Record<string, unknown> = { status: response.status };
+  try {
+    const { error } = JSON.parse(text) as {
+      error: { code: string; message: string; details?: Record<string, unknown> };
+    };
+    if (isPlatformCode(error.code)) ({ code, message, details = {} } = { ...error, code: error.code });
+    else details = { ...details, code: error.code };
+  } catch {
+    // Not our shape: the status is all there is to tell.
+  }
+  const retryAfter = response.headers.get('retry-after');
+  return new PlatformError(code, message, {
+    details,
+    ...(retryAfter ? { headers: { 'retry-after': retryAfter } } : {}),
+  });
+}
+
+function parseReply(text: string, peer: string): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text);
+  } catch (error) {
+    throw new PlatformError('UPSTREAM_UNAVAILABLE', `The ${peer} answered something that is not JSON.`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,54 @@
+import type { FastifyRequest } from 'fastify';
+import { type Caller, HEADERS, NamespaceId } from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+import { safeEqual, serviceKey } from '../kit/keys.ts';
+import type { Authenticate } from './server.ts';
+
+export interface UpstreamIdentityOptions {
+  internalSecret: string;
+  /** `required`: only the gateway and other daemons are let in. `optional` (development): a direct call is its `X-Tenant-ID`, else `default`. */
+  mode: 'optional' | 'required';
+}
+
+/**
+ * Who calls a daemon behind the gateway. The gateway's word (tenant, host) counts only with the service key,
+ * so that a client that reaches the port cannot pose as a tenant. @spec Authentication 11, 12
+ */
+export function upstreamIdentity({ internalSecret, mode }: UpstreamIdentityOptions): Authenticate {
+  const expected = serviceKey(internalSecret);
+  return (request: FastifyRequest): Caller => {
+    const shown = request.headers[HEADERS.serviceKey];
+    const trusted = typeof shown === 'string' && safeEqual(shown, expected);
+    if (shown !== undefined && !trusted) throw new PlatformError('UNAUTHORIZED', 'The service key is wrong.');
+    if (!trusted && mode === 'required') {
+      throw new PlatformError(
+        'UNAUTHORIZED',
+        'This service takes calls from the gateway alone; call the gateway with a Bearer token.',
+      );
+    }
+    return { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
+  };
+}
+
+function hostOf(request: FastifyRequest, trusted: boolean): string {
+  const host = request.headers[HEADERS.host];
+  return trusted && typeof host === 'string' && host !== '' ? host : 'anonymous';
+}
+
+function tenantOf(request: FastifyRequest): string {
+  const sent = request.headers[HEADERS.tenant];
+  if (sent === undefined) return 'default';
+  const tenant = NamespaceId.safeParse(sent);
+  if (!tenant.success)
+    throw new PlatformError('VALIDATION_ERROR', `X-Tenant-ID ${tenant.error.issues[0]?.message}.`);
+  return tenant.data;
+}
+
+/** The headers by which one daemon shows another on whose behalf it calls. */
+export function serviceHeaders(internalSecret: string, caller?: Partial<Caller>): Record<string, string> {
+  return {
+    [HEADERS.serviceKey]: serviceKey(internalSecret),
+    ...(caller?.namespaceId ? { [HEADERS.tenant]: caller.namespaceId } : {}),
+    ...(caller?.hostId ? { [HEADERS.host]: caller.hostId } : {}),
+  };
+}

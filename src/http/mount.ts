@@ -1,0 +1,109 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { Caller, Endpoint, ReplyInput, Validated } from '../contracts/index.ts';
+import { minutes } from '../kit/duration.ts';
+import { PlatformError } from '../kit/errors.ts';
+import { createRateLimiter, type RateLimiter } from '../kit/rate-limiter.ts';
+import type { Http } from './server.ts';
+
+export interface MountOptions {
+  /** `caller`: authenticated first, 401 otherwise; `open`: anybody. */
+  auth: 'caller' | 'open';
+  /** Calls a minute per namespace; pass a shared limiter for endpoints that count together. */
+  perMinute?: number | { limiter: RateLimiter; limit: number };
+  bodyLimitBytes?: number;
+}
+
+export type EndpointContext<E extends Endpoint> = Validated<E> & {
+  caller: Caller;
+  request: FastifyRequest;
+  reply: FastifyReply;
+};
+
+export type EndpointHandler<E extends Endpoint> = (
+  context: EndpointContext<E>,
+) => Promise<ReplyInput<E>> | ReplyInput<E>;
+
+const NOBODY: Caller = { hostId: 'anonymous', namespaceId: 'default' };
+
+/** Serves an endpoint: authenticates, limits, validates, calls, answers. Validation faults are listed all at once, each with its path. */
+export function mount<E extends Endpoint>(
+  http: Http,
+  endpoint: E,
+  options: MountOptions,
+  handler: EndpointHandler<E>,
+): void {
+  const { kit } = http;
+  const limit = limitOf(options.perMinute, http);
+  kit.endpoints.push({
+    method: endpoint.method,
+    path: endpoint.path,
+    endpoint,
+    authenticated: options.auth === 'caller',
+  });
+  http.route({
+    method: endpoint.method,
+    url: endpoint.path,
+    exposeHeadRoute: false,
+    ...(options.bodyLimitBytes === undefined ? {} : { bodyLimit: options.bodyLimitBytes }),
+    ...(options.auth === 'caller'
+      ? {
+          onRequest: async (request: FastifyRequest) => {
+            request.caller = await kit.authenticate(request);
+          },
+        }
+      : {}),
+    async handler(request, reply) {
+      const caller = request.caller ?? NOBODY;
+      limit?.(caller);
+      const input = {
+        params: parse(endpoint.params, request.params, 'params'),
+        query: parse(endpoint.query, request.query, 'query'),
+        body: parse(endpoint.body, request.body, 'body'),
+      } as Validated<E>;
+      const result = await handler({ ...input, caller, request, reply });
+      if (reply.sent) return reply;
+      return reply.code(endpoint.status ?? 200).send(result);
+    },
+  });
+}
+
+function parse(schema: z.ZodType | undefined, value: unknown, place: string): unknown {
+  if (!schema) return undefined;
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({
+    path: [place, ...issue.path.map(String)].join('.'),
+    message: issue.message,
+  }));
+  const first = issues[0]!;
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more, see details.issues)` : '';
+  throw new PlatformError('VALIDATION_ERROR', `${first.path}: ${first.message}${more}`, {
+    details: { issues },
+  });
+}
+
+function limitOf(perMinute: MountOptions['perMinute'], http: Http): ((caller: Caller) => void) | undefined {
+  if (perMinute === undefined) return undefined;
+  const { limiter, limit } =
+    typeof perMinute === 'number'
+      ? { limiter: createRateLimiter(http.kit.clock, minutes(1)), limit: perMinute }
+      : perMinute;
+  return ({ namespaceId }) => {
+    const { allowed, resetMs } = limiter.take(namespaceId, limit);
+    if (!allowed) throw rateLimited(limit, resetMs);
+  };
+}
+
+/** 429 with the seconds to wait, rounded up so that a client that waits so long succeeds. */
+export function rateLimited(limit: number, resetMs: number): PlatformError {
+  const retryAfter = Math.max(1, Math.ceil(resetMs / 1000));
+  return new PlatformError(
+    'RATE_LIMIT_EXCEEDED',
+    `More than ${limit} requests a minute; try again in ${retryAfter} s.`,
+    {
+      details: { limit, retryAfterSeconds: retryAfter },
+      headers: { 'retry-after': String(retryAfter) },
+    },
+  );
+}

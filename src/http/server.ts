@@ -1,0 +1,156 @@
+import type { IncomingMessage, Server } from 'node:http';
+import fastify, {
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import { type Caller, HEADERS, LIMITS, type ServiceName } from '../contracts/index.ts';
+import type { Clock } from '../kit/clock.ts';
+import { errorBody, PlatformError } from '../kit/errors.ts';
+import { nestsDeeperThan } from '../kit/json.ts';
+import type { Logger } from '../kit/logger.ts';
+import type { Metrics } from '../kit/metrics.ts';
+import type { Random } from '../kit/random.ts';
+import { saneId, traceIdOf } from '../kit/trace.ts';
+import { createAccessLog } from './access-log.ts';
+import { answerClientError } from './client-error.ts';
+import { toHttpError } from './error-body.ts';
+import type { MountedEndpoint } from './openapi.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** `performance.now()` at the request line. */
+    startedAt: number;
+    traceId: string;
+    /** Set once authenticated. */
+    caller: Caller | null;
+  }
+  interface FastifyInstance {
+    kit: HttpKit;
+  }
+}
+
+/** Resolves who calls, or throws UNAUTHORIZED. Synchronous when it can be: a promise costs the hot path. */
+export type Authenticate = (request: FastifyRequest) => Caller | Promise<Caller>;
+
+/** What `mount` and the standard routes need beside the server itself. */
+export interface HttpKit {
+  service: ServiceName;
+  logger: Logger;
+  metrics: Metrics;
+  clock: Clock;
+  random: Random;
+  authenticate: Authenticate;
+  /** Everything mounted so far: what OpenAPI and `/api/v1/routes` print. */
+  endpoints: MountedEndpoint[];
+}
+
+export type Http = FastifyInstance;
+
+export interface HttpOptions extends Omit<HttpKit, 'endpoints'> {
+  bodyLimitBytes?: number;
+}
+
+/** A Fastify server with the platform's ids, error bodies, access log, metrics and limits. */
+export function createHttp(options: HttpOptions): Http {
+  const { logger, metrics, random } = options;
+  const settings: FastifyHttpOptions<Server> = {
+    logger: false,
+    genReqId: (request: IncomingMessage) => saneId(request.headers[HEADERS.requestId], random),
+    bodyLimit: options.bodyLimitBytes ?? 10 * 1024 * 1024,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 2048, ignoreTrailingSlash: false },
+    keepAliveTimeout: LIMITS.keepAliveMs,
+    http: {
+      maxHeaderSize: LIMITS.headerBytes,
+      headersTimeout: LIMITS.headersTimeoutMs,
+      connectionsCheckingInterval: 2000,
+    },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply, logger),
+  };
+  const http: Http = fastify(settings);
+  http.decorate('kit', { ...options, endpoints: [] });
+  http.decorateRequest('startedAt', 0);
+  http.decorateRequest('traceId', '');
+  http.decorateRequest('caller', null);
+  parseJsonStrictly(http);
+
+  http.addHook('onRequest', (request, reply, done) => {
+    request.startedAt = performance.now();
+    request.traceId = traceIdOf(request.headers, random);
+    reply.header(HEADERS.requestId, request.id);
+    done();
+  });
+  const access = createAccessLog(logger);
+  http.addHook('onResponse', (request, reply, done) => {
+    finishRequest(request, reply.statusCode, metrics, access);
+    done();
+  });
+  http.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
+  http.setNotFoundHandler((request) => {
+    throw new PlatformError(
+      'NOT_FOUND',
+      `There is no ${request.method} ${pathOf(request.url)} here; /openapi.json lists what there is.`,
+    );
+  });
+  return http;
+}
+
+/** Counts and logs a request; also for replies written to the raw socket, which pass Fastify by. */
+export function finishRequest(
+  request: FastifyRequest,
+  status: number,
+  metrics: Metrics,
+  access: ReturnType<typeof createAccessLog>,
+): void {
+  const durationMs = performance.now() - request.startedAt;
+  const route = request.routeOptions.url ?? '(none)';
+  metrics.observeRequest(request.method, route, status, durationMs);
+  access(request, route, status, durationMs);
+}
+
+export function pathOf(url: string): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
+
+function parseJsonStrictly(http: Http): void {
+  http.removeAllContentTypeParsers();
+  http.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    const text = body as string;
+    if (text === '') return done(null, undefined);
+    if (nestsDeeperThan(text, LIMITS.jsonDepth)) {
+      return done(
+        new PlatformError('VALIDATION_ERROR', `The body nests deeper than ${LIMITS.jsonDepth} levels.`),
+      );
+    }
+    try {
+      done(null, JSON.parse(text));
+    } catch (error) {
+      done(new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${(error as Error).message}`));
+    }
+  });
+}
+
+function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
+  const error = toHttpError(thrown);
+  if (error.status >= 500) {
+    logger.error(
+      `${request.method} ${request.routeOptions.url ?? pathOf(request.url)} failed: ${error.message}`,
+      {
+        requestId: request.id,
+        traceId: request.traceId,
+        error: error.cause ?? error,
+      },
+    );
+  }
+  // Fastify stops reading a refused body; a connection with half a body in it cannot be used again.
+  if (error.code === 'PAYLOAD_TOO_LARGE') reply.header('connection', 'close');
+  reply
+    .code(error.status)
+    .headers({ [HEADERS.requestId]: request.id, ...error.headers })
+    .send(errorBody(error));
+}

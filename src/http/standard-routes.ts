@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { apiHealth, type Endpoint, health } from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+import { isBuilt, packageRoot, version } from '../kit/paths.ts';
+import { mount } from './mount.ts';
+import type { Http } from './server.ts';
+
+export interface StandardRoutes {
+  /** Which health paths the service has: the REST API has no `/health`. */
+  health: readonly Endpoint[];
+  /** Where else metrics are served, beside `/metrics`. */
+  metricsPaths: readonly string[];
+  isDraining: () => boolean;
+  /** Who may read metrics; throws otherwise. */
+  guardMetrics?: (request: Parameters<Http['kit']['authenticate']>[0]) => void | Promise<void>;
+}
+
+export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining'> = {
+  health: [health, apiHealth],
+  metricsPaths: ['/metrics'],
+};
+
+/** Health, metrics, API description and its browser: what every service serves. @spec Health, metrics, specification */
+export function standardRoutes(http: Http, routes: StandardRoutes): void {
+  const { service, clock, metrics } = http.kit;
+  const startedAt = clock.now();
+  for (const endpoint of routes.health) {
+    mount(http, endpoint, { auth: 'open' }, () => ({
+      status: routes.isDraining() ? 'draining' : 'ok',
+      service,
+      version,
+      uptimeMs: clock.now() - startedAt,
+    }));
+  }
+  for (const path of routes.metricsPaths) {
+    http.get(path, { exposeHeadRoute: false }, async (request, reply) => {
+      await routes.guardMetrics?.(request);
+      return reply.type(metrics.registry.contentType).send(await metrics.render());
+    });
+  }
+  http.get('/openapi.json', { exposeHeadRoute: false }, async () => {
+    const { openApiDocument } = await import('./openapi.ts');
+    return openApiDocument(service, version, http.kit.endpoints);
+  });
+  serveDocs(http, '/docs', '/openapi.json');
+}
+
+const ASSETS: Record<string, string> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+const ASSET_FOLDER = isBuilt
+  ? join(packageRoot, 'dist/assets/swagger-ui')
+  : join(packageRoot, 'node_modules/@fastify/swagger-ui/static');
+
+/** Swagger UI from our own disk: works offline, sends nothing anywhere. Read when first asked for, so that it costs no memory before. */
+export function serveDocs(http: Http, path: string, specPath: string): void {
+  const csp =
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
+  http.get(path, { exposeHeadRoute: false }, (_request, reply) =>
+    reply.type('text/html; charset=utf-8').header('content-security-policy', csp).send(docsPage(path)),
+  );
+  http.get(`${path}/start.js`, { exposeHeadRoute: false }, (_request, reply) =>
+    reply.type('text/javascript; charset=utf-8').send(startScript(specPath)),
+  );
+  http.get<{ Params: { asset: string } }>(
+    `${path}/assets/:asset`,
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      const { asset } = request.params;
+      const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
+      if (!type) throw new PlatformError('NOT_FOUND', `There is no documentation asset "${asset}".`);
+      return reply
+        .type(type)
+        .header('cache-control', 'public, max-age=3600')
+        .send(await readFile(join(ASSET_FOLDER, asset)));
+    },
+  );
+}
+
+function docsPage(path: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>svc API</title>
+<link rel="stylesheet" href="${path}/assets/swagger-ui.css">
+<link rel="icon" href="${path}/assets/favicon-32x32.png">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="${path}/assets/swagger-ui-bundle.js"></script>
+<script src="${path}/start.js"></script>
+</body>
+</html>
+`;
+}
+
+function startScript(specPath: string): string {
+  return `SwaggerUIBundle({ url: ${JSON.stringify(specPath)}, dom_id: '#swagger-ui', deepLinking: true, validatorUrl: null });\n`;
+}

@@ -1,0 +1,112 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type CallInput, type Endpoint, PlatformConfig, type ReplyOf } from '../../src/contracts/index.ts';
+import type {
+  DaemonDefinition,
+  DaemonServices,
+  OperatorCredentials,
+} from '../../src/daemons/define-daemon.ts';
+import { createPeers, type Peers } from '../../src/daemons/peers.ts';
+import { type RunningDaemon, startDaemon } from '../../src/daemons/run-daemon.ts';
+import { createClient, serviceHeaders } from '../../src/http/index.ts';
+import { type ManualClock, manualClock } from '../../src/kit/clock.ts';
+import type { KeyMaterial } from '../../src/kit/keys.ts';
+import { systemRandom } from '../../src/kit/random.ts';
+
+/** A folder of one's own that goes with the test. */
+export async function tempDir(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-test-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return folder;
+}
+
+export const TEST_KEYS: KeyMaterial = {
+  jwtSecret: 'a-test-secret-of-more-than-thirty-two-bytes',
+  previousJwtSecret: null,
+  internalSecret: 'an-internal-test-secret-of-enough-length',
+  masterKey: Buffer.alloc(32, 7).toString('base64url'),
+};
+
+export const TEST_OPERATOR: OperatorCredentials = {
+  clientId: 'client_operator',
+  clientSecret: 'operator-secret',
+  hostId: 'operator',
+  namespaceId: 'default',
+};
+
+/** Log lines of a test's daemon, parsed. */
+export interface LogCapture {
+  lines: Array<Record<string, unknown>>;
+  write(line: string): void;
+  flush(): void;
+}
+
+export function captureLogs(): LogCapture {
+  const lines: LogCapture['lines'] = [];
+  return { lines, write: (line) => lines.push(JSON.parse(line)), flush: () => {} };
+}
+
+export interface TestDaemonOptions {
+  /** Any part of the config file; the rest is default. */
+  config?: Record<string, unknown>;
+  profile?: string;
+  /** A daemon started again on the folder of an earlier one. */
+  dataDir?: string;
+  projectDir?: string;
+  clock?: ManualClock;
+  keys?: Partial<KeyMaterial>;
+  peers?: Peers;
+}
+
+export interface TestDaemon<Services> extends RunningDaemon<Services> {
+  clock: ManualClock;
+  dataDir: string;
+  logs: LogCapture;
+  /** Calls an endpoint as another daemon would, for tenant `default` unless told. */
+  call<E extends Endpoint>(endpoint: E, input?: CallInput<E>, tenant?: string): Promise<ReplyOf<E>>;
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+}
+
+/** Starts the real daemon on a temporary folder and a free port, with a clock that stands still; closed when the test ends. */
+export async function startTestDaemon<Services extends DaemonServices>(
+  definition: DaemonDefinition<Services>,
+  options: TestDaemonOptions = {},
+): Promise<TestDaemon<Services>> {
+  const clock = options.clock ?? manualClock();
+  const dataDir = options.dataDir ?? (await tempDir());
+  const logs = captureLogs();
+  const keys = { ...TEST_KEYS, ...options.keys };
+  const daemon = await startDaemon(definition, {
+    config: PlatformConfig.parse(options.config ?? {}),
+    profile: options.profile ?? 'development',
+    projectDir: options.projectDir ?? dataDir,
+    dataDir,
+    keys,
+    operator: TEST_OPERATOR,
+    clock,
+    random: systemRandom(() => clock.now()),
+    peers: options.peers ?? createPeers(),
+    output: logs,
+    logLevel: 'debug',
+    listen: { host: '127.0.0.1', port: 0 },
+  });
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= daemon.close();
+    return closing;
+  };
+  onTestFinished(close);
+  const client = createClient({ url: daemon.url, peer: daemon.name });
+  return {
+    ...daemon,
+    close,
+    clock,
+    dataDir,
+    logs,
+    call: (endpoint, input, tenant = 'default') =>
+      client.call(endpoint, input, { headers: serviceHeaders(keys.internalSecret, { namespaceId: tenant }) }),
+    fetch: (path, init) => fetch(daemon.url + path, init),
+  };
+}
