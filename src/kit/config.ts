@@ -1,0 +1,157 @@
+import { dirname, resolve } from 'node:path';
+import { PlatformConfig, PROFILES_KEY, SERVICE_NAMES, type ServiceName } from '../contracts/index.ts';
+import { envOverlay } from './config/env.ts';
+import { type Environment, findConfigFile, readConfigText, readDotEnv } from './config/find.ts';
+import { hasPath, isObject, type JsonObject, mergeOver } from './config/merge.ts';
+import { parseConfigText } from './config/parse.ts';
+import { type ConfigProblem, findProblems, formatPath, type RawProblem } from './config/problems.ts';
+import { chooseProfile, requireProfile } from './config/profile.ts';
+import { PlatformError } from './errors.ts';
+
+export { CONFIG_FILE, type Environment } from './config/find.ts';
+export type { ConfigProblem } from './config/problems.ts';
+
+export interface LoadConfigOptions {
+  cwd: string;
+  /** The real environment; it wins over the `.env` beside the config. */
+  env: Environment;
+  /** `--config`: a file, or the folder that holds `svc.config.json`. */
+  configFile?: string | undefined;
+  /** `--profile`. */
+  profile?: string | undefined;
+  /** `--port name=n`: wins over everything. */
+  ports?: Partial<Record<ServiceName, number>> | undefined;
+}
+
+export interface LoadedConfig {
+  /** With `auth.mode` settled by the profile. */
+  config: PlatformConfig;
+  profile: string;
+  /** The folder of the config file; without one, the working directory. */
+  projectDir: string;
+  /** `.svc/`: `SVC_HOME`, else the folder of `store.url` when that is SQLite, else `.svc` in the project. */
+  dataDir: string;
+  configFile: string | null;
+  /** The real environment over the `.env` file. */
+  env: Environment;
+}
+
+/**
+ * Reads file and environment once. Throws CONFIG_NOT_FOUND, CONFIG_PARSE_ERROR (with line and column),
+ * CONFIG_NOT_RESOLVED, or one VALIDATION_ERROR that holds every fault in `details.problems`.
+ * @spec docs/operations.md "Configuration"; Platform codes
+ */
+export function loadConfig(options: LoadConfigOptions): LoadedConfig {
+  const { cwd } = options;
+  const configFile = findConfigFile(cwd, options.configFile ?? options.env.SVC_CONFIG);
+  const projectDir = configFile ? dirname(configFile) : resolve(cwd);
+  const dotEnv = readDotEnv(projectDir);
+  const env = { ...dotEnv, ...options.env };
+  const written = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
+
+  const problems: ConfigProblem[] = [];
+  const { base, profiles } = splitProfiles(written, problems);
+  const choice = chooseProfile(options.profile, env);
+  requireProfile(choice, Object.keys(profiles), configFile);
+  problems.push(...problemsOfFile(base, profiles));
+
+  const fromEnv = envOverlay(env);
+  problems.push(...fromEnv.problems);
+  const merged = [profiles[choice.name] ?? {}, fromEnv.overlay, portOverlay(options.ports ?? {})].reduce(
+    mergeOver,
+    base,
+  );
+  if (problems.length > 0) throw invalidConfig(problems, configFile);
+
+  const config = PlatformConfig.parse(merged);
+  problems.push(...portClashes(config));
+  if (problems.length > 0) throw invalidConfig(problems, configFile);
+
+  config.auth.mode ??= choice.name === 'production' ? 'required' : 'optional';
+  return {
+    config,
+    profile: choice.name,
+    projectDir,
+    dataDir: dataFolder(options, dotEnv, projectDir, config),
+    configFile,
+    env,
+  };
+}
+
+function splitProfiles(
+  written: unknown,
+  problems: ConfigProblem[],
+): { base: JsonObject; profiles: Record<string, unknown> } {
+  if (!isObject(written)) {
+    problems.push({ path: '', message: 'the file must hold one JSON object' });
+    return { base: {}, profiles: {} };
+  }
+  const { [PROFILES_KEY]: profiles = {}, ...base } = written;
+  if (isObject(profiles)) return { base, profiles };
+  problems.push({ path: PROFILES_KEY, message: 'must be an object of profiles by name' });
+  return { base, profiles: {} };
+}
+
+/** Every profile is checked, not only the one in use: a fault in production should not wait for production. */
+function problemsOfFile(base: JsonObject, profiles: Record<string, unknown>): ConfigProblem[] {
+  const found = new Map<string, ConfigProblem>();
+  const add = (problem: ConfigProblem): unknown => found.set(`${problem.path}\n${problem.message}`, problem);
+  if (Object.keys(profiles).length === 0) {
+    for (const problem of findProblems(base)) add(inBase(problem));
+  }
+  for (const [name, overlay] of Object.entries(profiles)) {
+    if (!isObject(overlay)) {
+      add({ path: formatPath([PROFILES_KEY, name]), message: 'must be an object' });
+      continue;
+    }
+    for (const problem of findProblems(mergeOver(base, overlay)))
+      add(hasPath(overlay, problem.path) ? inProfile(name, problem) : inBase(problem));
+  }
+  return [...found.values()];
+}
+
+const inBase = ({ path, message }: RawProblem): ConfigProblem => ({ path: formatPath(path), message });
+
+function inProfile(name: string, { path, message }: RawProblem): ConfigProblem {
+  const place = formatPath([PROFILES_KEY, name]);
+  const inner = formatPath(path);
+  return { path: inner.startsWith('[') ? place + inner : `${place}.${inner}`, message };
+}
+
+function portOverlay(ports: Partial<Record<ServiceName, number>>): JsonObject {
+  return Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, { port }]));
+}
+
+/** Two daemons on one address would only show as one of them failing to start. */
+function portClashes(config: PlatformConfig): ConfigProblem[] {
+  const taken = new Map<number, ServiceName>();
+  return SERVICE_NAMES.flatMap((name) => {
+    const { port } = config[name];
+    const other = port === 0 ? undefined : taken.get(port);
+    taken.set(port, name);
+    return other
+      ? [{ path: `${name}.port`, message: `is ${port}, as ${other}.port is; each needs its own` }]
+      : [];
+  });
+}
+
+function dataFolder(
+  { cwd, env }: LoadConfigOptions,
+  dotEnv: Environment,
+  projectDir: string,
+  config: PlatformConfig,
+): string {
+  if (env.SVC_HOME) return resolve(cwd, env.SVC_HOME);
+  if (dotEnv.SVC_HOME) return resolve(projectDir, dotEnv.SVC_HOME);
+  const sqlite = /^sqlite:(.+)$/.exec(config.store.url)?.[1];
+  return resolve(projectDir, sqlite ?? '.svc');
+}
+
+function invalidConfig(problems: ConfigProblem[], configFile: string | null): PlatformError {
+  const where = configFile ?? 'the environment';
+  const count = problems.length === 1 ? 'one fault' : `${problems.length} faults`;
+  const list = problems.map(({ path, message }) => `  ${path || '(file)'}: ${message}`).join('\n');
+  return new PlatformError('VALIDATION_ERROR', `The configuration (${where}) has ${count}:\n${list}`, {
+    details: { file: configFile, problems },
+  });
+}

@@ -1,0 +1,51 @@
+import { SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
+import type { Environment } from './find.ts';
+import type { JsonObject } from './merge.ts';
+import type { ConfigProblem } from './problems.ts';
+
+export interface EnvOverlay {
+  overlay: JsonObject;
+  problems: ConfigProblem[];
+}
+
+/** What the environment sets over the file: `SVC_<DAEMON>_PORT`, `SVC_<DAEMON>_HOST`, `GATEWAY_PUBLIC_URL`. */
+export function envOverlay(env: Environment): EnvOverlay {
+  const problems: ConfigProblem[] = [];
+  const overlay = Object.fromEntries(SERVICE_NAMES.map((name) => [name, listenOverlay(name, env, problems)]));
+  const publicUrl = env.GATEWAY_PUBLIC_URL;
+  if (publicUrl) {
+    if (isHttpUrl(publicUrl)) overlay.gateway = { ...overlay.gateway, publicUrl };
+    else
+      problems.push({
+        path: 'env.GATEWAY_PUBLIC_URL',
+        message: 'must be an http:// or https:// address',
+      });
+  }
+  return { overlay, problems };
+}
+
+function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProblem[]): JsonObject {
+  const prefix = `SVC_${name.toUpperCase()}`;
+  const section: JsonObject = {};
+  const host = env[`${prefix}_HOST`];
+  const port = env[`${prefix}_PORT`];
+  if (host) section.host = host;
+  // Kubernetes sets SVC_REST_PORT=tcp://10.0.0.1:5050 for a service that is called "svc-rest": not meant for us.
+  if (port && !port.startsWith('tcp://')) {
+    const number = parsePort(port);
+    if (number === null)
+      problems.push({ path: `env.${prefix}_PORT`, message: 'must be a port from 0 to 65535' });
+    else section.port = number;
+  }
+  return section;
+}
+
+/** A port as text, 0 included; null when it is none. */
+export function parsePort(text: string): number | null {
+  const number = Number(text);
+  return /^\d{1,5}$/.test(text) && number <= 65535 ? number : null;
+}
+
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text);
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { PlatformConfig, PROFILES_KEY } from '../../contracts/index.ts';
+
+/** The JSON schema of `svc.config.json` as written: base keys, each optional, and `profiles` of the same form. */
+export function configFileSchema(): Record<string, unknown> {
+  const base = z.toJSONSchema(PlatformConfig, { io: 'input', unrepresentable: 'any' }) as {
+    properties: Record<string, unknown>;
+    $schema?: string;
+  };
+  const { $schema, ...section } = base;
+  const keys = Object.keys(section.properties).filter((key) => key !== '$schema');
+  const inProfile = Object.fromEntries(keys.map((key) => [key, { $ref: `#/properties/${key}` }]));
+  return {
+    $schema,
+    title: 'svc.config.json',
+    description: 'Configuration of the svc platform; every key has a default.',
+    ...section,
+    properties: {
+      ...section.properties,
+      [PROFILES_KEY]: {
+        type: 'object',
+        description: 'Keys merged over the base under --profile, SVC_PROFILE or NODE_ENV',
+        additionalProperties: { type: 'object', properties: inProfile, additionalProperties: false },
+      },
+    },
+  };
+}
+
+/** The packaged defaults: what an empty config means. */
+export function defaultConfig(): PlatformConfig {
+  return PlatformConfig.parse({});
+}
+
+/** As the checked-in files hold it. */
+export function asJsonFile(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,29 @@
+/** A JSON object as parsed: its keys are the writer's, `__proto__` included. */
+export type JsonObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `over` laid on `base`: objects merge key by key; anything else, lists and null included, replaces. */
+export function mergeOver(base: unknown, over: unknown): unknown {
+  if (!isObject(base) || !isObject(over)) return over;
+  // fromEntries defines own properties, so that a key `__proto__` stays a (faulty) key and changes no prototype.
+  return Object.fromEntries([
+    ...Object.entries(base),
+    ...Object.entries(over).map(([key, value]) => [
+      key,
+      Object.hasOwn(base, key) ? mergeOver(base[key], value) : value,
+    ]),
+  ]);
+}
+
+/** Whether `value` itself says something at `path`. */
+export function hasPath(value: unknown, path: readonly PropertyKey[]): boolean {
+  let current = value;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return false;
+    current = (current as Record<PropertyKey, unknown>)[key];
+  }
+  return true;
+}

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { PlatformConfig } from '../../contracts/index.ts';
+import { nearest } from '../nearest.ts';
+
+/** One fault of the config: where it stands and what would be right. */
+export interface ConfigProblem {
+  path: string;
+  message: string;
+}
+
+/** A fault before it is known which part of the file it comes from. */
+export interface RawProblem {
+  path: PropertyKey[];
+  message: string;
+}
+
+/** Every fault of a merged config. */
+export function findProblems(candidate: unknown): RawProblem[] {
+  const parsed = PlatformConfig.safeParse(candidate);
+  if (parsed.success) return [];
+  return parsed.error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownKey(issue.path, key) }))
+      : [{ path: [...issue.path], message: phrase(issue, candidate) }],
+  );
+}
+
+/** `gateway.staticTokens["…"].hostId`: as one would write it; a static token is a secret and stays out. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  let text = '';
+  path.forEach((key, index) => {
+    if (typeof key === 'number') text += `[${key}]`;
+    else {
+      const isToken = index === 2 && path[0] === 'gateway' && path[1] === 'staticTokens';
+      const name = isToken ? maskToken(String(key)) : String(key);
+      if (!/^[A-Za-z_$][\w$-]*$/.test(name)) text += `[${JSON.stringify(name)}]`;
+      else text += index === 0 ? name : `.${name}`;
+    }
+  });
+  return text;
+}
+
+function maskToken(token: string): string {
+  return token.length > 12 ? `${token.slice(0, 3)}…` : '…';
+}
+
+function phrase(issue: z.core.$ZodIssue, candidate: unknown): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${withArticle(issue.expected)}, not ${typeName(valueAt(candidate, issue.path))}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
+    case 'too_small':
+      return issue.origin === 'string'
+        ? 'must not be empty'
+        : `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`;
+    case 'too_big':
+      return `must be ${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`;
+    case 'invalid_format':
+      return issue.format === 'url' ? 'must be an http:// or https:// address' : lowerFirst(issue.message);
+    case 'invalid_key':
+      return `is not a valid name here: ${issue.issues.map((inner) => lowerFirst(inner.message)).join('; ')}`;
+    default:
+      return lowerFirst(issue.message);
+  }
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let current = value;
+  for (const key of path) current = (current as Record<PropertyKey, unknown> | null | undefined)?.[key];
+  return current;
+}
+
+function typeName(value: unknown): string {
+  if (value === undefined) return 'absent';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'a whole number' : 'a fraction';
+  return withArticle(typeof value);
+}
+
+function withArticle(type: string): string {
+  if (type === 'int') return 'a whole number';
+  if (type === 'array') return 'a list';
+  if (type === 'record') return 'an object';
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+/** Names the key that was probably meant: a sibling, or a key of this very name that lives elsewhere. */
+function unknownKey(parent: readonly PropertyKey[], key: string): string {
+  const siblings = keysAt(PlatformConfig, parent);
+  const close = nearest(key, siblings);
+  if (close) return `is not a known key; did you mean ${formatPath([...parent, close])}?`;
+  const elsewhere = knownPaths(PlatformConfig, []).filter((path) => path.at(-1) === key);
+  if (elsewhere.length > 0)
+    return `is not a known key here; did you mean ${elsewhere.map(formatPath).join(' or ')}?`;
+  return siblings.length > 0
+    ? `is not a known key; known here: ${siblings.filter((name) => name !== '$schema').join(', ')}`
+    : 'is not a known key';
+}
+
+function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  let current = bare(schema);
+  for (const key of path) {
+    const next = childOf(current, String(key));
+    if (!next) return [];
+    current = bare(next);
+  }
+  return current instanceof z.ZodObject ? Object.keys(current.shape) : [];
+}
+
+function childOf(schema: z.core.$ZodType, key: string): z.core.$ZodType | undefined {
+  if (schema instanceof z.ZodObject) return schema.shape[key];
+  if (schema instanceof z.ZodRecord) return schema.valueType;
+  return undefined;
+}
+
+function knownPaths(schema: z.core.$ZodType, at: string[]): string[][] {
+  const object = bare(schema);
+  if (!(object instanceof z.ZodObject)) return [];
+  return Object.entries(object.shape as Record<string, z.core.$ZodType>).flatMap(([key, child]) => [
+    [...at, key],
+    ...knownPaths(child, [...at, key]),
+  ]);
+}
+
+/** The schema without its wrappers: optional, nullable, default. */
+function bare(schema: z.core.$ZodType): z.core.$ZodType {
+  let current = schema;
+  while (
+    current instanceof z.ZodOptional ||
+    current instanceof z.ZodNullable ||
+    current instanceof z.ZodDefault ||
+    current instanceof z.ZodPrefault
+  )
+    current = current.unwrap();
+  return current;
+}

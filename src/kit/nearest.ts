@@ -1,0 +1,28 @@
+/** The candidate that a mistyped word most likely means; undefined when none is close. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  let best: { candidate: string; distance: number } | undefined;
+  for (const candidate of candidates) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (!best || distance < best.distance) best = { candidate, distance };
+  }
+  const tolerated = Math.max(1, Math.floor(word.length / 3));
+  return best && best.distance <= tolerated ? best.candidate : undefined;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours, one point each (optimal string alignment). */
+function editDistance(left: string, right: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= left.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const same = left[i - 1] === right[j - 1];
+      row[j] = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1));
+      const swapped = i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
+      if (swapped) row[j] = Math.min(row[j]!, beforeLast[j - 2]! + 1);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[right.length]!;
+}

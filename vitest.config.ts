@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Real daemons, processes and sandboxes: a slow machine must not look like a failure.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    // Threads share one process and its umask, working directory and signals; these tests start programs.
+    pool: 'forks',
+    maxWorkers: 2,
+  },
+});
