@@ -1,3 +1,5 @@
+import { PlatformError } from '../../kit/errors.ts';
+
 /** Anything JSON can carry. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
 
@@ -11,7 +13,8 @@ export interface KeyValueEntry {
 /**
  * Values by scope and key, with an optional life time: the platform cache of the gateway and the
  * entries of the state daemon. Every method is atomic, and a write's promise settles once it is durable.
- * An entry is gone from the millisecond of its `expiresAt` on.
+ * An entry is gone from the millisecond of its `expiresAt` on. Every method throws VALIDATION_ERROR for a scope or
+ * key that no database keeps apart from others (see requireStorableKey).
  */
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
@@ -21,12 +24,29 @@ export interface KeyValueStore {
   /** True when there was something to delete. */
   delete(scope: string, key: string): Promise<boolean>;
   /**
-   * Adds `by` to a counter, absent meaning 0. With `windowMs` the counter lives from its first increment
-   * until the window ends; later increments do not prolong it. Throws CONFLICT when the value is no number.
+   * Adds `by` to a counter, absent meaning 0; one that exists keeps its life time. With `windowMs` the counter lives from its first increment
+   * until the window ends; later increments do not prolong it. Throws CONFLICT when the value is no number or the sum
+   * leaves the range of exact integers.
    */
-  increment(scope: string, key: string, options: { by: number; windowMs?: number }): Promise<{ value: number; expiresAt: number | null }>;
-  /** Entries whose key starts with `prefix` and comes after `after`, in key order, at most `limit`. */
+  increment(
+    scope: string,
+    key: string,
+    options: { by: number; windowMs?: number },
+  ): Promise<{ value: number; expiresAt: number | null }>;
+  /** Entries whose key starts with `prefix` and comes after `after`, in the order of their code points (that of UTF-8 bytes), at most `limit`. */
   scan(scope: string, options: { prefix: string; after?: string; limit: number }): Promise<KeyValueEntry[]>;
   /** Deletes at most `limit` expired entries and returns how many, so that a sweep never holds the writer long. */
   sweep(limit: number): Promise<number>;
+}
+
+/**
+ * Throws VALIDATION_ERROR for text with U+0000 (PostgreSQL refuses it) or half a surrogate pair (encoding replaces it,
+ * so that two keys would become one).
+ */
+export function requireStorableKey(...texts: string[]): void {
+  if (texts.every((text) => text.isWellFormed() && !text.includes('\0'))) return;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    'A key and its scope must be well-formed Unicode without U+0000; encode binary keys, for example as base64url.',
+  );
 }

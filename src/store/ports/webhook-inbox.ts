@@ -2,6 +2,7 @@ import type { DeliveryStatus } from '../../contracts/index.ts';
 
 /** What is known of a delivery when it is written down. Times in epoch ms. */
 export interface NewDelivery {
+  /** UUIDv7: its order is the order of lists. */
   webhookId: string;
   namespaceId: string;
   pluginId: string;
@@ -69,17 +70,25 @@ export interface WebhookInbox {
   accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
   /**
    * Ends a delivery that was begun or accepted. With `marker`: success keeps it `done` until `expiresAt`,
-   * failure (`expiresAt` null) deletes it so that the sender's redelivery runs.
+   * failure (`expiresAt` null) deletes it so that the sender's redelivery runs, unless its lease lapsed and another
+   * delivery holds it by now.
    */
-  finish(webhookId: string, end: DeliveryEnd, marker?: { key: string; expiresAt: number | null }): Promise<void>;
-  /** Notes a delivery that was answered without a handler (refused, challenge, duplicate): losable, off the answer's path. */
+  finish(
+    webhookId: string,
+    end: DeliveryEnd,
+    marker?: { key: string; expiresAt: number | null },
+  ): Promise<void>;
+  /** Notes a delivery that was answered without a handler (refused, challenge, duplicate): losable, off the answer's path, never throws. */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
   /** Accepted but not finished, oldest first: what a gateway dispatches at its start. Marks nothing. */
   unfinished(limit: number, afterWebhookId?: string): Promise<DeliveryRecord[]>;
   find(webhookId: string): Promise<DeliveryRecord | undefined>;
-  /** Newest first. */
+  /** Newest first, each with `body` null: bodies are large, `find` has them. */
   list(namespaceId: string, options: { limit: number; before?: string }): Promise<DeliveryRecord[]>;
-  /** Forgets finished deliveries received before `receivedBefore` and expired markers, at most `limit` of each; returns how many rows went. */
+  /**
+   * Forgets deliveries received before `receivedBefore` (all but those accepted and still to do; a sync one left `running`
+   * by a crash goes too) and expired markers, at most `limit` of each; returns how many rows went.
+   */
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /** Waits for what `note` gathered. */
   flush(): Promise<void>;

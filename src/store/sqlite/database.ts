@@ -1,0 +1,126 @@
+import { existsSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import { PlatformError } from '../../kit/errors.ts';
+import { type Logger, silentLogger } from '../../kit/logger.ts';
+import { createGroupCommit } from './group-commit.ts';
+import { checkedVersion, type Migrations, migrate } from './migrate.ts';
+import { BLOCKING_WAIT_MS, whileBusy } from './patience.ts';
+import { createPrivateFile } from './private-file.ts';
+import { storeError } from './store-error.ts';
+
+export interface DatabaseOptions {
+  file: string;
+  migrations: Migrations;
+  logger?: Logger;
+  /** Opens an existing file of the current schema for reading alone. */
+  readonly?: boolean;
+}
+
+/** One open SQLite file. Everything that fails for a reason an operator can mend rejects with STORE_ERROR naming the file. */
+export interface Database {
+  readonly file: string;
+  prepare: Sqlite.Database['prepare'];
+  /** Runs a query; what is queued by `write` and not yet settled is not seen. */
+  read<T>(query: () => T): Promise<T>;
+  /** Group commit: settles once `work` is on disk. See GroupCommit for what `work` may do. */
+  write<T>(work: () => T): Promise<T>;
+  pragma(source: string): unknown;
+  /** Commits what is queued, then lets go of the file; later writes reject. */
+  close(): Promise<void>;
+}
+
+/** After a burst the write-ahead log is cut back to this. */
+const LOG_SIZE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Opens a file with WAL, `synchronous=FULL` and foreign keys on, creates it (0600, its folder 0700) and brings its schema
+ * up to date. Throws STORE_ERROR for a newer schema, a damaged or foreign file, and one that cannot be opened or written.
+ * While a file is open here, never open and close it by other means in this process (`fs.copyFile`, `fs.readFile`):
+ * POSIX drops all of a process's locks on a file when any of its descriptors closes.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const { file } = options;
+  let sqlite: Sqlite.Database;
+  try {
+    if (!options.readonly) createPrivateFile(file);
+    // Several processes that create one file together meet locks that SQLite's own waiting does not cover.
+    sqlite = await whileBusy(() => connect(options));
+  } catch (error) {
+    throw storeError(file, error);
+  }
+  return wrap(sqlite, file);
+}
+
+function connect({
+  file,
+  migrations,
+  logger = silentLogger,
+  readonly = false,
+}: DatabaseOptions): Sqlite.Database {
+  // better-sqlite3 answers a missing file and a missing folder with errors of its own that carry no code.
+  if (readonly && !existsSync(file))
+    throw Object.assign(new Error(`${file} does not exist`), { code: 'ENOENT' });
+  const sqlite = new Sqlite(file, { readonly, timeout: BLOCKING_WAIT_MS });
+  try {
+    const version = checkedVersion(sqlite, migrations);
+    if (readonly) requireCurrent(file, version, migrations);
+    else configure(sqlite);
+    const applied = readonly ? 0 : migrate(sqlite, migrations);
+    if (applied > 0)
+      logger.info(`Brought ${file} to schema ${migrations.length}`, { meta: { file, applied } });
+    return sqlite;
+  } catch (error) {
+    sqlite.close();
+    throw error;
+  }
+}
+
+function requireCurrent(file: string, version: number, migrations: Migrations): void {
+  if (version === migrations.length) return;
+  throw new PlatformError(
+    'STORE_ERROR',
+    `${file} has an older schema (${version}; this version of svc reads ${migrations.length}). Start its service once with \`svc up\`, which brings it up to date.`,
+    { details: { file, schema: version, knownSchema: migrations.length } },
+  );
+}
+
+function configure(sqlite: Sqlite.Database): void {
+  sqlite.pragma('journal_mode = wal');
+  sqlite.pragma('synchronous = full');
+  // On macOS fsync alone leaves the bytes in the drive's cache; elsewhere this changes nothing.
+  sqlite.pragma('fullfsync = on');
+  sqlite.pragma('foreign_keys = on');
+  sqlite.pragma(`journal_size_limit = ${LOG_SIZE_BYTES}`);
+}
+
+function wrap(sqlite: Sqlite.Database, file: string): Database {
+  const commits = createGroupCommit(sqlite);
+  let closing: Promise<void> | undefined;
+
+  async function close(): Promise<void> {
+    await commits.idle();
+    sqlite.close();
+  }
+  function requireOpen(): void {
+    if (!closing) return;
+    throw new PlatformError('STORE_ERROR', `${file} is closed: its service is stopping.`, {
+      details: { file },
+    });
+  }
+  async function translated<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      requireOpen();
+      return await run();
+    } catch (error) {
+      throw storeError(file, error);
+    }
+  }
+  return {
+    file,
+    prepare: sqlite.prepare.bind(sqlite),
+    pragma: (source) => sqlite.pragma(source),
+    read: (query) => translated(() => whileBusy(query)),
+    write: (work) => translated(() => commits.write(work)),
+    close: () => (closing ??= close()),
+  };
+}

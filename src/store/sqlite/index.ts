@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import type { Clock } from '../../kit/clock.ts';
+import type { Logger } from '../../kit/logger.ts';
+import type { GatewayStore, StateStore } from '../ports/index.ts';
+import { sqliteClients } from './clients.ts';
+import { openDatabase } from './database.ts';
+import { sqliteKeyValue } from './key-value.ts';
+import { sqliteRefreshTokens } from './refresh-tokens.ts';
+import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './schema.ts';
+import { sqliteWebhookInbox } from './webhook-inbox.ts';
+import { sqliteWebhookSecrets } from './webhook-secrets.ts';
+
+export { type Database, type DatabaseOptions, openDatabase } from './database.ts';
+export type { Migrations } from './migrate.ts';
+export { acquireOwnerLock, type Owner, type OwnerLock, type OwnerLockOptions } from './owner-lock.ts';
+
+export interface SqliteStoreOptions {
+  /** The data folder; made, with mode 0700, when it is not there. */
+  dataDir: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Opens `svc.db`. Throws STORE_ERROR as openDatabase does; several processes may have it open. */
+export async function sqliteGatewayStore({
+  dataDir,
+  clock,
+  logger,
+}: SqliteStoreOptions): Promise<GatewayStore> {
+  const db = await openDatabase({ file: join(dataDir, 'svc.db'), migrations: GATEWAY_MIGRATIONS, logger });
+  const inbox = sqliteWebhookInbox(db, { clock, logger });
+  return {
+    cache: sqliteKeyValue(db, clock),
+    secrets: sqliteWebhookSecrets(db, clock),
+    inbox,
+    clients: sqliteClients(db),
+    refreshTokens: sqliteRefreshTokens(db, clock),
+    async close() {
+      await inbox.flush();
+      await db.close();
+    },
+  };
+}
+
+/** Opens `state.db`. Throws STORE_ERROR as openDatabase does. */
+export async function sqliteStateStore({ dataDir, clock, logger }: SqliteStoreOptions): Promise<StateStore> {
+  const db = await openDatabase({ file: join(dataDir, 'state.db'), migrations: STATE_MIGRATIONS, logger });
+  return { entries: sqliteKeyValue(db, clock), close: () => db.close() };
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../../kit/clock.ts';
+import type { Logger } from '../../kit/logger.ts';
+import type { DeliveryRecord } from '../ports/index.ts';
+
+export interface NotebookDeps {
+  write(deliveries: DeliveryRecord[]): Promise<void>;
+  clock: Clock;
+  logger: Logger;
+}
+
+export interface Notebook {
+  add(delivery: DeliveryRecord): void;
+  /** Settles when all that was added before is written, or given up. */
+  flush(): Promise<void>;
+}
+
+const FLUSH_MS = 50;
+const FLUSH_COUNT = 200;
+/** What a flood of refused deliveries may hold in memory, at most; what exceeds it is counted and dropped. */
+const MOST_NOTES = 2000;
+const MOST_BYTES = 8 * 1024 * 1024;
+/** The other columns of a note, roughly. */
+const NOTE_BYTES = 500;
+
+/** Gathers notes and writes them together, so that refusing a delivery costs its sender no wait and us no commit of its own. */
+export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook {
+  let notes: DeliveryRecord[] = [];
+  // What is held counts until it is on disk: a slow disk must not let the queue behind it grow.
+  let held = { count: 0, bytes: 0 };
+  let dropped = 0;
+  let scheduled = false;
+  let writing: Promise<void> = Promise.resolve();
+
+  function flush(): Promise<void> {
+    if (notes.length > 0) {
+      const batch = notes;
+      notes = [];
+      writing = writing.then(() => writeDown(batch));
+    }
+    return writing;
+  }
+
+  async function writeDown(batch: DeliveryRecord[]): Promise<void> {
+    try {
+      await write(batch);
+    } catch (error) {
+      dropped += batch.length;
+      logger.error('Notes of refused deliveries could not be written', { error });
+    }
+    for (const note of batch) held = { count: held.count - 1, bytes: held.bytes - sizeOf(note) };
+    report();
+  }
+
+  function report(): void {
+    if (dropped === 0) return;
+    logger.diagnostic({
+      domain: 'webhooks',
+      event: 'delivery-notes-dropped',
+      level: 'warn',
+      reasonCode: 'STORE_PRESSURE',
+      message: `${dropped} refused deliveries left no record`,
+      outcome: 'degraded',
+      evidence: { dropped },
+    });
+    dropped = 0;
+  }
+
+  function schedule(): void {
+    if (notes.length >= FLUSH_COUNT) void flush();
+    else if (!scheduled) {
+      scheduled = true;
+      clock.after(FLUSH_MS, () => {
+        scheduled = false;
+        void flush();
+      });
+    }
+  }
+
+  return {
+    add(delivery) {
+      const size = sizeOf(delivery);
+      if (held.count >= MOST_NOTES || held.bytes + size > MOST_BYTES) {
+        dropped++;
+        return;
+      }
+      held = { count: held.count + 1, bytes: held.bytes + size };
+      notes.push(delivery);
+      schedule();
+    },
+    flush,
+  };
+}
+
+function sizeOf({ body, headers, steps }: DeliveryRecord): number {
+  return NOTE_BYTES + (body?.byteLength ?? 0) + 2 * (headers.length + steps.length);
+}

@@ -1,0 +1,103 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { codeOf, PlatformError } from '../../kit/errors.ts';
+import { createPrivateFile } from './private-file.ts';
+import { isBusy, storeError } from './store-error.ts';
+
+export interface OwnerLockOptions {
+  /** What is owned: a data file, or a folder. The lock is `<file>.lock` beside it. */
+  file: string;
+  /** How long to wait for a predecessor that is on its way out; 0 tries once. */
+  waitMs: number;
+  /** Who we are, for the message to whoever comes second: `gateway`, `supervisor`. */
+  label: string;
+}
+
+export interface Owner {
+  pid: number;
+  label: string;
+}
+
+export interface OwnerLock {
+  release(): void;
+}
+
+const POLL_MS = 25;
+
+/**
+ * Makes this process the only owner of a file for as long as it lives. Throws CONFLICT naming the owner, or STORE_ERROR
+ * when the lock file itself cannot be used.
+ *
+ * Node has no flock; an exclusive SQLite transaction on an empty database is one. The kernel frees it when the process
+ * ends, however it ends, so a lock is never stale and the lock file is never deleted: deleting it would let a third
+ * process lock a new file while a second one holds the old. Nothing but SQLite may open it in this process (see openDatabase).
+ */
+export async function acquireOwnerLock({ file, waitMs, label }: OwnerLockOptions): Promise<OwnerLock> {
+  const ownerFile = `${file}.owner`;
+  const lock = await waitForLock(file, waitMs);
+  if (!lock) throw inUse(file, readOwner(ownerFile));
+  try {
+    writeFileSync(ownerFile, JSON.stringify({ pid: process.pid, label } satisfies Owner), { mode: 0o600 });
+  } catch (error) {
+    lock.close();
+    throw storeError(ownerFile, error);
+  }
+  return {
+    release() {
+      if (!lock.open) return;
+      rmSync(ownerFile, { force: true });
+      lock.close();
+    },
+  };
+}
+
+async function waitForLock(file: string, waitMs: number): Promise<Sqlite.Database | undefined> {
+  for (let waited = 0; ; waited += POLL_MS) {
+    const lock = tryLock(`${file}.lock`);
+    if (lock || waited >= waitMs) return lock;
+    await sleep(POLL_MS);
+  }
+}
+
+function tryLock(lockFile: string): Sqlite.Database | undefined {
+  let lock: Sqlite.Database | undefined;
+  try {
+    createPrivateFile(lockFile);
+    lock = new Sqlite(lockFile, { timeout: 0 });
+    lock.exec('begin exclusive');
+    return lock;
+  } catch (error) {
+    lock?.close();
+    if (isBusy(error)) return undefined;
+    throw storeError(lockFile, error);
+  }
+}
+
+/** Who holds the lock; undefined while the holder has not yet written itself down. */
+function readOwner(ownerFile: string): Owner | undefined {
+  try {
+    const owner = JSON.parse(readFileSync(ownerFile, 'utf8')) as Owner;
+    return isAlive(owner.pid) ? owner : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A note outlives an owner that was killed; the lock does not. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}
+
+function inUse(file: string, owner: Owner | undefined): PlatformError {
+  const holder = owner ? `${owner.label} (pid ${owner.pid})` : 'another process';
+  return new PlatformError(
+    'CONFLICT',
+    `${file} is in use by ${holder}. Stop it with \`svc down\`, or set SVC_HOME to give this one a folder of its own.`,
+    { details: { file, owner: owner ?? null } },
+  );
+}

@@ -1,0 +1,95 @@
+import type { Migrations } from './migrate.ts';
+
+/** Sorts behind every text: SQLite orders blobs after texts. An upper bound that keeps a query a range of its index. */
+export const AFTER_ALL_TEXT = Buffer.alloc(0);
+
+const KEY_VALUE = `
+  create table key_value (
+    scope text not null,
+    key text not null,
+    value text not null,
+    expires_at integer,
+    primary key (scope, key)
+  ) strict, without rowid;
+  create index key_value_expiry on key_value (expires_at) where expires_at is not null;`;
+
+const WEBHOOK_SECRET = `
+  create table webhook_secret (
+    namespace_id text not null,
+    plugin_id text not null,
+    event text not null,
+    instance_id text not null,
+    current text not null,
+    previous text,
+    previous_expires_at integer,
+    rotated_at integer not null,
+    namespace_in_url integer not null,
+    primary key (namespace_id, plugin_id, event, instance_id)
+  ) strict, without rowid;`;
+
+/**
+ * Deliveries are appended by rowid; both indexes grow at their end too, as webhook ids are time-ordered. Only what is
+ * accepted and waits is in the third. Markers are keyed by a digest: ids are random, so the tree is hit everywhere,
+ * and a small one stays in memory.
+ */
+const WEBHOOK_INBOX = `
+  create table delivery (
+    id integer primary key,
+    webhook_id text not null unique,
+    namespace_id text not null,
+    plugin_id text not null,
+    event text not null,
+    instance_id text not null,
+    received_at integer not null,
+    source text not null,
+    request_id text not null,
+    trace_id text not null,
+    mode text not null,
+    status text not null,
+    http_status integer,
+    duration_ms real,
+    attempts integer not null,
+    steps text not null,
+    outcome text,
+    headers text not null,
+    body blob
+  ) strict;
+  create index delivery_namespace on delivery (namespace_id, webhook_id);
+  create index delivery_waiting on delivery (webhook_id) where status = 'accepted';
+
+  create table delivery_marker (
+    digest blob primary key,
+    webhook_id text not null,
+    state text not null,
+    expires_at integer not null
+  ) strict, without rowid;
+  create index delivery_marker_expiry on delivery_marker (expires_at);`;
+
+const CLIENTS = `
+  create table client (
+    client_id text primary key,
+    host_id text not null,
+    namespace_id text not null,
+    name text not null,
+    secret_hash text not null,
+    created_at integer not null,
+    revoked_at integer
+  ) strict, without rowid;
+
+  create table refresh_token (
+    token_hash text primary key,
+    family_id text not null,
+    client_id text not null,
+    created_at integer not null,
+    expires_at integer not null,
+    spent_at integer
+  ) strict, without rowid;
+  create index refresh_token_family on refresh_token (family_id);
+  create index refresh_token_client on refresh_token (client_id);
+  create index refresh_token_expiry on refresh_token (expires_at);`;
+
+/** `svc.db`. Times in epoch ms. */
+export const GATEWAY_MIGRATIONS: Migrations = [`${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`];
+
+/** `state.db`. Times in epoch ms. */
+export const STATE_MIGRATIONS: Migrations = [KEY_VALUE];

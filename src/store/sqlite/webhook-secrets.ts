@@ -1,0 +1,59 @@
+import type { Clock } from '../../kit/clock.ts';
+import type { SecretKey, SecretRecord, SecretRotation, WebhookSecretStore } from '../ports/index.ts';
+import type { Database } from './database.ts';
+
+interface Row extends Omit<SecretRecord, 'namespaceInUrl'> {
+  namespaceInUrl: 0 | 1;
+}
+
+/** One row per namespace, plugin, event and instance; a revoked secret has none. @spec Webhook secret record */
+export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretStore {
+  const sql = statements(db);
+  const recordOf = (row: Row): SecretRecord => {
+    const record = { ...row, namespaceInUrl: row.namespaceInUrl === 1 };
+    const isOver = row.previousExpiresAt !== null && row.previousExpiresAt <= clock.now();
+    return isOver ? { ...record, previous: null, previousExpiresAt: null } : record;
+  };
+  return {
+    async rotate(key, { namespaceInUrl, ...next }) {
+      const rotation = { ...keyOf(key), ...next, namespaceInUrl: namespaceInUrl ? 1 : 0 } as const;
+      const row = await db.write(() => sql.rotate.get(rotation)!);
+      return { rotated: row.rotated === 1 };
+    },
+    async find(key) {
+      const row = await db.read(() => sql.find.get(keyOf(key)));
+      return row && recordOf(row);
+    },
+    revoke: (key) => db.write(() => sql.revoke.run(keyOf(key)).changes === 1),
+    async list(namespaceId) {
+      const rows = await db.read(() => sql.list.all({ namespaceId }));
+      return rows.map(recordOf);
+    },
+  };
+}
+
+/** The key's own fields: callers may pass wider objects. */
+function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
+  return { namespaceId, pluginId, event, instanceId };
+}
+
+function statements(db: Database) {
+  const columns = `namespace_id as namespaceId, plugin_id as pluginId, event, instance_id as instanceId, current, previous,
+    previous_expires_at as previousExpiresAt, rotated_at as rotatedAt, namespace_in_url as namespaceInUrl`;
+  const isKey =
+    'namespace_id = :namespaceId and plugin_id = :pluginId and event = :event and instance_id = :instanceId';
+  type Rotation = SecretKey & Omit<SecretRotation, 'namespaceInUrl'> & { namespaceInUrl: 0 | 1 };
+  return {
+    rotate: db.prepare<[Rotation], { rotated: 0 | 1 }>(`
+      insert into webhook_secret (namespace_id, plugin_id, event, instance_id, current, rotated_at, namespace_in_url)
+      values (:namespaceId, :pluginId, :event, :instanceId, :sealed, :now, :namespaceInUrl)
+      on conflict (namespace_id, plugin_id, event, instance_id) do update set
+        previous = current, previous_expires_at = :graceEndsAt, current = excluded.current,
+        rotated_at = excluded.rotated_at, namespace_in_url = excluded.namespace_in_url
+      returning previous is not null as rotated`),
+    find: db.prepare<[SecretKey], Row>(`select ${columns} from webhook_secret where ${isKey}`),
+    revoke: db.prepare<[SecretKey]>(`delete from webhook_secret where ${isKey}`),
+    list: db.prepare<[{ namespaceId: string }], Row>(`
+      select ${columns} from webhook_secret where namespace_id = :namespaceId order by plugin_id, event, instance_id`),
+  };
+}
