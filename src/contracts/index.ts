@@ -1,3 +1,4 @@
+export * from './analytics.ts';
 export * from './auth.ts';
 export * from './command-result.ts';
 export * from './common.ts';
@@ -6,7 +7,11 @@ export * from './endpoint.ts';
 export * from './errors.ts';
 export * from './execution.ts';
 export * from './ids.ts';
+export * from './jobs.ts';
 export * from './limits.ts';
+export * from './logs.ts';
+export * from './marketplace.ts';
 export * from './plugin-manifest.ts';
 export * from './state.ts';
 export * from './webhooks.ts';
+export * from './workflows.ts';

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { offsetPage, offsetQuery } from './logs.ts';
+
+/** The value of every event's `schema`. @spec Versioning */
+export const ANALYTICS_SCHEMA = 'svc.analytics/1';
+
+/** @spec Analytics event */
+export const AnalyticsEvent = z.object({
+  id: z.string(),
+  schema: z.literal(ANALYTICS_SCHEMA),
+  type: z.string(),
+  ts: z.iso.datetime(),
+  ingestTs: z.iso.datetime(),
+  source: z.object({ product: z.string(), version: z.string() }),
+  runId: z.string(),
+  actor: z
+    .object({ type: z.enum(['user', 'agent', 'ci']), id: z.string().optional(), name: z.string().optional() })
+    .optional(),
+  ctx: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
+  payload: z.unknown().optional(),
+});
+export type AnalyticsEvent = z.infer<typeof AnalyticsEvent>;
+
+const tags = ['analytics'];
+const filters = {
+  type: z.string().max(256).optional(),
+  source: z.string().max(256).optional(),
+  ...offsetQuery,
+};
+const { limit: _limit, offset: _offset, ...aggregateFilters } = filters;
+
+export const listEvents = endpoint({
+  method: 'GET',
+  path: '/api/v1/analytics/events',
+  summary: 'List analytics events, newest first',
+  tags,
+  query: z.object(filters),
+  reply: offsetPage(AnalyticsEvent),
+});
+
+export const eventStats = endpoint({
+  method: 'GET',
+  path: '/api/v1/analytics/stats',
+  summary: 'How many events there are, by type and by source',
+  tags,
+  query: z.object(aggregateFilters),
+  reply: z.object({
+    total: z.number().int(),
+    byType: z.record(z.string(), z.number().int()),
+    bySource: z.record(z.string(), z.number().int()),
+  }),
+});
+
+export const dailyEventStats = endpoint({
+  method: 'GET',
+  path: '/api/v1/analytics/stats/daily',
+  summary: 'How many events there are on each day (UTC)',
+  tags,
+  query: z.object(aggregateFilters),
+  reply: z.object({
+    items: z.array(
+      z.object({
+        date: z.iso.date(),
+        total: z.number().int(),
+        byType: z.record(z.string(), z.number().int()),
+      }),
+    ),
+  }),
+});
