@@ -1,0 +1,18 @@
+/** What `singleHeader` answers for a header that was sent more than once. */
+export const REPEATED = Symbol('repeated');
+
+/** One header's value from node's flat list of names and values. Two of the same name are never joined: which one would count? */
+export function singleHeader(
+  rawHeaders: readonly string[],
+  name: string,
+): string | undefined | typeof REPEATED {
+  const wanted = name.toLowerCase();
+  let found: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const candidate = rawHeaders[i]!;
+    if (candidate.length !== wanted.length || candidate.toLowerCase() !== wanted) continue;
+    if (found !== undefined) return REPEATED;
+    found = rawHeaders[i + 1]!;
+  }
+  return found;
+}

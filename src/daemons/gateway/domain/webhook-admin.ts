@@ -1,0 +1,153 @@
+import type { z } from 'zod';
+import type { EventName, InstanceId, PluginId, WebhookListItem } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { SecretKey, SecretRecord } from '../../../store/ports/index.ts';
+import { describe, type WebhookSecrets } from './webhook-secrets.ts';
+import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
+
+type ListItem = z.infer<typeof WebhookListItem>;
+
+export interface ProvisionOptions {
+  namespaceInUrl: boolean;
+  requestId: string;
+  traceId: string;
+}
+
+/** Calls a plugin's `onProvision` handler. */
+export type RunOnProvision = (
+  target: DeclaredWebhook,
+  handler: string,
+  input: {
+    event: string;
+    namespaceId: string;
+    instanceId?: string;
+    url: string;
+    secret: string;
+    rotated: boolean;
+  },
+  options: ProvisionOptions,
+) => Promise<unknown>;
+
+export interface WebhookAdminDeps {
+  targets: WebhookTargets;
+  secrets: WebhookSecrets;
+  runOnProvision: RunOnProvision;
+  /** Without a slash at its end. */
+  publicUrl: () => string;
+  logger: Logger;
+}
+
+/** Provisions, lists and revokes. @spec Webhook admin API; States: Webhook secret */
+export function createWebhookAdmin({
+  targets,
+  secrets,
+  runOnProvision,
+  publicUrl,
+  logger,
+}: WebhookAdminDeps) {
+  const urlOf = (
+    { pluginId, event, instanceId, namespaceId }: SecretKey,
+    namespaceInUrl: boolean,
+  ): string => {
+    const parts = [pluginId, event, ...(instanceId === '' ? [] : [instanceId])].map(encodeURIComponent);
+    return `${publicUrl()}/webhooks/${parts.join('/')}${namespaceInUrl ? `?namespace=${encodeURIComponent(namespaceId)}` : ''}`;
+  };
+
+  return {
+    /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a missing or superfluous instance id. */
+    async provision(key: SecretKey, options: ProvisionOptions) {
+      const target = requireForAdmin(key);
+      const { secret, rotated } = await secrets.provision(key, options);
+      const url = urlOf(key, options.namespaceInUrl);
+      await callOnProvision(target, { ...key, url, secret, rotated }, options);
+      return { url, secret, rotated };
+    },
+
+    async revoke(key: SecretKey) {
+      requireForAdmin(key);
+      await secrets.revoke(key);
+      return { revoked: true as const };
+    },
+
+    async list(namespaceId: string): Promise<ListItem[]> {
+      const records = await secrets.list(namespaceId);
+      return targets.all().map((target) => {
+        const { plugin, webhook } = target;
+        const own = records.filter(
+          (record) => record.pluginId === plugin.id && record.event === webhook.event,
+        );
+        const base = { namespaceId, pluginId: plugin.id, event: webhook.event as string };
+        const single = own.find((record) => record.instanceId === '');
+        return {
+          pluginId: plugin.id as PluginId,
+          event: webhook.event as EventName,
+          multi: webhook.multi,
+          auth: webhook.auth.type,
+          ...stateOf(
+            webhook.multi ? own[0] : single,
+            urlOf({ ...base, instanceId: '' }, single?.namespaceInUrl ?? false),
+          ),
+          instances: webhook.multi
+            ? own.map((record) => ({
+                instanceId: record.instanceId as InstanceId,
+                ...stateOf(record, urlOf({ ...base, instanceId: record.instanceId }, record.namespaceInUrl)),
+              }))
+            : [],
+        };
+      });
+    },
+  };
+
+  /** As for a delivery, but an instance id that is missing or superfluous is the admin's slip: 400. */
+  function requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
+    const declared = targets
+      .all()
+      .find(({ plugin, webhook }) => plugin.id === pluginId && webhook.event === event);
+    if (declared && declared.webhook.multi !== (instanceId !== '')) {
+      const message = declared.webhook.multi
+        ? `Webhook ${pluginId} ${event} has instances: name one as instanceId.`
+        : `Webhook ${pluginId} ${event} has no instances: leave instanceId out.`;
+      throw new PlatformError('VALIDATION_ERROR', message, {
+        details: { issues: [{ path: 'body.instanceId', message }] },
+      });
+    }
+    return targets.require(pluginId, event, instanceId === '' ? undefined : instanceId);
+  }
+
+  async function callOnProvision(
+    target: DeclaredWebhook,
+    provisioned: SecretKey & { url: string; secret: string; rotated: boolean },
+    options: ProvisionOptions,
+  ): Promise<void> {
+    const { onProvision, multi } = target.webhook;
+    if (!onProvision) return;
+    const { event, namespaceId, instanceId, url, secret, rotated } = provisioned;
+    try {
+      await runOnProvision(
+        target,
+        onProvision,
+        { event, namespaceId, ...(multi ? { instanceId } : {}), url, secret, rotated },
+        options,
+      );
+    } catch (error) {
+      logger.error(`onProvision of ${describe(provisioned)} failed; the secret is kept`, {
+        requestId: options.requestId,
+        traceId: options.traceId,
+        tenantId: namespaceId,
+        pluginId: target.plugin.id,
+        error,
+      });
+    }
+  }
+}
+export type WebhookAdmin = ReturnType<typeof createWebhookAdmin>;
+
+function stateOf(record: SecretRecord | undefined, url: string) {
+  return {
+    provisioned: record !== undefined,
+    url,
+    rotatedAt: record?.rotatedAt ?? null,
+    previousExpiresAt: record?.previousExpiresAt ?? null,
+  };
+}

@@ -1,0 +1,414 @@
+import {
+  type Caller,
+  HEADERS,
+  LIMITS,
+  NamespaceId,
+  type WebhookHandlerDecl,
+} from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { minutes } from '../../../kit/duration.ts';
+import { codeOf, errorBody, PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { Random } from '../../../kit/random.ts';
+import { createRateLimiter } from '../../../kit/rate-limiter.ts';
+import type {
+  ClaimResult,
+  MarkerClaim,
+  NewDelivery,
+  SecretKey,
+  WebhookInbox,
+} from '../../../store/ports/index.ts';
+import { REPEATED, singleHeader } from './raw-headers.ts';
+import type { WebhookDispatcher } from './webhook-dispatcher.ts';
+import { createMarkerWaits } from './webhook-marker-waits.ts';
+import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './webhook-payload.ts';
+import { maskHeaders } from './webhook-record.ts';
+import { describe, type VerificationKeys, type WebhookSecrets } from './webhook-secrets.ts';
+import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
+import type { WebhookVerifier } from './webhook-verifier.ts';
+
+/** A request as the route hands it over; nothing of its body was read yet. */
+export interface IncomingDelivery {
+  pluginId: string;
+  event: string;
+  instanceId: string | undefined;
+  /** node's flat list: names and values as sent. */
+  rawHeaders: readonly string[];
+  /** `?namespace=` of the URL, where the webhook allows it. */
+  namespaceInUrl: string | undefined;
+  /** The caller's IP address. */
+  source: string;
+  requestId: string;
+  traceId: string;
+  /** Reads the raw body; throws PAYLOAD_TOO_LARGE. */
+  readBody: (limitBytes: number) => Promise<Buffer>;
+}
+
+export interface DeliveryAnswer {
+  status: number;
+  body: unknown;
+  headers: Record<string, string>;
+  webhookId: string;
+  /** Known once authenticated. */
+  caller: Caller | null;
+}
+
+export interface WebhookDeliveryDeps {
+  targets: WebhookTargets;
+  secrets: WebhookSecrets;
+  verifier: WebhookVerifier;
+  dispatcher: WebhookDispatcher;
+  inbox: WebhookInbox;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** Counts finished deliveries. */
+  observe: (pluginId: string, event: string, status: string) => void;
+}
+
+type StepName =
+  | 'route'
+  | 'namespace'
+  | 'rate_limit'
+  | 'body'
+  | 'challenge'
+  | 'idempotency'
+  | 'authentication'
+  | 'dispatch';
+
+/** What the record tells of each step. */
+export interface StepOutcome {
+  step: StepName;
+  outcome: string;
+  /** Milliseconds since the request line. */
+  atMs: number;
+}
+
+/** One delivery on its way through the steps. */
+interface Passage {
+  incoming: IncomingDelivery;
+  webhookId: string;
+  receivedAt: number;
+  steps: StepOutcome[];
+  namespaceId: string;
+  instanceId: string;
+  body: Buffer | null;
+  caller: Caller | null;
+}
+
+type Answered = { status: number; body: unknown; record: 'challenge' | 'duplicate' | 'handled' };
+
+/** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/decisions.md "Webhook delivery" */
+export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
+  const { targets, secrets, verifier, dispatcher, inbox, clock, random, logger } = deps;
+  const limiter = createRateLimiter(clock, minutes(1));
+  const waits = createMarkerWaits(inbox, clock);
+
+  async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
+    const passage: Passage = {
+      incoming,
+      webhookId: random.uuid(),
+      receivedAt: clock.now(),
+      steps: [],
+      namespaceId: '',
+      instanceId: incoming.instanceId ?? '',
+      body: null,
+      caller: null,
+    };
+    try {
+      const { status, body, record } = await pass(passage);
+      if (record !== 'handled') note(passage, record, status);
+      return answer(passage, status, body, {});
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      if (!(thrown instanceof PlatformError))
+        logger.error(`A delivery to ${incoming.pluginId} ${incoming.event} failed: ${codeOf(thrown) ?? ''}`, {
+          requestId: incoming.requestId,
+          error: thrown,
+        });
+      note(passage, 'refused', error.status);
+      return answer(passage, error.status, errorBody(error), error.headers);
+    }
+  }
+
+  function answer(
+    { webhookId, caller }: Passage,
+    status: number,
+    body: unknown,
+    headers: Record<string, string>,
+  ): DeliveryAnswer {
+    return { status, body, headers: { ...headers, [HEADERS.webhookId]: webhookId }, webhookId, caller };
+  }
+
+  async function pass(passage: Passage): Promise<Answered> {
+    const { incoming } = passage;
+    const target = step(passage, 'route', () =>
+      targets.require(incoming.pluginId, incoming.event, incoming.instanceId),
+    );
+    const { webhook } = target;
+    const keys = await findNamespace(passage);
+    step(passage, 'rate_limit', () => limit(passage, webhook, keys !== undefined));
+
+    const body = await readBody(passage, webhook);
+    const payload = parseOnce(body);
+    const challenge = webhook.challenge && answerChallenge(webhook.challenge, payload());
+    if (challenge) {
+      mark(passage, 'challenge', 'answered');
+      return { status: 200, body: challenge, record: 'challenge' };
+    }
+    const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, incoming.rawHeaders, payload);
+    const marker = id === undefined ? undefined : markerKey(secretKeyOf(passage), id);
+    if (marker && (await inbox.seen(marker, clock.now())) === 'done') {
+      mark(passage, 'idempotency', 'seen');
+      return DUPLICATE;
+    }
+    const verdict = await verifier.verify(target, incoming.rawHeaders, body, keys, passage);
+    mark(passage, 'authentication', verdict.valid ? `ok (${verdict.secret})` : verdict.fault);
+    if (!verdict.valid) throw refused(passage, target, verdict.fault);
+    passage.caller = { hostId: `webhook:${incoming.pluginId}`, namespaceId: passage.namespaceId };
+
+    const parsed = payload();
+    if (parsed.fault)
+      throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
+    return webhook.async
+      ? await acceptAsync(passage, target, parsed.value, marker)
+      : await handleSync(passage, target, parsed.value, marker);
+  }
+
+  /** Step 2. The secret's record tells whether the URL may name the namespace, so it is read here. */
+  async function findNamespace(passage: Passage): Promise<VerificationKeys | undefined> {
+    const { incoming } = passage;
+    const sent = singleHeader(incoming.rawHeaders, HEADERS.namespace);
+    const inUrl = sent === undefined ? incoming.namespaceInUrl : undefined;
+    const named = NamespaceId.safeParse(sent ?? inUrl);
+    if (sent !== undefined && !named.success) {
+      mark(passage, 'namespace', 'invalid');
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `The ${HEADERS.namespace} header must be sent once and ${named.error.issues[0]?.message}.`,
+      );
+    }
+    passage.namespaceId = named.data ?? '';
+    const keys = named.success ? await secrets.find(secretKeyOf(passage)) : undefined;
+    if (!named.success || (sent === undefined && !keys?.namespaceInUrl)) {
+      passage.namespaceId = '';
+      mark(passage, 'namespace', 'missing');
+      throw new PlatformError('NAMESPACE_REQUIRED', `Send the namespace in the ${HEADERS.namespace} header.`);
+    }
+    mark(passage, 'namespace', 'ok');
+    return keys;
+  }
+
+  /** Step 3. Namespaces without a secret share one budget, so that made-up names cost no memory and win no extra tries. */
+  function limit(passage: Passage, webhook: WebhookHandlerDecl, provisioned: boolean): void {
+    const { requestsPerMinute } = webhook.rateLimit;
+    const owner = provisioned ? passage.namespaceId : '';
+    const instance = provisioned ? passage.instanceId : '';
+    const key = JSON.stringify([owner, passage.incoming.pluginId, webhook.event, instance]);
+    const { allowed, resetMs } = limiter.take(key, requestsPerMinute);
+    if (allowed) return;
+    const seconds = Math.max(1, Math.ceil(resetMs / 1000));
+    throw new PlatformError(
+      'RATE_LIMIT_EXCEEDED',
+      `This webhook takes ${requestsPerMinute} deliveries a minute; try again in ${seconds} s.`,
+      {
+        details: { requestsPerMinute, retryAfterSeconds: seconds },
+        headers: { 'retry-after': String(seconds) },
+      },
+    );
+  }
+
+  async function readBody(passage: Passage, webhook: WebhookHandlerDecl): Promise<Buffer> {
+    const encoding = singleHeader(passage.incoming.rawHeaders, 'content-encoding');
+    if (encoding !== undefined && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
+      mark(passage, 'body', 'encoded');
+      throw new PlatformError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'Send the body without Content-Encoding: its signature is over the bytes as they are.',
+      );
+    }
+    try {
+      passage.body = await passage.incoming.readBody(webhook.maxBodyBytes);
+    } catch (error) {
+      mark(passage, 'body', codeOf(error) ?? 'failed');
+      throw error;
+    }
+    return passage.body;
+  }
+
+  async function acceptAsync(
+    passage: Passage,
+    target: DeclaredWebhook,
+    payload: unknown,
+    markerKey: string | undefined,
+  ): Promise<Answered> {
+    const delivery = deliveryOf(passage, 'async');
+    const marker = markerKey
+      ? { key: markerKey, expiresAt: clock.now() + LIMITS.idempotencyWindowMs }
+      : undefined;
+    const claim = await claimOrWait(marker, () => {
+      mark(passage, 'dispatch', 'accepted');
+      return inbox.accept(delivery, marker, JSON.stringify(passage.steps));
+    });
+    if (claim === 'done') return DUPLICATE;
+    dispatcher.enqueue(delivery, target, payload);
+    return { status: 202, body: { status: 'accepted', webhookId: passage.webhookId }, record: 'handled' };
+  }
+
+  async function handleSync(
+    passage: Passage,
+    target: DeclaredWebhook,
+    payload: unknown,
+    markerKey: string | undefined,
+  ): Promise<Answered> {
+    const delivery = deliveryOf(passage, 'sync');
+    // The lease outlives the handler's own limit: a live winner always ends before it, a dead one is overtaken after it.
+    const lease = clock.now() + dispatcher.timeoutMs(target) + LEASE_MARGIN_MS;
+    const marker = markerKey ? { key: markerKey, expiresAt: lease } : undefined;
+    const claim = await claimOrWait(marker, () => inbox.begin(delivery, marker));
+    if (claim === 'done') return DUPLICATE;
+    const release = waits.hold(markerKey);
+    try {
+      const handled = await dispatcher.run(delivery, target, payload);
+      mark(passage, 'dispatch', handled.succeeded ? 'succeeded' : 'failed');
+      await inbox.finish(
+        passage.webhookId,
+        {
+          status: handled.succeeded ? 'succeeded' : 'failed',
+          httpStatus: handled.httpStatus,
+          steps: JSON.stringify(passage.steps),
+          outcome: handled.record,
+          durationMs: clock.now() - passage.receivedAt,
+        },
+        markerKey
+          ? { key: markerKey, expiresAt: handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null }
+          : undefined,
+      );
+      deps.observe(target.plugin.id, target.webhook.event, handled.succeeded ? 'succeeded' : 'failed');
+      return { status: handled.httpStatus, body: handled.body, record: 'handled' };
+    } finally {
+      release();
+    }
+  }
+
+  /** Of racing deliveries with one id, one runs; the others wait for it and run only when it failed. */
+  async function claimOrWait(
+    marker: MarkerClaim | undefined,
+    claim: () => Promise<ClaimResult>,
+  ): Promise<'begun' | 'done'> {
+    for (;;) {
+      const result = await claimDurably(claim);
+      if (result !== 'pending') return result;
+      await waits.settled(marker!.key);
+    }
+  }
+
+  async function claimDurably(claim: () => Promise<ClaimResult>): Promise<ClaimResult> {
+    try {
+      return await claim();
+    } catch (error) {
+      throw new PlatformError(
+        'SERVICE_UNAVAILABLE',
+        'The delivery could not be stored, so it was not accepted; send it again.',
+        {
+          cause: error,
+          headers: { 'retry-after': '5' },
+        },
+      );
+    }
+  }
+
+  function deliveryOf(passage: Passage, mode: 'sync' | 'async'): NewDelivery {
+    const { incoming, webhookId, receivedAt, namespaceId, instanceId, body } = passage;
+    const { pluginId, event, source, requestId, traceId, rawHeaders } = incoming;
+    return {
+      webhookId,
+      namespaceId,
+      pluginId,
+      event,
+      instanceId,
+      receivedAt,
+      source,
+      requestId,
+      traceId,
+      headers: maskHeaders(rawHeaders),
+      body,
+      mode,
+    };
+  }
+
+  /** Keeps a record of what no handler saw; bodies of strangers are not kept. */
+  function note(passage: Passage, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
+    const { pluginId, event } = passage.incoming;
+    // Labels of metrics come from manifests alone: a stranger must not be able to make new ones.
+    if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);
+    else deps.observe('(unknown)', '(unknown)', status);
+    // Without a plugin or a namespace there is nobody to show the record to.
+    if (passage.namespaceId === '') return;
+    inbox.note(
+      { ...deliveryOf(passage, 'sync'), body: null },
+      {
+        status,
+        httpStatus,
+        steps: JSON.stringify(passage.steps),
+        outcome: null,
+        durationMs: clock.now() - passage.receivedAt,
+      },
+    );
+  }
+
+  function refused(passage: Passage, target: DeclaredWebhook, fault: string): PlatformError {
+    const { incoming, namespaceId } = passage;
+    logger.diagnostic(
+      {
+        domain: 'webhook',
+        event: 'webhook.authentication_failed',
+        level: 'warn',
+        reasonCode: fault.toUpperCase(),
+        message: `A delivery to ${describe(secretKeyOf(passage))} was refused: ${fault}`,
+        outcome: 'refused',
+        evidence: {
+          webhookId: passage.webhookId,
+          authType: target.webhook.auth.type,
+          source: incoming.source,
+        },
+      },
+      {
+        requestId: incoming.requestId,
+        traceId: incoming.traceId,
+        tenantId: namespaceId,
+        pluginId: incoming.pluginId,
+      },
+    );
+    return new PlatformError(
+      'UNAUTHORIZED',
+      'The delivery is not authentic: check the secret and how it is sent.',
+    );
+  }
+
+  function step<T>(passage: Passage, name: StepName, run: () => T): T {
+    try {
+      const result = run();
+      mark(passage, name, 'ok');
+      return result;
+    } catch (error) {
+      mark(passage, name, codeOf(error) ?? 'failed');
+      throw error;
+    }
+  }
+
+  function mark(passage: Passage, name: StepName, outcome: string): void {
+    passage.steps.push({ step: name, outcome, atMs: clock.now() - passage.receivedAt });
+  }
+
+  return { receive };
+}
+export type WebhookDelivery = ReturnType<typeof createWebhookDelivery>;
+
+/** Which secret, and so which marker and which budget, a passage is about. */
+function secretKeyOf({ namespaceId, instanceId, incoming }: Passage): SecretKey {
+  return { namespaceId, pluginId: incoming.pluginId, event: incoming.event, instanceId };
+}
+
+const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
+const LEASE_MARGIN_MS = 15_000;

@@ -1,0 +1,117 @@
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
+import { LIMITS } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { Seal } from '../../../kit/keys.ts';
+import type { Random } from '../../../kit/random.ts';
+import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../../store/ports/index.ts';
+
+/** 256 bits. */
+const SECRET_BYTES = 32;
+/** Unsealed secrets remembered; beyond it the memory starts anew. */
+const REMEMBERED = 10_000;
+
+/** A secret ready for comparison: hashing and key set-up are paid once, not per delivery. */
+export interface VerificationKey {
+  text: string;
+  hmacKey: KeyObject;
+  digest: Buffer;
+}
+
+export interface VerificationKeys {
+  current: VerificationKey;
+  /** The former secret while its grace lasts. */
+  previous: VerificationKey | null;
+  namespaceInUrl: boolean;
+}
+
+export interface Provisioned {
+  secret: string;
+  rotated: boolean;
+}
+
+export interface WebhookSecrets {
+  /** Creates the secret or rotates it; the value is shown this once. */
+  provision(key: SecretKey, options: { namespaceInUrl: boolean }): Promise<Provisioned>;
+  /** Deliveries answer 401 from now on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
+  revoke(key: SecretKey): Promise<void>;
+  /** What a delivery is verified with; undefined when unprovisioned or revoked. */
+  find(key: SecretKey): Promise<VerificationKeys | undefined>;
+  list(namespaceId: string): Promise<SecretRecord[]>;
+}
+
+export interface WebhookSecretsDeps {
+  store: WebhookSecretStore;
+  seal: Seal;
+  clock: Clock;
+  random: Random;
+}
+
+/** The life of a webhook secret. @spec States: Webhook secret */
+export function createWebhookSecrets({ store, seal, clock, random }: WebhookSecretsDeps): WebhookSecrets {
+  const unseal = rememberUnsealed(seal);
+  return {
+    async provision(key, { namespaceInUrl }) {
+      const secret = random.secret(SECRET_BYTES);
+      const now = clock.now();
+      const sealed = seal.seal(secret, sealContext(key));
+      const { rotated } = await store.rotate(key, {
+        sealed,
+        now,
+        graceEndsAt: now + LIMITS.secretGraceMs,
+        namespaceInUrl,
+      });
+      return { secret, rotated };
+    },
+    async revoke(key) {
+      if (await store.revoke(key)) return;
+      throw new PlatformError(
+        'WEBHOOK_NOT_FOUND',
+        `Webhook ${describe(key)} has no secret to revoke; \`svc webhooks list\` shows which have.`,
+      );
+    },
+    async find(key) {
+      const record = await store.find(key);
+      if (!record) return undefined;
+      const context = sealContext(key);
+      const inGrace = record.previous !== null && clock.now() < (record.previousExpiresAt ?? 0);
+      return {
+        current: unseal(record.current, context),
+        previous: inGrace ? unseal(record.previous!, context) : null,
+        namespaceInUrl: record.namespaceInUrl,
+      };
+    },
+    list: (namespaceId) => store.list(namespaceId),
+  };
+}
+
+/** Ties a sealed secret to its row. */
+function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
+  return JSON.stringify(['webhook', namespaceId, pluginId, event, instanceId]);
+}
+
+export function describe({ pluginId, event, instanceId }: SecretKey): string {
+  return `${pluginId} ${event}${instanceId === '' ? '' : ` (instance ${JSON.stringify(instanceId)})`}`;
+}
+
+export function verificationKey(text: string): VerificationKey {
+  return {
+    text,
+    hmacKey: createSecretKey(Buffer.from(text)),
+    digest: createHash('sha256').update(text).digest(),
+  };
+}
+
+/** By sealed text: a rotation or a revocation by any process changes what the store answers, so nothing stale is ever used. */
+function rememberUnsealed(seal: Seal): (sealed: string, context: string) => VerificationKey {
+  const known = new Map<string, VerificationKey>();
+  return (sealed, context) => {
+    let key = known.get(sealed);
+    if (!key) {
+      key = verificationKey(seal.open(sealed, context));
+      if (known.size >= REMEMBERED) known.clear();
+      known.set(sealed, key);
+    }
+    return key;
+  };
+}

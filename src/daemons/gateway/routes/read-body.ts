@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http';
+import { PlatformError } from '../../../kit/errors.ts';
+
+/** How long what a sender still sends after a 413 is thrown away, so that it gets to read the answer instead of a reset. */
+const LINGER_MS = 500;
+
+/**
+ * The raw bytes of a body, as sent, at most `limitBytes`. Throws PAYLOAD_TOO_LARGE as soon as the limit is known
+ * to be passed, keeping nothing; rejects with REQUEST_TIMEOUT's sibling when the sender goes away.
+ */
+export function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  const announced = Number(request.headers['content-length']);
+  if (announced > limitBytes) return Promise.reject(tooLarge(limitBytes));
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (finish: () => void): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      finish();
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= limitBytes) return;
+      chunks = [];
+      request.pause();
+      settle(() => reject(tooLarge(limitBytes)));
+    };
+    const onEnd = (): void =>
+      settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
+    const onGone = (): void =>
+      settle(() =>
+        reject(
+          new PlatformError('VALIDATION_ERROR', 'The connection closed before the whole body had arrived.'),
+        ),
+      );
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
+}
+
+function tooLarge(limitBytes: number): PlatformError {
+  return new PlatformError(
+    'PAYLOAD_TOO_LARGE',
+    `The body is larger than the ${limitBytes} bytes this webhook takes.`,
+    {
+      details: { maxBodyBytes: limitBytes },
+    },
+  );
+}
+
+/** Discards the rest of a refused body until the sender stops or half a second has passed, then runs `close`. */
+export function lingerThen(request: IncomingMessage, close: () => void): void {
+  const finish = (): void => {
+    clearTimeout(timer);
+    request.off('end', finish).off('close', finish);
+    close();
+  };
+  const timer = setTimeout(finish, LINGER_MS);
+  request.on('end', finish).on('close', finish).resume();
+}
