@@ -58,7 +58,7 @@ export function createLogger({ serviceId, output, clock, level = 'info' }: Logge
   const base = pino(
     {
       level,
-      base: { serviceId, logsSource: 'platform', layer: 'service' },
+      base: { serviceId },
       messageKey: 'message',
       timestamp: () => `,"time":${clock.now()}`,
       formatters: { level: (label) => ({ level: label }) },
@@ -108,7 +108,11 @@ function wrap(target: pino.Logger, inherited: LogFields, access: Logger['access'
   };
 }
 
-function record({ error, meta, ...fields }: LogFields): Record<string, unknown> {
+/** pino's own bindings would stand in the line a second time beside a field that overrides them. */
+const DEFAULTS: LogFields = { logsSource: 'platform', layer: 'service' };
+
+function record({ error, meta, ...given }: LogFields): Record<string, unknown> {
+  const fields = { ...DEFAULTS, ...given };
   if (meta === undefined && error === undefined) return fields;
   return { ...fields, meta: redact(error === undefined ? meta : { ...meta, error }) };
 }

@@ -1,0 +1,142 @@
+import { createHmac } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { WebhookAuthConfig } from '../../../src/contracts/index.ts';
+import { verificationKey } from '../../../src/daemons/gateway/domain/webhook-secrets.ts';
+import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhook-signature.ts';
+
+type SharedAuth = Parameters<typeof verifySharedSecret>[0];
+
+const github = WebhookAuthConfig.parse({
+  type: 'hmac',
+  header: 'X-Hub-Signature-256',
+  prefix: 'sha256=',
+}) as SharedAuth;
+const base64 = WebhookAuthConfig.parse({ type: 'hmac', header: 'x-sig', encoding: 'base64' }) as SharedAuth;
+const plain = WebhookAuthConfig.parse({ type: 'secret', header: 'x-token' }) as SharedAuth;
+
+const keysOf = (current: string, previous?: string) => ({
+  current: verificationKey(current),
+  previous: previous === undefined ? null : verificationKey(previous),
+  namespaceInUrl: false,
+});
+const hmac = (secret: string, body: Buffer | string, encoding: 'hex' | 'base64' = 'hex'): string =>
+  createHmac('sha256', secret).update(body).digest(encoding);
+
+test('an HMAC over the exact bytes is valid, whatever the bytes and the secret', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), fc.string({ minLength: 1 }), (bytes, secret) => {
+      const body = Buffer.from(bytes);
+      const hex = ['x-hub-signature-256', `sha256=${hmac(secret, body)}`];
+      expect(verifySharedSecret(github, hex, body, keysOf(secret))).toEqual({
+        valid: true,
+        secret: 'current',
+      });
+      const b64 = ['X-Sig', hmac(secret, body, 'base64')];
+      expect(verifySharedSecret(base64, b64, body, keysOf(secret))).toEqual({
+        valid: true,
+        secret: 'current',
+      });
+    }),
+  );
+});
+
+test('one changed byte of the body or of the signature is refused', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 1, maxLength: 100 }),
+      fc.nat(),
+      fc.integer({ min: 1, max: 255 }),
+      (bytes, at, by) => {
+        const body = Buffer.from(bytes);
+        const header = ['x-hub-signature-256', `sha256=${hmac('s', body)}`];
+        const tampered = Buffer.from(body);
+        tampered[at % body.length] = tampered[at % body.length]! ^ by;
+        expect(verifySharedSecret(github, header, tampered, keysOf('s'))).toEqual({
+          valid: false,
+          fault: 'mismatch',
+        });
+      },
+    ),
+  );
+});
+
+test('no header value at all passes by chance or crashes the check', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.string().map((text) => `sha256=${text}`),
+      ),
+      (value) => {
+        for (const auth of [github, base64, plain]) {
+          const verdict = verifySharedSecret(
+            auth,
+            [auth.header, value],
+            Buffer.from('body'),
+            keysOf('a-secret-nobody-guesses'),
+          );
+          expect(verdict.valid).toBe(false);
+        }
+      },
+    ),
+  );
+});
+
+const body = Buffer.from('{"a":1}');
+const good = hmac('now', body);
+
+test.each<[string, string[], string]>([
+  ['no header', [], 'header_missing'],
+  [
+    'the header twice',
+    ['x-hub-signature-256', `sha256=${good}`, 'X-Hub-Signature-256', `sha256=${good}`],
+    'header_repeated',
+  ],
+  ['no prefix', ['x-hub-signature-256', good], 'prefix_missing'],
+  ['another prefix', ['x-hub-signature-256', `sha1=${good}`], 'prefix_missing'],
+  ['upper-case hex', ['x-hub-signature-256', `sha256=${good.toUpperCase()}`], 'encoding'],
+  ['too short', ['x-hub-signature-256', `sha256=${good.slice(2)}`], 'encoding'],
+  ['trailing text', ['x-hub-signature-256', `sha256=${good}zz`], 'encoding'],
+  ['another secret', ['x-hub-signature-256', `sha256=${hmac('other', body)}`], 'mismatch'],
+])('%s is refused', (_name, rawHeaders, fault) => {
+  expect(verifySharedSecret(github, rawHeaders, body, keysOf('now'))).toEqual({ valid: false, fault });
+});
+
+test('a header whose value is the word "repeated" is a value like any other', () => {
+  expect(verifySharedSecret(plain, ['x-token', 'repeated'], body, keysOf('repeated'))).toEqual({
+    valid: true,
+    secret: 'current',
+  });
+});
+
+test('base64 must be the canonical one', () => {
+  const signature = hmac('now', body, 'base64');
+  for (const other of [
+    signature.replace(/=+$/, ''),
+    `${signature}=`,
+    signature.replaceAll('+', '-').replaceAll('/', '_').replace(/=$/, ''),
+    ` ${signature}`,
+  ]) {
+    expect(verifySharedSecret(base64, ['x-sig', other], body, keysOf('now')).valid).toBe(false);
+  }
+});
+
+test('the previous secret is accepted while it lasts, and nothing when there is none at all', () => {
+  const header = ['x-hub-signature-256', `sha256=${hmac('before', body)}`];
+  expect(verifySharedSecret(github, header, body, keysOf('now', 'before'))).toEqual({
+    valid: true,
+    secret: 'previous',
+  });
+  expect(verifySharedSecret(github, header, body, keysOf('now'))).toEqual({
+    valid: false,
+    fault: 'mismatch',
+  });
+  expect(verifySharedSecret(github, header, body, undefined)).toEqual({
+    valid: false,
+    fault: 'unprovisioned',
+  });
+  const nobody = ['x-hub-signature-256', `sha256=${hmac('nobody', body)}`];
+  expect(verifySharedSecret(github, nobody, body, undefined).valid).toBe(false);
+  expect(verifySharedSecret(github, nobody, body, keysOf('now')).valid).toBe(false);
+});
