@@ -6,20 +6,26 @@ import { offsetPage, offsetQuery } from './logs.ts';
 export const ANALYTICS_SCHEMA = 'svc.analytics/1';
 
 /** @spec Analytics event */
-export const AnalyticsEvent = z.object({
-  id: z.string(),
-  schema: z.literal(ANALYTICS_SCHEMA),
-  type: z.string(),
-  ts: z.iso.datetime(),
-  ingestTs: z.iso.datetime(),
-  source: z.object({ product: z.string(), version: z.string() }),
-  runId: z.string(),
-  actor: z
-    .object({ type: z.enum(['user', 'agent', 'ci']), id: z.string().optional(), name: z.string().optional() })
-    .optional(),
-  ctx: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
-  payload: z.unknown().optional(),
-});
+export const AnalyticsEvent = z
+  .object({
+    id: z.string(),
+    schema: z.literal(ANALYTICS_SCHEMA),
+    type: z.string(),
+    ts: z.iso.datetime(),
+    ingestTs: z.iso.datetime(),
+    source: z.object({ product: z.string(), version: z.string() }),
+    runId: z.string(),
+    actor: z
+      .object({
+        type: z.enum(['user', 'agent', 'ci']),
+        id: z.string().optional(),
+        name: z.string().optional(),
+      })
+      .optional(),
+    ctx: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
+    payload: z.unknown().optional(),
+  })
+  .meta({ id: 'AnalyticsEvent' });
 export type AnalyticsEvent = z.infer<typeof AnalyticsEvent>;
 
 const tags = ['analytics'];

@@ -7,12 +7,14 @@ export interface Caller {
   namespaceId: string;
 }
 
-export const TokenReply = z.object({
-  accessToken: z.string(),
-  refreshToken: z.string(),
-  expiresIn: z.number().int().describe('Seconds until the access token expires'),
-  tokenType: z.literal('Bearer'),
-});
+export const TokenReply = z
+  .object({
+    accessToken: z.string(),
+    refreshToken: z.string(),
+    expiresIn: z.number().int().describe('Seconds until the access token expires'),
+    tokenType: z.literal('Bearer'),
+  })
+  .meta({ id: 'TokenReply' });
 
 /** Exchanges a client's credentials for tokens. @spec Authentication 3 */
 export const exchangeToken = endpoint({

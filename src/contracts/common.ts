@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
 /** The body of every error of every daemon. @spec Errors: Shapes */
-export const ErrorBody = z.object({
-  error: z.object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) }),
-});
+export const ErrorBody = z
+  .object({
+    error: z.object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) }),
+  })
+  .meta({ id: 'Error' });
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
 /** The platform's services. @spec What the service does */
@@ -12,12 +14,14 @@ export const SERVICE_NAMES = ['state', 'marketplace', 'workflow', 'rest', 'gatew
 export const ServiceName = z.enum(SERVICE_NAMES);
 export type ServiceName = z.infer<typeof ServiceName>;
 
-export const Health = z.object({
-  status: z.enum(['ok', 'draining']),
-  service: ServiceName,
-  version: z.string(),
-  uptimeMs: z.number(),
-});
+export const Health = z
+  .object({
+    status: z.enum(['ok', 'draining']),
+    service: ServiceName,
+    version: z.string(),
+    uptimeMs: z.number(),
+  })
+  .meta({ id: 'Health' });
 
 const healthReply = { summary: 'Whether this service is alive', tags: ['health'], reply: Health } as const;
 

@@ -6,21 +6,23 @@ export const JobId = z.string().min(1).max(128).brand('JobId');
 export type JobId = z.infer<typeof JobId>;
 
 /** One background call of a plugin's job handler. */
-export const Job = z.object({
-  id: JobId,
-  handler: z.string(),
-  status: RunStatus,
-  attempts: z.number().int(),
-  input: z.json(),
-  result: z.json().nullable(),
-  error: z
-    .object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) })
-    .nullable(),
-  createdAt: z.number().describe('Epoch milliseconds'),
-  runAt: z.number().nullable(),
-  startedAt: z.number().nullable(),
-  finishedAt: z.number().nullable(),
-});
+export const Job = z
+  .object({
+    id: JobId,
+    handler: z.string(),
+    status: RunStatus,
+    attempts: z.number().int(),
+    input: z.json(),
+    result: z.json().nullable(),
+    error: z
+      .object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) })
+      .nullable(),
+    createdAt: z.number().describe('Epoch milliseconds'),
+    runAt: z.number().nullable(),
+    startedAt: z.number().nullable(),
+    finishedAt: z.number().nullable(),
+  })
+  .meta({ id: 'Job' });
 export type Job = z.infer<typeof Job>;
 
 /** `handler` is `<plugin id>/<job id>`. */

@@ -2,20 +2,22 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
 /** One line of a service's log as kept. @spec Log record */
-export const LogRecord = z.object({
-  level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
-  time: z.number().describe('Epoch milliseconds'),
-  serviceId: z.string(),
-  logsSource: z.string(),
-  layer: z.string(),
-  requestId: z.string().optional(),
-  traceId: z.string().optional(),
-  spanId: z.string().optional(),
-  tenantId: z.string().optional(),
-  pluginId: z.string().optional(),
-  message: z.string(),
-  meta: z.record(z.string(), z.unknown()).optional(),
-});
+export const LogRecord = z
+  .object({
+    level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
+    time: z.number().describe('Epoch milliseconds'),
+    serviceId: z.string(),
+    logsSource: z.string(),
+    layer: z.string(),
+    requestId: z.string().optional(),
+    traceId: z.string().optional(),
+    spanId: z.string().optional(),
+    tenantId: z.string().optional(),
+    pluginId: z.string().optional(),
+    message: z.string(),
+    meta: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
 
 /** A list that is paged by position: what logs and analytics answer. @spec docs/decisions.md "List replies" */

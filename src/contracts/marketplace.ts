@@ -4,18 +4,22 @@ import { endpoint } from './endpoint.ts';
 import { PluginId } from './ids.ts';
 
 /** What keeps a plugin, or a part of it, from being used. `path` says where in the manifest. */
-export const PluginFault = z.object({ code: z.string(), path: z.string(), message: z.string() });
+export const PluginFault = z
+  .object({ code: z.string(), path: z.string(), message: z.string() })
+  .meta({ id: 'PluginFault' });
 
 /** A plugin that the platform knows, whether it could be loaded or not. @spec docs/decisions.md "Marketplace records" */
-export const PluginRecord = z.object({
-  id: z.string(),
-  version: z.string().nullable().describe('null when the manifest could not be read'),
-  source: z.string().describe('Where it came from: "linked" for a folder of the project'),
-  enabled: z.boolean(),
-  status: z.enum(['loaded', 'broken', 'disabled']),
-  faults: z.array(PluginFault),
-  root: z.string(),
-});
+export const PluginRecord = z
+  .object({
+    id: z.string(),
+    version: z.string().nullable().describe('null when the manifest could not be read'),
+    source: z.string().describe('Where it came from: "linked" for a folder of the project'),
+    enabled: z.boolean(),
+    status: z.enum(['loaded', 'broken', 'disabled']),
+    faults: z.array(PluginFault),
+    root: z.string(),
+  })
+  .meta({ id: 'PluginRecord' });
 export type PluginRecord = z.infer<typeof PluginRecord>;
 
 /** The same with what the plugin brings along. */
@@ -28,7 +32,7 @@ export const PluginDetail = PluginRecord.extend({
   commands: z.array(z.object({ id: z.string(), description: z.string().nullable() })),
   jobs: z.array(z.object({ id: z.string(), description: z.string().nullable() })),
   permissions: z.record(z.string(), z.unknown()),
-});
+}).meta({ id: 'PluginDetail' });
 export type PluginDetail = z.infer<typeof PluginDetail>;
 
 const tags = ['marketplace'];

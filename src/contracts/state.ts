@@ -8,11 +8,13 @@ const params = z.object({ namespace: Namespace, key: Key });
 /** Milliseconds until the entry disappears; without it, it stays. */
 const TtlMs = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 
-export const StateEntry = z.object({
-  key: z.string(),
-  value: z.json(),
-  expiresAt: z.number().nullable().describe('Epoch milliseconds'),
-});
+export const StateEntry = z
+  .object({
+    key: z.string(),
+    value: z.json(),
+    expiresAt: z.number().nullable().describe('Epoch milliseconds'),
+  })
+  .meta({ id: 'StateEntry' });
 
 /** @spec docs/decisions.md "State daemon" */
 export const getState = endpoint({

@@ -38,7 +38,7 @@ export const WebhookListItem = ProvisionedState.extend({
   multi: z.boolean(),
   auth: z.string(),
   instances: z.array(ProvisionedState.extend({ instanceId: InstanceId })),
-});
+}).meta({ id: 'WebhookListItem' });
 
 /** @spec Webhook admin API */
 export const listWebhooks = endpoint({

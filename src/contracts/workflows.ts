@@ -22,44 +22,50 @@ export type RunStatus = z.infer<typeof RunStatus>;
 const EpochMs = z.number().describe('Epoch milliseconds');
 
 /** One execution of a workflow definition. */
-export const WorkflowRun = z.object({
-  id: RunId,
-  workflowId: z.string(),
-  status: RunStatus,
-  queuedReason: z.string().nullable().describe('Why a queued run does not run yet'),
-  input: z.json(),
-  output: z.json().nullable(),
-  error: z
-    .object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) })
-    .nullable(),
-  resumeCount: z.number().int().describe('How often the run was taken up again after an interruption'),
-  createdAt: EpochMs,
-  startedAt: EpochMs.nullable(),
-  finishedAt: EpochMs.nullable(),
-});
+export const WorkflowRun = z
+  .object({
+    id: RunId,
+    workflowId: z.string(),
+    status: RunStatus,
+    queuedReason: z.string().nullable().describe('Why a queued run does not run yet'),
+    input: z.json(),
+    output: z.json().nullable(),
+    error: z
+      .object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) })
+      .nullable(),
+    resumeCount: z.number().int().describe('How often the run was taken up again after an interruption'),
+    createdAt: EpochMs,
+    startedAt: EpochMs.nullable(),
+    finishedAt: EpochMs.nullable(),
+  })
+  .meta({ id: 'WorkflowRun' });
 export type WorkflowRun = z.infer<typeof WorkflowRun>;
 
 /** One step of a run, over all its attempts. */
-export const RunStep = z.object({
-  id: z.string(),
-  jobId: z.string(),
-  uses: z.string(),
-  status: z.enum(['pending', 'skipped', ...RunStatus.options]),
-  attempts: z.number().int(),
-  output: z.json().nullable(),
-  error: WorkflowRun.shape.error,
-  startedAt: EpochMs.nullable(),
-  finishedAt: EpochMs.nullable(),
-});
+export const RunStep = z
+  .object({
+    id: z.string(),
+    jobId: z.string(),
+    uses: z.string(),
+    status: z.enum(['pending', 'skipped', ...RunStatus.options]),
+    attempts: z.number().int(),
+    output: z.json().nullable(),
+    error: WorkflowRun.shape.error,
+    startedAt: EpochMs.nullable(),
+    finishedAt: EpochMs.nullable(),
+  })
+  .meta({ id: 'RunStep' });
 export type RunStep = z.infer<typeof RunStep>;
 
-export const RunLogLine = z.object({
-  time: EpochMs,
-  level: z.string(),
-  message: z.string(),
-  jobId: z.string().nullable(),
-  stepId: z.string().nullable(),
-});
+export const RunLogLine = z
+  .object({
+    time: EpochMs,
+    level: z.string(),
+    message: z.string(),
+    jobId: z.string().nullable(),
+    stepId: z.string().nullable(),
+  })
+  .meta({ id: 'RunLogLine' });
 
 const tags = ['workflows'];
 const params = z.object({ runId: RunId });

@@ -44,7 +44,6 @@ export function mount<E extends Endpoint>(
   http.route({
     method: endpoint.method,
     url: endpoint.path,
-    exposeHeadRoute: false,
     ...(options.bodyLimitBytes === undefined ? {} : { bodyLimit: options.bodyLimitBytes }),
     ...(options.auth === 'caller'
       ? {

@@ -1,5 +1,6 @@
-import { z } from 'zod';
-import { type Endpoint, ErrorBody, PLATFORM_CODES } from '../contracts/index.ts';
+import type { z } from 'zod';
+import { type Endpoint, ErrorBody, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
+import { createSchemaComponents, type SchemaComponents } from './json-schema.ts';
 
 /** What was mounted: an endpoint of ours as data, or a route known only by method and path. */
 export interface MountedEndpoint {
@@ -13,73 +14,63 @@ export interface MountedEndpoint {
 export interface OpenApiDocument {
   openapi: '3.1.0';
   info: { title: string; version: string; description?: string };
+  tags?: Array<{ name: string; description?: string }>;
   paths: Record<string, Record<string, unknown>>;
   components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> };
 }
+
+const ERROR_REF = { $ref: '#/components/schemas/Error' };
 
 /** `/a/:id` as OpenAPI writes it: `/a/{id}`. */
 export function openApiPath(path: string): string {
   return path.replace(/:([A-Za-z_]\w*)/g, '{$1}');
 }
 
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Record<
-    string,
-    unknown
-  >;
-  return rest;
+/** `GET /a/:id/logs` as `getAByIdLogs`: one name for one route. */
+export function operationId(method: string, path: string): string {
+  const words = path.replace(/:/g, 'by-').split(/[^A-Za-z0-9]+/);
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 }
 
-function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): unknown[] {
-  if (!schema) return [];
-  const { properties = {}, required = [] } = jsonSchema(schema, 'input') as {
-    properties?: Record<string, unknown>;
-    required?: string[];
-  };
-  return Object.entries(properties).map(([name, property]) => ({
-    name,
-    in: place,
-    required: place === 'path' || required.includes(name),
-    schema: property,
-  }));
+/** The names of a path's `:parameters`. */
+export function pathParameterNames(path: string): string[] {
+  return [...path.matchAll(/:([A-Za-z_]\w*)/g)].map(([, name]) => name!);
 }
 
-function responsesOf(endpoint: Endpoint): Record<string, unknown> {
-  const responses: Record<string, unknown> = {
-    [endpoint.status ?? 200]: {
-      description: 'Success',
-      content: { 'application/json': { schema: jsonSchema(endpoint.reply, 'output') } },
-    },
-  };
-  const byStatus = Map.groupBy(endpoint.errors ?? [], (code) => PLATFORM_CODES[code]);
-  for (const [status, codes] of byStatus) {
-    responses[status] = {
-      description: codes.join(', '),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-    };
-  }
-  return responses;
+/** An error answer; every one has the same body. */
+export function errorResponse(description: string): Record<string, unknown> {
+  return { description, content: { 'application/json': { schema: ERROR_REF } } };
 }
 
-function operationOf({
-  endpoint,
-  authenticated,
-}: MountedEndpoint & { endpoint: Endpoint }): Record<string, unknown> {
+/**
+ * A description with the platform's error body and its way to authenticate, which `fill` adds the operations to.
+ * `fill` calls `add` with a path in our spelling (`/a/:id`).
+ */
+export function describeApi(
+  info: OpenApiDocument['info'],
+  fill: (
+    add: (method: string, path: string, operation: Record<string, unknown>) => void,
+    components: SchemaComponents,
+  ) => void,
+): OpenApiDocument {
+  const components = createSchemaComponents();
+  const paths: OpenApiDocument['paths'] = {};
+  const tags = new Set<string>();
+  components.add(ErrorBody, 'output');
+  fill((method, path, operation) => {
+    const key = openApiPath(path);
+    paths[key] = { ...paths[key], [method.toLowerCase()]: operation };
+    for (const tag of (operation.tags as string[] | undefined) ?? []) tags.add(tag);
+  }, components);
   return {
-    ...(endpoint.summary ? { summary: endpoint.summary } : {}),
-    operationId: `${endpoint.method.toLowerCase()}${endpoint.path.replace(/[^A-Za-z0-9]+(.)?/g, (_, next: string) => (next ?? '').toUpperCase())}`,
-    tags: endpoint.tags,
-    parameters: [...parametersOf(endpoint.params, 'path'), ...parametersOf(endpoint.query, 'query')],
-    ...(endpoint.body
-      ? {
-          requestBody: {
-            required: true,
-            content: { 'application/json': { schema: jsonSchema(endpoint.body, 'input') } },
-          },
-        }
-      : {}),
-    responses: responsesOf(endpoint),
-    security: authenticated ? [{ bearer: [] }] : [],
+    openapi: '3.1.0',
+    info,
+    tags: [...tags].sort().map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
   };
 }
 
@@ -91,22 +82,103 @@ function operationOf({
 export function openApiDocument(
   service: string,
   version: string,
-  mounted: MountedEndpoint[],
+  mounted: readonly MountedEndpoint[],
 ): OpenApiDocument {
-  const paths: OpenApiDocument['paths'] = {};
-  for (const route of mounted) {
-    const { endpoint } = route;
-    if (!endpoint?.tags?.length || endpoint.hidden) continue;
-    const path = openApiPath(route.path);
-    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf({ ...route, endpoint }) };
-  }
+  return describeApi({ title: `svc ${service}`, version }, (add, components) => {
+    for (const { endpoint, path, authenticated } of mounted) {
+      if (!isVisible(endpoint)) continue;
+      add(endpoint.method, path, operationOf(endpoint, path, authenticated, components));
+    }
+  });
+}
+
+/** Whether a route stands in the description: it has a tag and is not hidden. @spec Health, metrics, specification */
+export function isVisible(endpoint: Endpoint | undefined): endpoint is Endpoint {
+  return endpoint !== undefined && (endpoint.tags?.length ?? 0) > 0 && endpoint.hidden !== true;
+}
+
+function operationOf(
+  endpoint: Endpoint,
+  path: string,
+  authenticated: boolean,
+  components: SchemaComponents,
+): Record<string, unknown> {
+  const { method, summary, tags, params, query, body } = endpoint;
   return {
-    openapi: '3.1.0',
-    info: { title: `svc ${service}`, version },
-    paths,
-    components: {
-      schemas: { Error: jsonSchema(ErrorBody, 'output') },
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    ...(summary ? { summary } : {}),
+    operationId: operationId(method, path),
+    tags,
+    parameters: [...pathParameters(path, params, components), ...parametersOf(query, 'query', components)],
+    ...(body
+      ? {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: components.add(body, 'input') } },
+          },
+        }
+      : {}),
+    responses: responsesOf(endpoint, authenticated, components),
+    security: authenticated ? [{ bearer: [] }] : [],
+  };
+}
+
+/** OpenAPI wants every parameter of the path declared, also those that the endpoint leaves unchecked. */
+function pathParameters(
+  path: string,
+  schema: z.ZodType | undefined,
+  components: SchemaComponents,
+): Array<Record<string, unknown>> {
+  const declared = parametersOf(schema, 'path', components);
+  const undeclared = pathParameterNames(path).filter((name) => !declared.some((item) => item.name === name));
+  return [
+    ...declared,
+    ...undeclared.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+  ];
+}
+
+function parametersOf(
+  schema: z.ZodType | undefined,
+  place: 'path' | 'query',
+  components: SchemaComponents,
+): Array<Record<string, unknown>> {
+  return schema ? parametersFrom(components.add(schema, 'input'), place) : [];
+}
+
+/** One parameter for each property of an object schema. */
+export function parametersFrom(
+  schema: Record<string, unknown>,
+  place: 'path' | 'query',
+): Array<Record<string, unknown>> {
+  const { properties = {}, required = [] } = schema as {
+    properties?: Record<string, Record<string, unknown>>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(description ? { description } : {}),
+    schema: property,
+  }));
+}
+
+function responsesOf(
+  endpoint: Endpoint,
+  authenticated: boolean,
+  components: SchemaComponents,
+): Record<string, unknown> {
+  const responses: Record<string, unknown> = {
+    [endpoint.status ?? 200]: {
+      description: 'Success',
+      content: { 'application/json': { schema: components.add(endpoint.reply, 'output') } },
     },
   };
+  const codes = new Set<PlatformCode>(endpoint.errors);
+  if (authenticated) codes.add('UNAUTHORIZED');
+  if (endpoint.params ?? endpoint.query ?? endpoint.body) codes.add('VALIDATION_ERROR');
+  for (const [status, some] of Map.groupBy(codes, (code) => PLATFORM_CODES[code])) {
+    responses[status] = errorResponse(some.join(', '));
+  }
+  responses.default = errorResponse('Any other failure');
+  return responses;
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import fastify, {
   type FastifyHttpOptions,
   type FastifyInstance,
@@ -17,6 +17,7 @@ import { createAccessLog } from './access-log.ts';
 import { answerClientError } from './client-error.ts';
 import { toHttpError } from './error-body.ts';
 import type { MountedEndpoint } from './openapi.ts';
+import { allowedMethods, type RegisteredRoute } from './route-table.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -42,13 +43,15 @@ export interface HttpKit {
   clock: Clock;
   random: Random;
   authenticate: Authenticate;
-  /** Everything mounted so far: what OpenAPI and `/api/v1/routes` print. */
+  /** Every endpoint mounted so far: what OpenAPI prints. */
   endpoints: MountedEndpoint[];
+  /** Every route of the server, mounted as an endpoint or not. */
+  routes: RegisteredRoute[];
 }
 
 export type Http = FastifyInstance;
 
-export interface HttpOptions extends Omit<HttpKit, 'endpoints'> {
+export interface HttpOptions extends Omit<HttpKit, 'endpoints' | 'routes'> {
   bodyLimitBytes?: number;
 }
 
@@ -72,7 +75,12 @@ export function createHttp(options: HttpOptions): Http {
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, logger),
   };
   const http: Http = fastify(settings);
-  http.decorate('kit', { ...options, endpoints: [] });
+  http.decorate('kit', { ...options, endpoints: [], routes: [] });
+  http.addHook('onRoute', ({ method, url }) => {
+    // A HEAD comes with each GET and says nothing of its own.
+    for (const name of [method].flat())
+      if (name !== 'HEAD') http.kit.routes.push({ method: name, path: url });
+  });
   http.decorateRequest('startedAt', 0);
   http.decorateRequest('traceId', '');
   http.decorateRequest('caller', null);
@@ -91,12 +99,40 @@ export function createHttp(options: HttpOptions): Http {
   });
   http.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
   http.setNotFoundHandler((request) => {
-    throw new PlatformError(
-      'NOT_FOUND',
-      `There is no ${request.method} ${pathOf(request.url)} here; /openapi.json lists what there is.`,
-    );
+    throw notFound(request.method, pathOf(request.url), http.kit.routes);
   });
+  refuseExpectations(http.server, random);
   return http;
+}
+
+function notFound(method: string, path: string, routes: readonly RegisteredRoute[]): PlatformError {
+  const allow = allowedMethods(routes, path);
+  if (allow.length === 0 || allow.includes(method)) {
+    return new PlatformError(
+      'NOT_FOUND',
+      `There is no ${method} ${path} here; /openapi.json lists what there is.`,
+    );
+  }
+  return new PlatformError('METHOD_NOT_ALLOWED', `${path} takes ${allow.join(', ')}, not ${method}.`, {
+    details: { method, allowed: allow },
+    headers: { allow: allow.join(', ') },
+  });
+}
+
+/** `Expect` other than `100-continue`: 417 in our shape. The sender may or may not send its body now, so the connection ends. */
+function refuseExpectations(server: Server, random: Random): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const error = new PlatformError('EXPECTATION_FAILED', 'The only expectation met here is "100-continue".');
+    const body = JSON.stringify(errorBody(error));
+    response
+      .writeHead(error.status, {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': Buffer.byteLength(body),
+        connection: 'close',
+        [HEADERS.requestId]: saneId(request.headers[HEADERS.requestId], random),
+      })
+      .end(body);
+  });
 }
 
 /** Counts and logs a request; also for replies written to the raw socket, which pass Fastify by. */

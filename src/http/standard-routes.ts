@@ -34,12 +34,12 @@ export function standardRoutes(http: Http, routes: StandardRoutes): void {
     }));
   }
   for (const path of routes.metricsPaths) {
-    http.get(path, { exposeHeadRoute: false }, async (request, reply) => {
+    http.get(path, async (request, reply) => {
       await routes.guardMetrics?.(request);
       return reply.type(metrics.registry.contentType).send(await metrics.render());
     });
   }
-  http.get('/openapi.json', { exposeHeadRoute: false }, async () => {
+  http.get('/openapi.json', async () => {
     const { openApiDocument } = await import('./openapi.ts');
     return openApiDocument(service, version, http.kit.endpoints);
   });
@@ -59,25 +59,21 @@ const ASSET_FOLDER = isBuilt
 export function serveDocs(http: Http, path: string, specPath: string): void {
   const csp =
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
-  http.get(path, { exposeHeadRoute: false }, (_request, reply) =>
+  http.get(path, (_request, reply) =>
     reply.type('text/html; charset=utf-8').header('content-security-policy', csp).send(docsPage(path)),
   );
-  http.get(`${path}/start.js`, { exposeHeadRoute: false }, (_request, reply) =>
+  http.get(`${path}/start.js`, (_request, reply) =>
     reply.type('text/javascript; charset=utf-8').send(startScript(specPath)),
   );
-  http.get<{ Params: { asset: string } }>(
-    `${path}/assets/:asset`,
-    { exposeHeadRoute: false },
-    async (request, reply) => {
-      const { asset } = request.params;
-      const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
-      if (!type) throw new PlatformError('NOT_FOUND', `There is no documentation asset "${asset}".`);
-      return reply
-        .type(type)
-        .header('cache-control', 'public, max-age=3600')
-        .send(await readFile(join(ASSET_FOLDER, asset)));
-    },
-  );
+  http.get<{ Params: { asset: string } }>(`${path}/assets/:asset`, async (request, reply) => {
+    const { asset } = request.params;
+    const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
+    if (!type) throw new PlatformError('NOT_FOUND', `There is no documentation asset "${asset}".`);
+    return reply
+      .type(type)
+      .header('cache-control', 'public, max-age=3600')
+      .send(await readFile(join(ASSET_FOLDER, asset)));
+  });
 }
 
 function docsPage(path: string): string {

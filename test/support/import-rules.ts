@@ -29,6 +29,9 @@ const PACKAGES: Record<string, readonly string[]> = { contracts: ['zod'], sdk: [
 /** Packages that a domain file must read without. */
 const NOT_IN_DOMAIN = ['fastify', 'better-sqlite3'];
 
+/** The one file that names every daemon. */
+const DAEMON_REGISTRY = 'daemons/load-definition.ts';
+
 export interface ImportFault {
   file: string;
   specifier: string;
@@ -100,8 +103,8 @@ function forbiddenPackage(file: string, specifier: string): string | undefined {
 function forbiddenInDaemon(file: string, target: string): string | undefined {
   const daemon = daemonOf(file);
   const other = daemonOf(target);
-  if (file === 'daemons/index.ts') return undefined;
-  if (!daemon && other) return 'what daemons share does not know any one of them; only daemons/index.ts does';
+  if (file === DAEMON_REGISTRY) return undefined;
+  if (!daemon && other) return `what daemons share knows none of them; only ${DAEMON_REGISTRY} does`;
   if (daemon && other && daemon !== other) return 'daemons talk to each other over HTTP';
   if (!isDomain(file)) return undefined;
   if (target.startsWith(`daemons/${daemon}/routes/`)) return 'routes import domain, not the reverse';

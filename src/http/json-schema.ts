@@ -1,0 +1,93 @@
+import { z } from 'zod';
+
+type JsonSchema = Record<string, unknown>;
+
+/** The schemas of one API description, shared by name. */
+export interface SchemaComponents {
+  /** Every named schema met so far: `components.schemas`. */
+  readonly schemas: Record<string, JsonSchema>;
+  /** A schema as JSON Schema 2020-12 in which every `$ref` leads into `components.schemas`. `input` is what a caller sends, `output` what is answered. */
+  add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
+  /** The same for a JSON Schema that is one already; its own `$defs` are lifted. `name` is used for what has none. */
+  lift(schema: JsonSchema, name: string): JsonSchema;
+}
+
+const REF = '#/components/schemas/';
+const ANY_JSON = 'JsonValue';
+
+/** Schemas with an id (`.meta({id})`) are printed once, under that id; the rest stands where it is used. */
+export function createSchemaComponents(): SchemaComponents {
+  const schemas: SchemaComponents['schemas'] = {};
+
+  /** The id, unless that names something else already: a type sent and answered differently (defaults) gets two names. */
+  function nameFor(wanted: string, schema: JsonSchema): string {
+    const text = JSON.stringify(schema);
+    for (let count = 1; ; count++) {
+      const name = count === 1 ? wanted : count === 2 ? `${wanted}Input` : `${wanted}${count}`;
+      if (!schemas[name] || JSON.stringify(schemas[name]) === text) return name;
+    }
+  }
+
+  function lift({ $schema: _, $id: __, $defs = {}, ...root }: JsonSchema, name: string): JsonSchema {
+    const defs = Object.entries($defs as Record<string, JsonSchema>);
+    const names = new Map<string, string>();
+    for (const [key, schema] of defs) {
+      const wanted = key.startsWith('__') ? name : key.replace(/[^A-Za-z0-9._-]/g, '_');
+      names.set(key, isAnyJson(key, schema) ? ANY_JSON : nameFor(wanted, schema));
+      schemas[names.get(key)!] ??= {};
+    }
+    for (const [key, schema] of defs) {
+      const target = names.get(key)!;
+      schemas[target] = target === ANY_JSON ? { description: 'Any JSON value' } : redirect(schema, names);
+    }
+    return redirect(root, names);
+  }
+
+  return {
+    schemas,
+    lift,
+    add(schema, io) {
+      // Inside an object no schema is the root, so that recursion refers to `$defs` and never to `#`.
+      const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
+        io,
+        unrepresentable: 'any',
+        override: ({ zodSchema, jsonSchema }) => {
+          const { def } = zodSchema._zod;
+          // An answer may gain fields; only what we refuse in a request is closed.
+          if (io === 'output' && def.type === 'object' && !('catchall' in def && def.catchall)) {
+            delete jsonSchema.additionalProperties;
+          }
+        },
+      }) as JsonSchema as { properties: { it: JsonSchema }; $defs?: JsonSchema };
+      return lift({ ...properties.it, ...($defs ? { $defs } : {}) }, 'Schema');
+    },
+  };
+}
+
+/** Points every `#/$defs/<key>` at its component. */
+function redirect(schema: JsonSchema, names: ReadonlyMap<string, string>): JsonSchema {
+  const turn = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(turn);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, key === '$ref' ? target(item, names) : turn(item)]),
+    );
+  };
+  return turn(schema) as JsonSchema;
+}
+
+function target(ref: unknown, names: ReadonlyMap<string, string>): unknown {
+  if (typeof ref !== 'string' || !ref.startsWith('#/$defs/')) return ref;
+  const [key = '', ...rest] = ref.slice('#/$defs/'.length).split('/');
+  return [REF + (names.get(key) ?? key), ...rest].join('/');
+}
+
+/** `z.json()` spells recursion out; "anything" says the same in one word. */
+function isAnyJson(key: string, schema: JsonSchema): boolean {
+  return key.startsWith('__') && JSON.stringify(schema).replaceAll(`#/$defs/${key}`, '#') === SPELLED_OUT;
+}
+const SPELLED_OUT = ((): string => {
+  const { $defs = {} } = z.toJSONSchema(z.object({ it: z.json() }));
+  const [[key, schema] = ['', {}]] = Object.entries($defs);
+  return JSON.stringify(schema).replaceAll(`#/$defs/${key}`, '#');
+})();
