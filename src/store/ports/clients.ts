@@ -31,11 +31,17 @@ export interface RefreshTokenRecord {
   spentAt: number | null;
 }
 
+export type RotationOutcome = 'rotated' | 'repeated' | 'reused' | 'unknown';
+
 export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
-  /** Spends the old and adds the new in one step; false when another call spent it first. */
-  rotate(tokenHash: string, next: RefreshTokenRecord, now: number): Promise<boolean>;
+  /**
+   * Spends the old and adds the new in one step. Of racing callers one gets `rotated`; whoever comes within `graceMs` of
+   * that gets `repeated`, the new one added all the same (its reply may have been lost); later it is `reused`, and
+   * nothing is added. `unknown`: expired, or gone with its family.
+   */
+  rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
   /** Revokes all that descend from one login; returns how many went. */
   revokeFamily(familyId: string): Promise<number>;
   revokeClient(clientId: string): Promise<number>;

@@ -1,20 +1,27 @@
 import type { Clock } from '../../kit/clock.ts';
-import type { RefreshTokenRecord, RefreshTokenStore } from '../ports/index.ts';
+import type { RefreshTokenRecord, RefreshTokenStore, RotationOutcome } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
 /** One row per token, by its hash; spent ones stay until they expire, so that their reuse is noticed. */
 export function sqliteRefreshTokens(db: Database, clock: Clock): RefreshTokenStore {
   const sql = statements(db);
+
+  function spend(tokenHash: string, now: number, graceMs: number): RotationOutcome {
+    if (sql.spend.run({ tokenHash, now }).changes === 1) return 'rotated';
+    const spentAt = sql.find.get({ tokenHash, now })?.spentAt;
+    if (spentAt === undefined || spentAt === null) return 'unknown';
+    return now - spentAt < graceMs ? 'repeated' : 'reused';
+  }
   return {
     async add(token) {
       await db.write(() => sql.add.run(token));
     },
     find: (tokenHash) => db.read(() => sql.find.get({ tokenHash, now: clock.now() })),
-    rotate: (tokenHash, next, now) =>
+    rotate: (tokenHash, next, now, graceMs) =>
       db.write(() => {
-        if (sql.spend.run({ tokenHash, now }).changes === 0) return false;
-        sql.add.run(next);
-        return true;
+        const outcome = spend(tokenHash, now, graceMs);
+        if (outcome === 'rotated' || outcome === 'repeated') sql.add.run(next);
+        return outcome;
       }),
     revokeFamily: (familyId) => db.write(() => sql.revokeFamily.run({ familyId }).changes),
     revokeClient: (clientId) => db.write(() => sql.revokeClient.run({ clientId }).changes),
