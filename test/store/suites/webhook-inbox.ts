@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import { days, minutes } from '../../../src/kit/duration.ts';
+import { systemRandom } from '../../../src/kit/random.ts';
+import type { DeliveryEnd, NewDelivery, WebhookInbox } from '../../../src/store/ports/index.ts';
+import { type OpenDriver, openFresh, times } from './driver.ts';
+
+const SUCCEEDED: DeliveryEnd = {
+  status: 'succeeded',
+  httpStatus: 200,
+  steps: '["auth"]',
+  outcome: '{"exitCode":0}',
+  durationMs: 12.5,
+};
+const REFUSED: DeliveryEnd = {
+  status: 'refused',
+  httpStatus: 401,
+  steps: '["auth"]',
+  outcome: null,
+  durationMs: 0.4,
+};
+
+/** What every driver of WebhookInbox does. @spec Webhook delivery */
+export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox>): void {
+  describe(`webhook inbox: ${name}`, () => {
+    async function openInbox() {
+      const bench = await openFresh(open);
+      const random = systemRandom(() => bench.clock.now());
+      const delivery = (more: Partial<NewDelivery> = {}): NewDelivery => {
+        // Ids of one millisecond have no order among themselves.
+        bench.clock.advance(1);
+        return {
+          webhookId: random.uuid(),
+          namespaceId: 'acme',
+          pluginId: 'github',
+          event: 'push',
+          instanceId: '',
+          receivedAt: bench.clock.now(),
+          source: '127.0.0.1',
+          requestId: 'r1',
+          traceId: 't1',
+          headers: '{"a":"b"}',
+          body: new Uint8Array([0, 1, 255]),
+          mode: 'sync',
+          ...more,
+        };
+      };
+      const lease = () => bench.clock.now() + minutes(1);
+      return { ...bench, delivery, lease };
+    }
+    const asStored = (delivery: NewDelivery) => ({
+      ...delivery,
+      body: delivery.body && Buffer.from(delivery.body),
+    });
+
+    test('begin writes the delivery as running and its marker as pending', async () => {
+      const { port, clock, delivery, lease, reopen } = await openInbox();
+      const first = delivery();
+      expect(await port.begin(first, { key: 'k', expiresAt: lease() })).toBe('begun');
+      const inbox = await reopen();
+      expect(await inbox.seen('k', clock.now())).toBe('pending');
+      expect(await inbox.find(first.webhookId)).toEqual({
+        ...asStored(first),
+        status: 'running',
+        httpStatus: null,
+        steps: '[]',
+        outcome: null,
+        durationMs: null,
+        attempts: 0,
+      });
+    });
+
+    test('accept writes the delivery as accepted and its marker as done', async () => {
+      const { port, clock, delivery, reopen } = await openInbox();
+      const first = delivery({ mode: 'async', body: null });
+      expect(await port.accept(first, { key: 'k', expiresAt: clock.now() + days(7) }, '["auth"]')).toBe(
+        'begun',
+      );
+      const inbox = await reopen();
+      expect(await inbox.seen('k', clock.now())).toBe('done');
+      expect(await inbox.find(first.webhookId)).toMatchObject({
+        status: 'accepted',
+        steps: '["auth"]',
+        body: null,
+        mode: 'async',
+      });
+    });
+
+    test('whoever finds the marker taken learns its state and writes nothing', async () => {
+      const { port, clock, delivery, lease } = await openInbox();
+      await port.begin(delivery(), { key: 'p', expiresAt: lease() });
+      await port.accept(delivery(), { key: 'd', expiresAt: clock.now() + days(7) }, '[]');
+      const late = delivery();
+      expect(await port.begin(late, { key: 'p', expiresAt: lease() })).toBe('pending');
+      expect(await port.accept(late, { key: 'p', expiresAt: lease() }, '[]')).toBe('pending');
+      expect(await port.begin(late, { key: 'd', expiresAt: lease() })).toBe('done');
+      expect(await port.find(late.webhookId)).toBeUndefined();
+    });
+
+    test('of a hundred racing deliveries of one id one begins, and one is written', async () => {
+      const { port, delivery, lease, second } = await openInbox();
+      const other = await second();
+      const deliveries = Array.from({ length: 100 }, () => delivery());
+      const results = await times(100, (i) =>
+        (i % 2 ? port : other).begin(deliveries[i]!, { key: 'k', expiresAt: lease() }),
+      );
+      expect(results.filter((result) => result === 'begun')).toHaveLength(1);
+      expect(results.filter((result) => result === 'pending')).toHaveLength(99);
+      const written = await port.list('acme', { limit: 200 });
+      expect(written.map(({ webhookId }) => webhookId)).toEqual([
+        deliveries[results.indexOf('begun')]!.webhookId,
+      ]);
+    });
+
+    test('without a marker every delivery begins', async () => {
+      const { port, delivery } = await openInbox();
+      expect(await times(3, () => port.begin(delivery(), undefined))).toEqual(['begun', 'begun', 'begun']);
+      expect(await port.list('acme', { limit: 9 })).toHaveLength(3);
+    });
+
+    test('a pending marker lapses with its lease, a done one with its window', async () => {
+      const { port, clock, delivery } = await openInbox();
+      await port.begin(delivery(), { key: 'k', expiresAt: clock.now() + 1000 });
+      clock.advance(998);
+      expect(await port.seen('k', clock.now())).toBe('pending');
+      clock.advance(2);
+      expect(await port.seen('k', clock.now())).toBeUndefined();
+      expect(await port.accept(delivery(), { key: 'k', expiresAt: clock.now() + days(7) }, '[]')).toBe(
+        'begun',
+      );
+      clock.advance(days(7) - 1);
+      expect(await port.seen('k', clock.now())).toBe('done');
+      clock.advance(1);
+      expect(await port.seen('k', clock.now())).toBeUndefined();
+    });
+
+    test('success keeps the marker for the window, failure frees it for the redelivery', async () => {
+      const { port, clock, delivery, lease } = await openInbox();
+      const [good, bad] = [delivery(), delivery()];
+      await port.begin(good, { key: 'good', expiresAt: lease() });
+      await port.begin(bad, { key: 'bad', expiresAt: lease() });
+      await port.finish(good.webhookId, SUCCEEDED, { key: 'good', expiresAt: clock.now() + days(7) });
+      await port.finish(
+        bad.webhookId,
+        { ...SUCCEEDED, status: 'failed', httpStatus: 500 },
+        { key: 'bad', expiresAt: null },
+      );
+      clock.advance(minutes(5));
+      expect(await port.seen('good', clock.now())).toBe('done');
+      expect(await port.begin(delivery(), { key: 'bad', expiresAt: lease() })).toBe('begun');
+      expect(await port.find(good.webhookId)).toEqual({ ...asStored(good), ...SUCCEEDED, attempts: 1 });
+      expect(await port.find(bad.webhookId)).toMatchObject({
+        status: 'failed',
+        httpStatus: 500,
+        attempts: 1,
+      });
+    });
+
+    test('a failure after its lease lapsed does not free the marker that another delivery holds', async () => {
+      const { port, clock, delivery, lease } = await openInbox();
+      const slow = delivery();
+      await port.begin(slow, { key: 'k', expiresAt: lease() });
+      clock.advance(minutes(2));
+      await port.begin(delivery(), { key: 'k', expiresAt: lease() });
+      await port.finish(slow.webhookId, { ...SUCCEEDED, status: 'failed' }, { key: 'k', expiresAt: null });
+      expect(await port.seen('k', clock.now())).toBe('pending');
+    });
+
+    test('unfinished deliveries come oldest first, page by page, until they are finished', async () => {
+      const { port, delivery } = await openInbox();
+      const accepted = Array.from({ length: 5 }, () => delivery({ mode: 'async' }));
+      await times(5, (i) => port.accept(accepted[4 - i]!, undefined, '[]'));
+      await port.begin(delivery(), undefined);
+      await port.finish(accepted[1]!.webhookId, SUCCEEDED);
+      const ids = [0, 2, 3, 4].map((i) => accepted[i]!.webhookId);
+      const page = await port.unfinished(2);
+      expect(page.map(({ webhookId }) => webhookId)).toEqual(ids.slice(0, 2));
+      expect(page[0]).toMatchObject(asStored(accepted[0]!));
+      expect((await port.unfinished(9, ids[1])).map(({ webhookId }) => webhookId)).toEqual(ids.slice(2));
+    });
+
+    test('lists one namespace newest first, by pages, without bodies', async () => {
+      const { port, delivery } = await openInbox();
+      const mine = Array.from({ length: 5 }, () => delivery());
+      await times(5, (i) => port.begin(mine[i]!, undefined));
+      await port.begin(delivery({ namespaceId: 'other' }), undefined);
+      const newest = mine.map(({ webhookId }) => webhookId).reverse();
+      const page = await port.list('acme', { limit: 3 });
+      expect(page.map(({ webhookId }) => webhookId)).toEqual(newest.slice(0, 3));
+      expect(page.every(({ body }) => body === null)).toBe(true);
+      const rest = await port.list('acme', { limit: 3, before: newest[2]! });
+      expect(rest.map(({ webhookId }) => webhookId)).toEqual(newest.slice(3));
+    });
+
+    test('notes are written without being waited for, and a restart keeps what was flushed', async () => {
+      const { port, delivery, reopen } = await openInbox();
+      const noted = Array.from({ length: 450 }, () => delivery());
+      for (const each of noted) port.note(each, REFUSED);
+      expect(await port.find(noted[449]!.webhookId)).toEqual({
+        ...asStored(noted[449]!),
+        ...REFUSED,
+        attempts: 0,
+      });
+      port.note(delivery(), REFUSED);
+      await port.flush();
+      expect(await (await reopen()).list('acme', { limit: 1000 })).toHaveLength(451);
+    });
+
+    test('notes are on disk soon, without a flush', async () => {
+      const { port, clock, delivery, second } = await openInbox();
+      const other = await second();
+      const noted = delivery();
+      port.note(noted, REFUSED);
+      clock.advance(1000);
+      await expect.poll(() => other.find(noted.webhookId)).toMatchObject({ status: 'refused' });
+    });
+
+    test('a flood of notes is cut, and the inbox goes on', async () => {
+      const { port, delivery } = await openInbox();
+      const flood = Array.from({ length: 5000 }, () => delivery({ body: null }));
+      for (const each of flood) port.note(each, REFUSED);
+      const kept = (await port.list('acme', { limit: 10_000 })).length;
+      expect(kept).toBeGreaterThan(100);
+      expect(kept).toBeLessThan(5000);
+      const after = delivery();
+      port.note(after, REFUSED);
+      expect(await port.find(after.webhookId)).toBeDefined();
+    });
+
+    test('prunes old deliveries and expired markers, so many at a time, and keeps what is still to do', async () => {
+      const { port, clock, delivery, lease } = await openInbox();
+      const waiting = delivery({ mode: 'async' });
+      await port.accept(waiting, { key: 'done', expiresAt: clock.now() + days(7) }, '[]');
+      const crashed = delivery();
+      await port.begin(crashed, { key: 'lapsed', expiresAt: lease() });
+      const finished = Array.from({ length: 4 }, () => delivery());
+      await times(4, (i) => port.begin(finished[i]!, undefined));
+      await times(4, (i) => port.finish(finished[i]!.webhookId, SUCCEEDED));
+      clock.advance(days(1));
+      const receivedBefore = clock.now();
+      const young = delivery();
+      await port.begin(young, undefined);
+
+      const now = clock.now();
+      expect(await port.prune({ receivedBefore, now, limit: 3 })).toBe(4);
+      expect(await port.prune({ receivedBefore, now, limit: 3 })).toBe(2);
+      expect(await port.prune({ receivedBefore, now, limit: 3 })).toBe(0);
+      const left = await port.list('acme', { limit: 9 });
+      expect(left.map(({ webhookId }) => webhookId)).toEqual([young.webhookId, waiting.webhookId]);
+      expect(await port.seen('done', now)).toBe('done');
+    });
+  });
+}
