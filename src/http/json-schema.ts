@@ -19,18 +19,22 @@ const ANY_JSON = 'JsonValue';
 export function createSchemaComponents(): SchemaComponents {
   const schemas: SchemaComponents['schemas'] = {};
 
-  /** The id, unless that names something else already: a type sent and answered differently (defaults) gets two names. */
+  const sources = new Map<string, string>();
+
+  /** The wanted name, numbered when it names something else already. */
   function nameFor(wanted: string, schema: JsonSchema): string {
     const text = JSON.stringify(schema);
     for (let count = 1; ; count++) {
-      const name = count === 1 ? wanted : count === 2 ? `${wanted}Input` : `${wanted}${count}`;
-      if (!schemas[name] || JSON.stringify(schemas[name]) === text) return name;
+      const name = count === 1 ? wanted : `${wanted}${count}`;
+      if (!sources.has(name)) sources.set(name, text);
+      if (sources.get(name) === text) return name;
     }
   }
 
   function lift({ $schema: _, $id: __, $defs = {}, ...root }: JsonSchema, name: string): JsonSchema {
     const defs = Object.entries($defs as Record<string, JsonSchema>);
     const names = new Map<string, string>();
+    const toComponent = (key: string): string => REF + (names.get(key) ?? key);
     for (const [key, schema] of defs) {
       const wanted = key.startsWith('__') ? name : key.replace(/[^A-Za-z0-9._-]/g, '_');
       names.set(key, isAnyJson(key, schema) ? ANY_JSON : nameFor(wanted, schema));
@@ -38,48 +42,73 @@ export function createSchemaComponents(): SchemaComponents {
     }
     for (const [key, schema] of defs) {
       const target = names.get(key)!;
-      schemas[target] = target === ANY_JSON ? { description: 'Any JSON value' } : redirect(schema, names);
+      schemas[target] =
+        target === ANY_JSON ? { description: 'Any JSON value' } : redirect(schema, toComponent);
     }
-    return redirect(root, names);
+    return redirect(root, toComponent);
   }
 
   return {
     schemas,
     lift,
     add(schema, io) {
-      // Inside an object no schema is the root, so that recursion refers to `$defs` and never to `#`.
-      const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
-        io,
-        unrepresentable: 'any',
-        override: ({ zodSchema, jsonSchema }) => {
-          const { def } = zodSchema._zod;
-          // An answer may gain fields; only what we refuse in a request is closed.
-          if (io === 'output' && def.type === 'object' && !('catchall' in def && def.catchall)) {
-            delete jsonSchema.additionalProperties;
-          }
-        },
-      }) as JsonSchema as { properties: { it: JsonSchema }; $defs?: JsonSchema };
-      return lift({ ...properties.it, ...($defs ? { $defs } : {}) }, 'Schema');
+      const { it, $defs = {} } = print(schema, io);
+      // A type that is sent otherwise than it is answered (it has defaults) gets a second name.
+      const answered =
+        io === 'input' && Object.keys($defs).length > 0 ? print(schema, 'output').$defs : $defs;
+      const names = Object.keys($defs).filter(
+        (key) => !key.startsWith('__') && JSON.stringify($defs[key]) !== JSON.stringify(answered?.[key]),
+      );
+      return lift(rename({ ...it, $defs }, names), 'Schema');
     },
   };
 }
 
-/** Points every `#/$defs/<key>` at its component. */
-function redirect(schema: JsonSchema, names: ReadonlyMap<string, string>): JsonSchema {
+/** Inside an object no schema is the root, so that recursion refers to `$defs` and never to `#`. */
+function print(
+  schema: z.ZodType,
+  io: 'input' | 'output',
+): { it: JsonSchema; $defs?: Record<string, JsonSchema> } {
+  const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      const { def } = zodSchema._zod;
+      // An answer may gain fields; only what we refuse in a request is closed.
+      if (io === 'output' && def.type === 'object' && !('catchall' in def && def.catchall)) {
+        delete jsonSchema.additionalProperties;
+      }
+    },
+  }) as JsonSchema as { properties: { it: JsonSchema }; $defs?: Record<string, JsonSchema> };
+  return { it: properties.it, ...($defs ? { $defs } : {}) };
+}
+
+/** Calls each of `keys` of the `$defs` `<key>Input`. */
+function rename({ $defs = {}, ...root }: JsonSchema, keys: readonly string[]): JsonSchema {
+  const suffixed = (key: string): string => (keys.includes(key) ? `${key}Input` : key);
+  const defs = Object.entries($defs as Record<string, JsonSchema>);
+  return redirect(
+    { ...root, $defs: Object.fromEntries(defs.map(([key, def]) => [suffixed(key), def])) },
+    (key) => `#/$defs/${suffixed(key)}`,
+  );
+}
+
+/** Points every `#/$defs/<key>` where `to` says. */
+function redirect(schema: JsonSchema, to: (key: string) => string): JsonSchema {
   const turn = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(turn);
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, key === '$ref' ? target(item, names) : turn(item)]),
+      Object.entries(value).map(([key, item]) => [key, key === '$ref' ? turnRef(item, to) : turn(item)]),
     );
   };
   return turn(schema) as JsonSchema;
 }
 
-function target(ref: unknown, names: ReadonlyMap<string, string>): unknown {
+function turnRef(ref: unknown, to: (key: string) => string): unknown {
   if (typeof ref !== 'string' || !ref.startsWith('#/$defs/')) return ref;
   const [key = '', ...rest] = ref.slice('#/$defs/'.length).split('/');
-  return [REF + (names.get(key) ?? key), ...rest].join('/');
+  return [to(key), ...rest].join('/');
 }
 
 /** `z.json()` spells recursion out; "anything" says the same in one word. */

@@ -1,0 +1,46 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Metrics } from '../../kit/metrics.ts';
+
+const RUN_SECONDS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600];
+
+/** What an operator watches of runs and jobs. @spec Metrics: workflow daemon */
+export interface WorkflowMetrics {
+  /** Counts a run that ended, and how long it took. */
+  runEnded(workflowId: string, status: string, durationSeconds: number): void;
+  jobStarted(): void;
+  jobEnded(): void;
+}
+
+export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
+  const registers = [registry];
+  const service = 'workflow';
+  const runs = new Counter({
+    name: 'svc_workflow_runs_total',
+    help: 'Workflow runs that ended, by status',
+    labelNames: ['service', 'workflow', 'status'],
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'svc_workflow_run_duration_seconds',
+    help: 'Time from the start of a workflow run to its end, in seconds',
+    labelNames: ['service', 'workflow', 'status'],
+    buckets: RUN_SECONDS,
+    registers,
+  });
+  const inFlight = new Gauge({
+    name: 'svc_workflow_jobs_in_flight',
+    help: 'Jobs that are being executed now',
+    labelNames: ['service'],
+    registers,
+  });
+  inFlight.set({ service }, 0);
+  return {
+    runEnded(workflow, status, seconds) {
+      const labels = { service, workflow, status };
+      runs.inc(labels);
+      durations.observe(labels, seconds);
+    },
+    jobStarted: () => inFlight.inc({ service }),
+    jobEnded: () => inFlight.dec({ service }),
+  };
+}
