@@ -4,7 +4,7 @@ import { PlatformError } from '../../kit/errors.ts';
 import { type Logger, silentLogger } from '../../kit/logger.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { checkedVersion, type Migrations, migrate } from './migrate.ts';
-import { BLOCKING_WAIT_MS, whileBusy } from './patience.ts';
+import { BLOCKING_WAIT_MS, BUSY_PATIENCE_MS, whileBusy } from './patience.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
 
@@ -14,6 +14,8 @@ export interface DatabaseOptions {
   logger?: Logger;
   /** Opens an existing file of the current schema for reading alone. */
   readonly?: boolean;
+  /** How long a call waits in all for another process's lock before it rejects; default 10 s. */
+  busyPatienceMs?: number;
 }
 
 /** One open SQLite file. Everything that fails for a reason an operator can mend rejects with STORE_ERROR naming the file. */
@@ -39,16 +41,16 @@ const LOG_SIZE_BYTES = 64 * 1024 * 1024;
  * POSIX drops all of a process's locks on a file when any of its descriptors closes.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { file } = options;
+  const { file, busyPatienceMs = BUSY_PATIENCE_MS } = options;
   let sqlite: Sqlite.Database;
   try {
     if (!options.readonly) createPrivateFile(file);
     // Several processes that create one file together meet locks that SQLite's own waiting does not cover.
-    sqlite = await whileBusy(() => connect(options));
+    sqlite = await whileBusy(() => connect(options), busyPatienceMs);
   } catch (error) {
     throw storeError(file, error);
   }
-  return wrap(sqlite, file);
+  return wrap(sqlite, file, busyPatienceMs);
 }
 
 function connect({
@@ -93,8 +95,8 @@ function configure(sqlite: Sqlite.Database): void {
   sqlite.pragma(`journal_size_limit = ${LOG_SIZE_BYTES}`);
 }
 
-function wrap(sqlite: Sqlite.Database, file: string): Database {
-  const commits = createGroupCommit(sqlite);
+function wrap(sqlite: Sqlite.Database, file: string, busyPatienceMs: number): Database {
+  const commits = createGroupCommit(sqlite, busyPatienceMs);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -119,7 +121,7 @@ function wrap(sqlite: Sqlite.Database, file: string): Database {
     file,
     prepare: sqlite.prepare.bind(sqlite),
     pragma: (source) => sqlite.pragma(source),
-    read: (query) => translated(() => whileBusy(query)),
+    read: (query) => translated(() => whileBusy(query, busyPatienceMs)),
     write: (work) => translated(() => commits.write(work)),
     close: () => (closing ??= close()),
   };

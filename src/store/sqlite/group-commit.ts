@@ -33,7 +33,7 @@ const LARGEST_BATCH = 512;
  * a quarter on every write. When the transaction itself is lost (a full disk makes SQLite roll back everything), each
  * write gets a transaction of its own, so that those which still fit, such as deletes, are not refused with the rest.
  */
-export function createGroupCommit(sqlite: Sqlite.Database): GroupCommit {
+export function createGroupCommit(sqlite: Sqlite.Database, busyPatienceMs: number): GroupCommit {
   const { together, apart } = transactions(sqlite);
   let queue: Write[] = [];
   let draining: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export function createGroupCommit(sqlite: Sqlite.Database): GroupCommit {
   async function commit(batch: Write[]): Promise<Outcome[]> {
     for (const run of [together, apart]) {
       try {
-        return await whileBusy(() => run(batch));
+        return await whileBusy(() => run(batch), busyPatienceMs);
       } catch (error) {
         if (isBusy(error) || batch.length === 1) return batch.map(() => ({ error }));
       }

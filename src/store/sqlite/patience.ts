@@ -13,7 +13,7 @@ const LONGEST_PAUSE_MS = 100;
  * Runs again and again while another process holds the lock, giving the event loop back in between. Paced by real
  * time even under a hand-moved clock: it waits for another process, not for a moment.
  */
-export async function whileBusy<T>(run: () => T, patienceMs = BUSY_PATIENCE_MS): Promise<T> {
+export async function whileBusy<T>(run: () => T, patienceMs: number): Promise<T> {
   for (let waited = 0, pause = 1; ; waited += pause, pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       return run();

@@ -1,0 +1,190 @@
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { createGroupCommit } from '../../../src/store/sqlite/group-commit.ts';
+import { type Database, openDatabase } from '../../../src/store/sqlite/index.ts';
+import { tempDir } from '../../support/daemon.ts';
+
+const MIGRATIONS = ['create table line (id integer primary key, text text unique not null, filler blob)'];
+
+async function openLines() {
+  const file = join(await tempDir(), 'lines.db');
+  const db = await openDatabase({ file, migrations: MIGRATIONS, busyPatienceMs: 2000 });
+  onTestFinished(() => db.close());
+  return { db, file, ...linesOf(db) };
+}
+
+function linesOf(db: Database) {
+  const insert = db.prepare<[string, number]>('insert into line (text, filler) values (?, zeroblob(?))');
+  const remove = db.prepare<[string]>('delete from line where text = ?');
+  const all = db.prepare<[], string>('select text from line order by id').pluck();
+  return {
+    add: (text: string, fillerBytes = 0) => db.write(() => insert.run(text, fillerBytes)),
+    remove: (text: string) => db.write(() => remove.run(text)),
+    all: () => db.read(() => all.all()),
+  };
+}
+
+/** A connection beside ours, as another process has it. */
+function neighbour(file: string): Sqlite.Database {
+  const other = new Sqlite(file, { timeout: 0 });
+  onTestFinished(() => {
+    other.close();
+  });
+  return other;
+}
+
+test('writes of one turn of the event loop share a transaction, in their order', async () => {
+  const statements: string[] = [];
+  const sqlite = new Sqlite(':memory:', { verbose: (sql) => statements.push(String(sql)) });
+  sqlite.exec(MIGRATIONS[0]!);
+  const insert = sqlite.prepare<[string]>('insert into line (text) values (?)');
+  const { write } = createGroupCommit(sqlite, 1000);
+  const ran: string[] = [];
+  const add = (text: string) => write(() => ran.push(text) && insert.run(text));
+
+  statements.length = 0;
+  await Promise.all(['a', 'b', 'c'].map(add));
+  expect(statements.filter((sql) => /^(begin|commit)/.test(sql))).toEqual(['begin immediate', 'commit']);
+  await add('d');
+  expect(statements.filter((sql) => sql === 'commit')).toHaveLength(2);
+  expect(ran).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('a write settles when others can see it', async () => {
+  const { add, file } = await openLines();
+  const count = neighbour(file).prepare<[], number>('select count(*) from line').pluck();
+  const before = add('x');
+  expect(count.get()).toBe(0);
+  await before;
+  expect(count.get()).toBe(1);
+});
+
+test('a failing write fails alone: what it did is undone, what others did stands', async () => {
+  const { db, add, all } = await openLines();
+  const insert = db.prepare<[string]>('insert into line (text) values (?)');
+  const results = await Promise.allSettled([
+    add('a'),
+    db.write(() => {
+      insert.run('half');
+      throw new Error('second thoughts');
+    }),
+    add('a'),
+    add('b'),
+    db.write(() => 'the value'),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+  ]);
+  expect(results[1]).toMatchObject({ reason: { message: 'second thoughts' } });
+  expect(results[2]).toMatchObject({ reason: { code: 'SQLITE_CONSTRAINT_UNIQUE' } });
+  expect(results[4]).toMatchObject({ value: 'the value' });
+  expect(await all()).toEqual(['a', 'b']);
+});
+
+test('a lone failing write leaves the next ones well', async () => {
+  const { db, add, all } = await openLines();
+  await expect(
+    db.write(() => {
+      throw new Error('no');
+    }),
+  ).rejects.toThrow('no');
+  await add('a');
+  expect(await all()).toEqual(['a']);
+});
+
+test('a write made while another settles is not forgotten', async () => {
+  const { add, all } = await openLines();
+  await add('a')
+    .then(() => add('b'))
+    .then(() => Promise.all([add('c'), add('d')]));
+  expect(await all()).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('thousands at once are all written', async () => {
+  const { add, all } = await openLines();
+  await Promise.all(Array.from({ length: 3000 }, (_, i) => add(`${i}`)));
+  expect(await all()).toHaveLength(3000);
+});
+
+test("waits for another process's transaction without stopping the event loop", async () => {
+  const { add, all, file } = await openLines();
+  const other = neighbour(file);
+  other.exec('begin immediate');
+  let turns = 0;
+  const counting = setInterval(() => turns++, 5);
+  const written = Promise.all([add('a'), add('b')]);
+  await new Promise((wake) => setTimeout(wake, 400));
+  expect(await all()).toEqual([]);
+  other.exec('commit');
+  await written;
+  clearInterval(counting);
+  // Blocked throughout, it would have turned once or twice.
+  expect(turns).toBeGreaterThan(5);
+  expect(await all()).toEqual(['a', 'b']);
+});
+
+test('gives up on a lock that stays, says so, and writes again when it is gone', async () => {
+  const { add, all, file } = await openLines();
+  const other = neighbour(file);
+  other.exec('begin immediate');
+  const results = await Promise.allSettled([add('a'), add('b')]);
+  for (const result of results) {
+    expect(result).toMatchObject({
+      status: 'rejected',
+      reason: { code: 'STORE_ERROR', details: { file, reason: 'SQLITE_BUSY' } },
+    });
+  }
+  other.exec('rollback');
+  await add('c');
+  expect(await all()).toEqual(['c']);
+});
+
+test('on a full disk each write that does not fit is refused by name of the file; the rest, and later ones, work', async () => {
+  const { db, add, remove, all, file } = await openLines();
+  await add('first', 50_000);
+  await add('second');
+  const pages = db.pragma('page_count') as [{ page_count: number }];
+  db.pragma(`max_page_count = ${pages[0].page_count + 10}`);
+
+  const results = await Promise.allSettled([
+    add('small'),
+    add('large', 500_000),
+    remove('second'),
+    add('larger', 900_000),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+  expect(results[1]).toMatchObject({
+    reason: { code: 'STORE_ERROR', details: { file, reason: 'SQLITE_FULL' } },
+  });
+  expect((results[1] as PromiseRejectedResult).reason.message).toContain(file);
+  expect(await all()).toEqual(['first', 'small']);
+
+  await expect(add('alone', 500_000)).rejects.toMatchObject({ code: 'STORE_ERROR' });
+  await remove('first');
+  await add('fits again', 30_000);
+  db.pragma('max_page_count = 100000');
+  await add('large', 500_000);
+  expect(neighbour(file).prepare('select text from line order by id').pluck().all()).toEqual([
+    'small',
+    'fits again',
+    'large',
+  ]);
+});
+
+test('close commits what is queued; afterwards writes and reads are refused', async () => {
+  const { db, add, all, file } = await openLines();
+  const queued = Promise.all([add('a'), add('b')]);
+  const closed = db.close();
+  await expect(add('late')).rejects.toMatchObject({
+    code: 'STORE_ERROR',
+    message: expect.stringContaining(file),
+  });
+  await expect(all()).rejects.toMatchObject({ code: 'STORE_ERROR' });
+  await Promise.all([queued, closed, db.close()]);
+  expect(neighbour(file).prepare('select text from line order by id').pluck().all()).toEqual(['a', 'b']);
+});

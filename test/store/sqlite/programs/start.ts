@@ -1,0 +1,44 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+export interface Program {
+  child: ChildProcess;
+  pid: number;
+  /** Whole lines printed so far. */
+  lines: string[];
+  /** Waits until so many lines were printed; throws when the program ends before. */
+  printed(count: number): Promise<void>;
+  kill(): Promise<void>;
+  /** Its exit code. */
+  ended: Promise<number | null>;
+}
+
+/** Starts one of this folder's programs in a process of its own; ended with the test. */
+export function startProgram(name: 'acknowledge' | 'own', ...args: string[]): Program {
+  const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
+  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  const lines: string[] = [];
+  let rest = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const parts = (rest + text).split('\n');
+    rest = parts.pop()!;
+    lines.push(...parts);
+  });
+
+  async function kill(): Promise<void> {
+    child.kill('SIGKILL');
+    await ended;
+  }
+  async function printed(count: number): Promise<void> {
+    while (lines.length < count) {
+      const code = await Promise.race([ended, once(child.stdout!, 'data').then(() => 'more' as const)]);
+      if (code !== 'more' && lines.length < count)
+        throw new Error(`${name} ended with ${code} after ${lines.length} lines`);
+    }
+  }
+  onTestFinished(kill);
+  return { child, pid: child.pid!, lines, printed, kill, ended };
+}
