@@ -1,0 +1,404 @@
+import { request } from 'node:http';
+import { expect, test, vi } from 'vitest';
+import { days, minutes } from '../../../src/kit/duration.ts';
+import {
+  deliver,
+  handlerRuns,
+  MEMBER_TOKEN,
+  OTHER_TOKEN,
+  provision,
+  startGateway,
+} from '../../support/gateway.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+test('step 1: an unknown plugin, an unknown event, a missing and a superfluous instance are 404', async () => {
+  const gateway = await startGateway();
+  const codes = await Promise.all(
+    [
+      { pluginId: '@acme/nobody', event: 'created' },
+      { event: 'nothing' },
+      { event: 'shop' },
+      { event: 'created', instance: 'x' },
+      { pluginId: '__proto__', event: 'constructor' },
+    ].map(async (target) => {
+      const { status, body, headers } = await deliver(gateway, target);
+      expect(headers.get('x-webhook-id')).toMatch(UUID);
+      return `${status} ${body.error.code}`;
+    }),
+  );
+  expect(codes).toEqual([
+    '404 PLUGIN_NOT_FOUND',
+    '404 WEBHOOK_NOT_FOUND',
+    '404 WEBHOOK_NOT_FOUND',
+    '404 WEBHOOK_NOT_FOUND',
+    '404 PLUGIN_NOT_FOUND',
+  ]);
+});
+
+test('step 2: a missing namespace header is 400, also when the URL names one that was not allowed to', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'plain');
+  for (const query of ['', '?namespace=default']) {
+    const { status, body } = await deliver(gateway, { event: 'plain', secret, namespace: null, query });
+    expect([status, body.error.code]).toEqual([400, 'NAMESPACE_REQUIRED']);
+  }
+  const odd = await deliver(gateway, { event: 'plain', secret, namespace: 'a b' });
+  expect([odd.status, odd.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
+});
+
+test('the namespace may stand in the URL where provisioning said so', async () => {
+  const gateway = await startGateway();
+  const { provisionWebhook } = await import('../../../src/contracts/index.ts');
+  const { url, secret } = await gateway.call(provisionWebhook, {
+    body: { pluginId: '@acme/orders', event: 'plain', namespaceInUrl: true } as never,
+  });
+  expect(url).toBe(
+    `${gateway.url.replace('127.0.0.1', 'localhost')}/webhooks/%40acme%2Forders/plain?namespace=default`,
+  );
+  const response = await fetch(url.replace('localhost', '127.0.0.1'), {
+    method: 'POST',
+    body: '{}',
+    headers: { 'x-token': secret },
+  });
+  expect(response.status).toBe(200);
+});
+
+test('step 3: beyond the limit of the endpoint it is 429 with Retry-After, and one namespace does not use up another', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'plain');
+  const other = await provision(gateway, 'plain', undefined, OTHER_TOKEN);
+  for (let i = 0; i < 60; i++) expect((await deliver(gateway, { event: 'plain', secret })).status).toBe(200);
+  const refused = await deliver(gateway, { event: 'plain', secret });
+  expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+  expect(Number(refused.headers.get('retry-after'))).toBe(60);
+  expect((await deliver(gateway, { event: 'plain', secret: other, namespace: 'other' })).status).toBe(200);
+  gateway.clock.advance(minutes(1));
+  expect((await deliver(gateway, { event: 'plain', secret })).status).toBe(200);
+});
+
+test('step 4: a challenge is echoed without secret or handler; anything else needs the secret', async () => {
+  const gateway = await startGateway();
+  const challenge = { type: 'url_verification', challenge: 'abc' };
+  const answered = await deliver(gateway, { event: 'challenged', payload: challenge });
+  expect([answered.status, answered.body]).toEqual([200, { challenge: 'abc' }]);
+  for (const payload of [
+    { type: 'other', challenge: 'abc' },
+    { type: 'url_verification' },
+    { __proto__: challenge },
+  ]) {
+    expect((await deliver(gateway, { event: 'challenged', payload })).status).toBe(401);
+  }
+  expect(handlerRuns(gateway)).toBe(0);
+});
+
+test('step 5: an id seen within 7 days is a duplicate, and is told so before authentication', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const payload = { delivery: { id: 'd-1' } };
+  expect((await deliver(gateway, { event: 'created', secret, payload })).body.status).toBe('ok');
+  const again = await deliver(gateway, { event: 'created', secret, payload });
+  expect([again.status, again.body]).toEqual([200, { status: 'duplicate' }]);
+  const unsigned = await deliver(gateway, { event: 'created', payload });
+  expect([unsigned.status, unsigned.body]).toEqual([200, { status: 'duplicate' }]);
+  expect(handlerRuns(gateway)).toBe(1);
+
+  gateway.clock.advance(days(7) - 1);
+  expect((await deliver(gateway, { event: 'created', secret, payload })).body.status).toBe('duplicate');
+  gateway.clock.advance(1);
+  expect((await deliver(gateway, { event: 'created', secret, payload })).body.status).toBe('ok');
+  expect(handlerRuns(gateway)).toBe(2);
+});
+
+test('a number and its digits as text are two ids; another tenant, event or instance has ids of its own', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const other = await provision(gateway, 'created', undefined, OTHER_TOKEN);
+  const send = (id: unknown, extra = {}) =>
+    deliver(gateway, { event: 'created', secret, payload: { delivery: { id } }, ...extra });
+  expect((await send(7)).body.status).toBe('ok');
+  expect((await send('7')).body.status).toBe('ok');
+  expect((await send(7, { secret: other, namespace: 'other' })).body.status).toBe('ok');
+  expect((await send(7)).body.status).toBe('duplicate');
+  for (const id of [null, '', {}, true]) {
+    expect((await send(id)).body.status).toBe('ok');
+    expect((await send(id)).body.status).toBe('ok');
+  }
+});
+
+test('a forged delivery leaves no mark: the true one with the same id still runs', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const payload = { delivery: { id: 'x' } };
+  expect((await deliver(gateway, { event: 'created', secret: 'wrong', payload })).status).toBe(401);
+  expect((await deliver(gateway, { event: 'created', secret, payload })).body.status).toBe('ok');
+});
+
+test('step 6: unprovisioned, wrong and revoked are one 401', async () => {
+  const gateway = await startGateway();
+  const unprovisioned = await deliver(gateway, { event: 'plain', secret: 'x' });
+  const secret = await provision(gateway, 'plain');
+  const wrong = await deliver(gateway, { event: 'plain', secret: `${secret}x` });
+  const { revokeWebhook } = await import('../../../src/contracts/index.ts');
+  await gateway.call(revokeWebhook, { params: { pluginId: '@acme/orders', event: 'plain' } as never });
+  const revoked = await deliver(gateway, { event: 'plain', secret });
+  for (const { status, body } of [unprovisioned, wrong, revoked]) {
+    expect(status).toBe(401);
+    expect(body).toEqual(unprovisioned.body);
+  }
+  const reasons = gateway.logs.lines
+    .filter((line) => line.event === 'webhook.authentication_failed')
+    .map((line) => line.reasonCode);
+  expect(reasons).toEqual(['UNPROVISIONED', 'MISMATCH', 'UNPROVISIONED']);
+  expect(JSON.stringify(gateway.logs.lines)).not.toContain(secret);
+});
+
+test("one instance's secret is refused on another instance's route, whatever characters the ids hold", async () => {
+  const gateway = await startGateway();
+  const ids = ['a', 'b/c', 'ünï ☃', '..', '%2F', 'a?b#c'];
+  const secrets = await Promise.all(ids.map((id) => provision(gateway, 'shop', id)));
+  for (const [i, instance] of ids.entries()) {
+    const own = await deliver(gateway, { event: 'shop', instance, secret: secrets[i]! });
+    expect([instance, own.status, own.body.result?.context.instanceId]).toEqual([instance, 200, instance]);
+    const foreign = await deliver(gateway, {
+      event: 'shop',
+      instance,
+      secret: secrets[(i + 1) % ids.length]!,
+    });
+    expect([instance, foreign.status]).toEqual([instance, 401]);
+  }
+});
+
+test('step 7: the handler gets the payload and the context of the spec, and its result is the answer', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const payload = { delivery: { id: 1 }, n: 5, nested: { deep: [1, 2] } };
+  const { status, body, headers } = await deliver(gateway, { event: 'created', secret, payload });
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    status: 'ok',
+    webhookId: expect.stringMatching(UUID),
+    result: {
+      saw: payload,
+      context: {
+        host: 'webhook',
+        event: 'created',
+        namespaceId: 'default',
+        webhookId: body.webhookId,
+        source: '127.0.0.1',
+        payload,
+      },
+    },
+  });
+  expect(headers.get('x-webhook-id')).toBe(body.webhookId);
+});
+
+test("a handler's failure is 500 with its code, a throw an EXECUTION_ERROR, and the sender's redelivery runs", async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const failed = await deliver(gateway, {
+    event: 'created',
+    secret,
+    payload: { do: 'fail', delivery: { id: 1 } },
+  });
+  expect([failed.status, failed.body]).toEqual([
+    500,
+    { error: { code: 'OUT_OF_STOCK', message: 'Nothing left', details: { sku: 'a-1' } } },
+  ]);
+  const threw = await deliver(gateway, {
+    event: 'created',
+    secret,
+    payload: { do: 'throw', delivery: { id: 1 } },
+  });
+  expect([threw.status, threw.body.error.code]).toEqual([500, 'EXECUTION_ERROR']);
+  expect(
+    (await deliver(gateway, { event: 'created', secret, payload: { delivery: { id: 1 } } })).body.status,
+  ).toBe('ok');
+  expect(handlerRuns(gateway)).toBe(3);
+});
+
+test('of 50 identical deliveries at once, one runs and 49 are duplicates', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const payload = { delivery: { id: 'same' }, sleepMs: 100 };
+  const replies = await Promise.all(
+    Array.from({ length: 50 }, () => deliver(gateway, { event: 'created', secret, payload })),
+  );
+  expect(replies.map(({ status }) => status)).toEqual(Array(50).fill(200));
+  expect(replies.filter(({ body }) => body.status === 'ok')).toHaveLength(1);
+  expect(replies.filter(({ body }) => body.status === 'duplicate')).toHaveLength(49);
+  expect(handlerRuns(gateway)).toBe(1);
+});
+
+test('when the winner of a race fails, a waiting one runs itself', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const send = (extra: object) =>
+    deliver(gateway, { event: 'created', secret, payload: { delivery: { id: 'r' }, ...extra } });
+  const winner = send({ do: 'fail', sleepMs: 300 });
+  await vi.waitFor(() => expect(handlerRuns(gateway)).toBe(1));
+  const loser = send({});
+  expect((await winner).status).toBe(500);
+  expect((await loser).body.status).toBe('ok');
+});
+
+test('async: 202 with the id at once, the handler afterwards; a failure is logged, not retried', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'later');
+  const send = (id: string, payload: object) =>
+    deliver(gateway, { event: 'later', secret, payload, headers: { 'x-delivery': id } });
+  const accepted = await send('1', { sleepMs: 200 });
+  expect([accepted.status, accepted.body]).toEqual([
+    202,
+    { status: 'accepted', webhookId: expect.stringMatching(UUID) },
+  ]);
+  await vi.waitFor(() => expect(handlerRuns(gateway)).toBe(1));
+  expect((await send('1', {})).body).toEqual({ status: 'duplicate' });
+
+  expect((await send('2', { do: 'throw' })).status).toBe(202);
+  await vi.waitFor(() =>
+    expect(gateway.logs.lines.some((line) => String(line.message).includes('the handler threw'))).toBe(true),
+  );
+  expect(handlerRuns(gateway)).toBe(2);
+});
+
+test('an accepted delivery that the gateway did not get to is dispatched at its next start', async () => {
+  const first = await startGateway({ config: { execution: { worker: { maxProcesses: 1 } } } });
+  const secret = await provision(first, 'later');
+  const send = (n: number) =>
+    deliver(first, {
+      event: 'later',
+      secret,
+      payload: { n, sleepMs: 150 },
+      headers: { 'x-delivery': `d${n}` },
+    });
+  const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => send(n)));
+  expect(replies.map(({ status }) => status)).toEqual(Array(12).fill(202));
+  await first.close();
+  const before = handlerRuns(first);
+  expect(before).toBeLessThan(12);
+
+  const second = await startGateway({ dataDir: first.dataDir, clock: first.clock });
+  await vi.waitFor(() => expect(handlerRuns(second)).toBe(12 - before), { timeout: 10_000 });
+  const runs = [...first.logs.lines, ...second.logs.lines]
+    .filter((line) => line.message === 'handled')
+    .map((line) => (line.meta as { run: number }).run);
+  expect(runs.sort((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, n) => n));
+});
+
+test('secrets and markers are still there after a restart', async () => {
+  const first = await startGateway();
+  const secret = await provision(first, 'created');
+  const payload = { delivery: { id: 'k' } };
+  expect((await deliver(first, { event: 'created', secret, payload })).body.status).toBe('ok');
+  await first.close();
+  const second = await startGateway({ dataDir: first.dataDir, clock: first.clock });
+  expect((await deliver(second, { event: 'created', secret, payload })).body.status).toBe('duplicate');
+  expect(
+    (await deliver(second, { event: 'created', secret, payload: { delivery: { id: 'l' } } })).body.status,
+  ).toBe('ok');
+});
+
+test('bad JSON is authenticated first, then 400', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  for (const body of ['{"a":', '', 'nope', `${'['.repeat(600)}${']'.repeat(600)}`]) {
+    expect((await deliver(gateway, { event: 'created', body })).status).toBe(401);
+    const signed = await deliver(gateway, { event: 'created', secret, body });
+    expect([signed.status, signed.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
+  }
+  expect(handlerRuns(gateway)).toBe(0);
+});
+
+test('the signature is over the bytes as sent: a body that is re-serialised is refused', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const spaced = '{ "delivery": { "id": "ws" } }';
+  const { createHmac } = await import('node:crypto');
+  const compact = createHmac('sha256', secret)
+    .update(JSON.stringify(JSON.parse(spaced)))
+    .digest('hex');
+  const wrong = await deliver(gateway, {
+    event: 'created',
+    body: spaced,
+    headers: { 'x-signature': `sha256=${compact}` },
+  });
+  expect(wrong.status).toBe(401);
+  expect((await deliver(gateway, { event: 'created', secret, body: spaced })).status).toBe(200);
+});
+
+test('a compressed body is 415', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'plain');
+  const { status, body } = await deliver(gateway, {
+    event: 'plain',
+    secret,
+    headers: { 'content-encoding': 'gzip' },
+  });
+  expect([status, body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+});
+
+test('a body over maxBodyBytes is 413 and the connection is closed, whether its length was announced or not', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'small');
+  const exact = JSON.stringify({ pad: 'x'.repeat(100 - 10) });
+  expect(exact).toHaveLength(100);
+  expect((await deliver(gateway, { event: 'small', secret, body: exact })).status).toBe(200);
+  const announced = await deliver(gateway, { event: 'small', secret, body: 'x'.repeat(3_000_000) });
+  expect([announced.status, announced.body.error.code, announced.headers.get('connection')]).toEqual([
+    413,
+    'PAYLOAD_TOO_LARGE',
+    'close',
+  ]);
+  const chunked = await new Promise<number>((resolve, reject) => {
+    const sending = request(
+      `${gateway.url}/webhooks/%40acme%2Forders/small`,
+      { method: 'POST', headers: { 'x-svc-namespace': 'default', 'transfer-encoding': 'chunked' } },
+      (response) => resolve(response.statusCode ?? 0),
+    );
+    sending.on('error', reject);
+    for (let i = 0; i < 5; i++) sending.write('x'.repeat(50));
+    sending.end();
+  });
+  expect(chunked).toBe(413);
+});
+
+test('webhooks are delivered with POST alone', async () => {
+  const gateway = await startGateway();
+  for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']) {
+    const response = await gateway.fetch('/webhooks/%40acme%2Forders/plain', { method });
+    expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, 'POST']);
+  }
+});
+
+test('custom: only a clear yes of the validator is valid, and the previous secret is tried in its grace', async () => {
+  const gateway = await startGateway();
+  expect((await deliver(gateway, { event: 'checked', secret: 'x' })).status).toBe(401);
+  const first = await provision(gateway, 'checked');
+  expect((await deliver(gateway, { event: 'checked', secret: first })).status).toBe(200);
+  const second = await provision(gateway, 'checked');
+  const statusOf = async (secret: string, payload = {}) =>
+    (await deliver(gateway, { event: 'checked', secret, payload })).status;
+  expect([await statusOf(first), await statusOf(second), await statusOf('no')]).toEqual([200, 200, 401]);
+  expect(await statusOf(second, { validator: 'throw' })).toBe(401);
+  expect(await statusOf(second, { validator: 'truthy' })).toBe(401);
+});
+
+test('onProvision runs after provisioning and rotation; its failure is logged and the secret kept', async () => {
+  const gateway = await startGateway();
+  await provision(gateway, 'announced');
+  const rotated = await provision(gateway, 'announced');
+  const announced = gateway.logs.lines
+    .filter((line) => line.message === 'announced')
+    .map((line) => line.meta);
+  expect(announced).toMatchObject([{ rotated: false }, { rotated: true }]);
+  expect(gateway.logs.lines.some((line) => String(line.message).includes('the secret is kept'))).toBe(true);
+  expect((await deliver(gateway, { event: 'announced', secret: rotated })).status).toBe(200);
+});
+
+test('a member of the namespace may provision; its deliveries belong to that namespace', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'plain', undefined, MEMBER_TOKEN);
+  expect((await deliver(gateway, { event: 'plain', secret })).status).toBe(200);
+  expect((await deliver(gateway, { event: 'plain', secret, namespace: 'other' })).status).toBe(401);
+});
