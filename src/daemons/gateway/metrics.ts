@@ -1,0 +1,25 @@
+import { Counter } from 'prom-client';
+import type { Metrics } from '../../kit/metrics.ts';
+
+/** `status` is the upstream's, or `error` when there was none. */
+export type CountUpstreamRequest = (upstream: string, status: number | 'error') => void;
+
+/** @spec Metrics: svc_gateway_upstream_requests_total */
+export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
+  const counter = new Counter({
+    name: 'svc_gateway_upstream_requests_total',
+    help: 'Requests that the gateway sent to upstream services',
+    labelNames: ['service', 'upstream', 'status'],
+    registers: [metrics.registry],
+  });
+  const series = new Map<string, Counter.Internal>();
+  return (upstream, status) => {
+    const key = `${upstream} ${status}`;
+    let found = series.get(key);
+    if (!found) {
+      found = counter.labels({ service: 'gateway', upstream, status: String(status) });
+      series.set(key, found);
+    }
+    found.inc();
+  };
+}

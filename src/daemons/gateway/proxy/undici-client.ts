@@ -1,0 +1,72 @@
+import { Agent, type Dispatcher } from 'undici';
+import { seconds } from '../../../kit/duration.ts';
+import type { UpstreamClient } from './upstream-client.ts';
+
+export interface UndiciClientOptions {
+  /** Until the head of the answer. */
+  timeoutMs: number;
+}
+
+/** Upstream calls over undici's pools: for upstreams that are not on this machine. */
+export function createUndiciClient({ timeoutMs }: UndiciClientOptions): UpstreamClient {
+  const agent = new Agent({
+    connections: 256,
+    headersTimeout: timeoutMs,
+    // A stream of events may be silent for as long as it likes.
+    bodyTimeout: 0,
+    keepAliveTimeout: seconds(10),
+    connect: { timeout: Math.min(timeoutMs, seconds(10)) },
+  });
+  return {
+    send(request, handler) {
+      let controller: Dispatcher.DispatchController | undefined;
+      let done = false;
+      agent.dispatch(
+        {
+          origin: request.origin,
+          path: request.path,
+          method: request.method as Dispatcher.HttpMethod,
+          headers: request.headers,
+          body: request.body,
+        },
+        {
+          onRequestStart(started) {
+            controller = started;
+            if (done) started.abort(new Error('The client left.'));
+          },
+          onResponseStart(started, status) {
+            // Interim answers (1xx) settle nothing.
+            if (done || status < 200) return;
+            handler.onHead(status, texts(started.rawHeaders));
+          },
+          onResponseData(started, chunk) {
+            if (!done && !handler.onData(chunk)) started.pause();
+          },
+          onResponseEnd() {
+            if (done) return;
+            done = true;
+            handler.onEnd();
+          },
+          onResponseError(_started, error) {
+            if (done) return;
+            done = true;
+            handler.onError(error);
+          },
+        },
+      );
+      return {
+        resume: () => controller?.resume(),
+        abort() {
+          done = true;
+          controller?.abort(new Error('The client left.'));
+        },
+      };
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function texts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
+  if (!Array.isArray(raw)) return [];
+  return raw.map((item) => (typeof item === 'string' ? item : item.toString('latin1')));
+}

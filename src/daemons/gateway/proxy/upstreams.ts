@@ -1,0 +1,28 @@
+import type { PlatformConfig } from '../../../contracts/index.ts';
+import type { Peers } from '../../peers.ts';
+
+export type UpstreamName = 'rest' | 'workflow';
+
+/** A service behind the gateway. */
+export interface Upstream {
+  name: UpstreamName;
+  /** Paths at or below these are its own; the longest match wins. */
+  prefixes: readonly string[];
+  websocket: boolean;
+  /** Where it is now: `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE while nobody knows. */
+  origin(): string;
+  /** Goes before each path; '' unless the configured URL has a path. */
+  basePath: string;
+}
+
+const NAMES: readonly UpstreamName[] = ['rest', 'workflow'];
+
+export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], peers: Peers): Upstream[] {
+  return NAMES.map((name) => {
+    const { url, prefix, websocket } = config[name];
+    const fixed = url ? new URL(url) : null;
+    const prefixes = [prefix].flat().map((path) => path.replace(/\/+$/, ''));
+    const basePath = fixed ? fixed.pathname.replace(/\/+$/, '') : '';
+    return { name, prefixes, websocket, basePath, origin: () => fixed?.origin ?? peers.urlOf(name) };
+  });
+}
