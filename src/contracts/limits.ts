@@ -16,4 +16,7 @@ export const LIMITS = {
   jsonDepth: 512,
   requestIdChars: 128,
   tokenChars: 8192,
+
+  /** One value of the state daemon, as JSON in UTF-8. */
+  stateValueBytes: 256 * 1024,
 } as const;

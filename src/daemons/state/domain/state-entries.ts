@@ -1,0 +1,106 @@
+import { LIMITS } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { JsonValue, KeyValueEntry, KeyValueStore } from '../../../store/ports/index.ts';
+
+/** Where an entry lies: nobody sees the entries of another tenant. */
+export interface Place {
+  tenant: string;
+  namespace: string;
+}
+
+export interface PutOptions {
+  ttlMs?: number | undefined;
+  ifAbsent: boolean;
+}
+
+export interface EntryPage {
+  items: KeyValueEntry[];
+  nextCursor: string | null;
+}
+
+export interface StateEntries {
+  /** Throws NOT_FOUND. */
+  get(place: Place, key: string): Promise<KeyValueEntry>;
+  /** False when `ifAbsent` found an entry. Throws PAYLOAD_TOO_LARGE. */
+  put(place: Place, key: string, value: JsonValue, options: PutOptions): Promise<boolean>;
+  delete(place: Place, key: string): Promise<boolean>;
+  /** Throws CONFLICT when the entry holds no number. */
+  increment: (
+    place: Place,
+    key: string,
+    options: { by: number; windowMs?: number | undefined },
+  ) => Promise<{ value: number; resetsAt: number | null }>;
+  /** By key prefix, in key order; the cursor is the last key of the page before. Large values make a page shorter than `limit`. */
+  list(
+    place: Place,
+    options: { prefix: string; cursor?: string | undefined; limit: number },
+  ): Promise<EntryPage>;
+}
+
+/** A page's values may take this much, give or take one step of reading: a thousand of the largest would be 256 MB. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+const ENTRIES_A_STEP = 32;
+
+/** The entries of plugins and tenants. @spec docs/decisions.md "State daemon" */
+export function createStateEntries({ store }: { store: KeyValueStore }): StateEntries {
+  return {
+    async get(place, key) {
+      const entry = await store.get(scopeOf(place), key);
+      if (entry) return entry;
+      throw new PlatformError(
+        'NOT_FOUND',
+        `There is no entry '${key}' in the namespace '${place.namespace}'.`,
+      );
+    },
+    async put(place, key, value, { ttlMs, ifAbsent }) {
+      requireSize(key, value);
+      if (ifAbsent) return store.setIfAbsent(scopeOf(place), key, value, ttlMs);
+      await store.set(scopeOf(place), key, value, ttlMs);
+      return true;
+    },
+    delete: (place, key) => store.delete(scopeOf(place), key),
+    async increment(place, key, { by, windowMs }) {
+      const window = windowMs === undefined ? {} : { windowMs };
+      const { value, expiresAt } = await store.increment(scopeOf(place), key, { by, ...window });
+      return { value, resetsAt: expiresAt };
+    },
+    async list(place, { prefix, cursor, limit }) {
+      const items: KeyValueEntry[] = [];
+      for (let bytes = 0; ; ) {
+        // One more than asked for tells whether another page follows.
+        const step = Math.min(ENTRIES_A_STEP, limit + 1 - items.length);
+        const after = items.at(-1)?.key ?? cursor;
+        const found = await store.scan(scopeOf(place), {
+          prefix,
+          limit: step,
+          ...(after === undefined ? {} : { after }),
+        });
+        items.push(...found);
+        bytes += found.reduce((sum, { value }) => sum + sizeOf(value), 0);
+        if (found.length < step) return { items, nextCursor: null };
+        if (items.length > limit) items.pop();
+        else if (bytes < PAGE_BYTES) continue;
+        return { items, nextCursor: items.at(-1)!.key };
+      }
+    },
+  };
+}
+
+/** JSON, because any separator could be part of either name. */
+function scopeOf({ tenant, namespace }: Place): string {
+  return JSON.stringify([tenant, namespace]);
+}
+
+function sizeOf(value: JsonValue): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function requireSize(key: string, value: JsonValue): void {
+  const [bytes, maxBytes] = [sizeOf(value), LIMITS.stateValueBytes];
+  if (bytes <= maxBytes) return;
+  throw new PlatformError(
+    'PAYLOAD_TOO_LARGE',
+    `The value of '${key}' takes ${bytes} bytes as JSON; an entry holds ${maxBytes}. Split it over several keys.`,
+    { details: { bytes, maxBytes } },
+  );
+}

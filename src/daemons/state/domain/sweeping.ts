@@ -1,0 +1,47 @@
+import { type Clock, every } from '../../../kit/clock.ts';
+import { minutes } from '../../../kit/duration.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { KeyValueStore } from '../../../store/ports/index.ts';
+
+export interface SweepingDeps {
+  store: Pick<KeyValueStore, 'sweep'>;
+  clock: Clock;
+  logger: Logger;
+}
+
+const INTERVAL_MS = minutes(1);
+/** What one transaction deletes: callers' writes come in between. */
+const ENTRIES_A_STEP = 1000;
+
+/** Deletes expired entries every minute. They are absent to readers from their moment on; this frees their room. */
+export function startSweeping({ store, clock, logger }: SweepingDeps): { stop(): Promise<void> } {
+  let running: Promise<void> | undefined;
+  let stopped = false;
+
+  async function sweep(): Promise<void> {
+    try {
+      while (!stopped && (await store.sweep(ENTRIES_A_STEP)) === ENTRIES_A_STEP);
+    } catch (error) {
+      logger.diagnostic({
+        domain: 'state',
+        event: 'state.sweep_failed',
+        level: 'warn',
+        reasonCode: 'STORE_ERROR',
+        message: 'Expired entries could not be deleted; tried again in a minute',
+        outcome: 'failed',
+        error,
+      });
+    }
+    running = undefined;
+  }
+  const cancel = every(clock, INTERVAL_MS, () => {
+    running ??= sweep();
+  });
+  return {
+    async stop() {
+      stopped = true;
+      cancel();
+      await running;
+    },
+  };
+}

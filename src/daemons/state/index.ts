@@ -1,0 +1,12 @@
+import { defineDaemon } from '../define-daemon.ts';
+import { entryRoutes } from './routes/entries.ts';
+import { stateServices } from './services.ts';
+
+/** Shared state: what plugins keep between calls. @spec What the service does: state daemon; docs/decisions.md "State daemon" */
+export const state = defineDaemon({
+  name: 'state',
+  defaultPort: 7777,
+  services: stateServices,
+  routes: [entryRoutes],
+  close: ({ close }) => close(),
+});
