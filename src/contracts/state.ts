@@ -8,10 +8,15 @@ const params = z.object({ namespace: Namespace, key: Key });
 /** Milliseconds until the entry disappears; without it, it stays. */
 const TtlMs = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 
+/** Any JSON. Not `z.json()`: that walks the whole value again, and drops keys named `__proto__` without a word. */
+const Json = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
+  z.infer<ReturnType<typeof z.json>>
+>;
+
 export const StateEntry = z
   .object({
     key: z.string(),
-    value: z.json(),
+    value: Json,
     expiresAt: z.number().nullable().describe('Epoch milliseconds'),
   })
   .meta({ id: 'StateEntry' });
@@ -34,7 +39,7 @@ export const putState = endpoint({
   summary: 'Write one entry, optionally only if absent, optionally with a time to live',
   tags: ['state'],
   params,
-  body: z.strictObject({ value: z.json(), ttlMs: TtlMs.optional(), ifAbsent: z.boolean().default(false) }),
+  body: z.strictObject({ value: Json, ttlMs: TtlMs.optional(), ifAbsent: z.boolean().default(false) }),
   reply: z.object({ written: z.boolean() }),
   errors: ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE'],
 });

@@ -37,6 +37,14 @@ test('an entry is written, read, replaced and deleted', async () => {
   });
 });
 
+test('a value is kept to the letter, whatever its names', async () => {
+  const daemon = await startTestDaemon(state);
+  const value = '{"__proto__":{"a":1},"constructor":[null,1e+300,"\\u0000"],"":{}}';
+  const headers = { 'content-type': 'application/json' };
+  await daemon.fetch('/api/v1/state/a/__proto__', { method: 'PUT', headers, body: `{"value":${value}}` });
+  expect(await (await daemon.fetch('/api/v1/state/a/__proto__')).text()).toContain(`"value":${value}`);
+});
+
 test('entries outlive a restart of the daemon, and their file is owned by one daemon at a time', async () => {
   const first = await startTestDaemon(state);
   await first.call(putState, { ...at('k'), body: { value: 1 } });
