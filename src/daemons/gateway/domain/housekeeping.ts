@@ -1,0 +1,52 @@
+import type { Clock } from '../../../kit/clock.ts';
+import { every } from '../../../kit/clock.ts';
+import { days, minutes } from '../../../kit/duration.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { GatewayStore } from '../../../store/ports/index.ts';
+
+const EVERY_MS = minutes(5);
+/** Rows a write deletes at most: a sweep must not hold up the commits of deliveries. */
+const CHUNK = 500;
+
+export interface HousekeepingDeps {
+  store: GatewayStore;
+  /** How long finished deliveries are kept. */
+  deliveriesDays: number;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Forgets what has run out, in small writes, from now until the returned function is called and its promise settles. */
+export function startHousekeeping({
+  store,
+  deliveriesDays,
+  clock,
+  logger,
+}: HousekeepingDeps): () => Promise<void> {
+  let stopped = false;
+  let sweeping: Promise<void> = Promise.resolve();
+
+  async function drain(sweep: () => Promise<number>): Promise<void> {
+    while (!stopped && (await sweep()) >= CHUNK);
+  }
+
+  async function sweep(): Promise<void> {
+    const now = clock.now();
+    try {
+      await drain(() => store.cache.sweep(CHUNK));
+      await drain(() => store.inbox.prune({ receivedBefore: now - days(deliveriesDays), now, limit: CHUNK }));
+      await store.refreshTokens.prune(now);
+    } catch (error) {
+      logger.warn('What has run out could not be swept from svc.db; trying again in 5 minutes', { error });
+    }
+  }
+
+  const stop = every(clock, EVERY_MS, () => {
+    sweeping = sweeping.then(sweep);
+  });
+  return async () => {
+    stopped = true;
+    stop();
+    await sweeping;
+  };
+}

@@ -1,0 +1,115 @@
+import { type CommandResult, HandlerRef } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { createSeal } from '../../kit/keys.ts';
+import type { GatewayStore } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import type { PluginRuntime } from '../plugin-runtime.ts';
+import { createActingNamespace } from './domain/acting-namespace.ts';
+import { createWebhookAdmin } from './domain/webhook-admin.ts';
+import { createWebhookDelivery } from './domain/webhook-delivery.ts';
+import { createWebhookDispatcher } from './domain/webhook-dispatcher.ts';
+import { createWebhookSecrets } from './domain/webhook-secrets.ts';
+import { createWebhookTargets, type DeclaredWebhook } from './domain/webhook-targets.ts';
+import { createWebhookVerifier } from './domain/webhook-verifier.ts';
+import { deliveryCounter } from './metrics.ts';
+
+/** A validator or an `onProvision` handler that takes longer holds up its sender or an admin. */
+const SIDE_CALL_TIMEOUT_MS = 10_000;
+
+/** Builds what webhooks need on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without `auth`. */
+export function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
+  const { config, clock, random, logger, keys, metrics, boundPort } = resources;
+  refuseUnauthenticatedWebhooks(plugins);
+  const targets = createWebhookTargets(plugins.registry.plugins);
+  const secrets = createWebhookSecrets({
+    store: store.secrets,
+    seal: createSeal(keys.masterKey),
+    clock,
+    random,
+  });
+  const observe = deliveryCounter(metrics);
+  const dispatcher = createWebhookDispatcher({
+    execute: (call) =>
+      plugins.execute({ ...call, handler: HandlerRef.parse(call.handler), params: {}, user: null }),
+    inbox: store.inbox,
+    targets,
+    clock,
+    logger,
+    observe,
+    // Beyond what the processes of two busy plugins take, waiting in their queues would only cost memory.
+    concurrency: config.execution.worker.maxProcesses * 4,
+  });
+
+  /** Calls a handler that is not the webhook's own: a validator, `onProvision`. */
+  async function callSide(
+    { plugin, webhook }: DeclaredWebhook,
+    handler: string,
+    host: 'validator' | 'webhook',
+    input: object,
+    context: { namespaceId: string; requestId: string; traceId: string; webhookId?: string },
+  ): Promise<unknown> {
+    const { namespaceId, requestId, traceId, webhookId = random.uuid() } = context;
+    const result: CommandResult = await plugins.execute({
+      plugin,
+      handler,
+      host,
+      hostContext: { host, event: webhook.event, namespaceId, webhookId, source: 'platform' },
+      input,
+      params: {},
+      user: null,
+      tenantId: namespaceId,
+      requestId,
+      traceId,
+      timeoutMs: SIDE_CALL_TIMEOUT_MS,
+    });
+    if (result.exitCode === 0) return result.result;
+    throw new PlatformError('EXECUTION_ERROR', result.error?.message ?? `Exit code ${result.exitCode}`);
+  }
+
+  const verifier = createWebhookVerifier(
+    (target, validator, input, { namespaceId, webhookId, incoming }) =>
+      callSide(target, validator, 'validator', input, { namespaceId, webhookId, ...incoming }),
+    logger,
+  );
+  return {
+    dispatcher,
+    delivery: createWebhookDelivery({
+      targets,
+      secrets,
+      verifier,
+      dispatcher,
+      inbox: store.inbox,
+      clock,
+      random,
+      logger,
+      observe,
+    }),
+    webhookAdmin: createWebhookAdmin({
+      targets,
+      secrets,
+      logger,
+      publicUrl: () => (config.gateway.publicUrl ?? `http://localhost:${boundPort()}`).replace(/\/+$/, ''),
+      runOnProvision: (target, handler, input, options) =>
+        callSide(target, handler, 'webhook', input, { ...options, namespaceId: input.namespaceId }),
+    }),
+    actingNamespace: createActingNamespace(config.gateway.admins),
+  };
+}
+
+/** An endpoint that takes deliveries from anybody is a mistake nobody may run by accident. @spec Webhook declaration: auth */
+function refuseUnauthenticatedWebhooks({ registry }: PluginRuntime): void {
+  const faults = registry.broken.flatMap(({ id, folder, faults }) =>
+    faults
+      .filter(({ refusesGatewayStart }) => refusesGatewayStart)
+      .map((fault) => ({ ...fault, plugin: id ?? folder })),
+  );
+  if (faults.length === 0) return;
+  const list = faults.map(({ plugin, path, message }) => `${plugin}: ${path}: ${message}`).join('; ');
+  throw new PlatformError(
+    'INVALID_MANIFEST',
+    `The gateway does not start while a webhook lacks its authentication. ${list}`,
+    {
+      details: { faults },
+    },
+  );
+}

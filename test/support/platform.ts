@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { packageRoot } from '../../src/kit/paths.ts';
+
+const run = promisify(execFile);
+
+/** Any free port for each daemon. */
+const FREE_PORTS = Object.fromEntries(
+  ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
+);
+
+export interface CliReply {
+  exitCode: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the envelope is said to hold.
+  envelope: any;
+  stderr: string;
+}
+
+export interface Platform {
+  folder: string;
+  /** Runs `bin/svc <args> --json` in the project folder. */
+  svc(...args: string[]): Promise<CliReply>;
+  /** `up -d`; resolves with the gateway's URL. */
+  up(): Promise<string>;
+  down(): Promise<void>;
+  /** Ends what runs and removes the folder. */
+  dispose(): Promise<void>;
+}
+
+/** A project folder of one's own for the platform as a user starts it: `bin/svc` with its built daemons. */
+export async function createPlatform(config: Record<string, unknown> = {}): Promise<Platform> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-platform-'));
+  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|VITEST)/.test(name)),
+  );
+
+  async function svc(...args: string[]): Promise<CliReply> {
+    const file = join(packageRoot, 'bin', 'svc');
+    const finished = await run(file, [...args, '--json'], {
+      cwd: folder,
+      env,
+      maxBuffer: 64 * 1024 * 1024,
+    }).then(
+      ({ stdout, stderr }) => ({ stdout, stderr, exitCode: 0 }),
+      (error) => ({
+        stdout: String(error.stdout),
+        stderr: String(error.stderr),
+        exitCode: error.code as number,
+      }),
+    );
+    const { stdout, stderr, exitCode } = finished;
+    try {
+      return { exitCode, stderr, envelope: JSON.parse(stdout) };
+    } catch {
+      throw new Error(
+        `svc ${args.join(' ')} printed no JSON document: ${JSON.stringify({ stdout, stderr, exitCode })}`,
+      );
+    }
+  }
+
+  async function down(): Promise<void> {
+    await svc('down');
+  }
+
+  return {
+    folder,
+    svc,
+    async up() {
+      const { exitCode, envelope, stderr } = await svc('up', '-d');
+      if (exitCode !== 0) throw new Error(`svc up -d failed: ${JSON.stringify(envelope)}\n${stderr}`);
+      const status = await svc('status');
+      return status.envelope.result.services.find((service: { name: string }) => service.name === 'gateway')
+        .url;
+    },
+    down,
+    async dispose() {
+      await down().catch(() => {});
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
