@@ -1,0 +1,80 @@
+// Bundles the sources into dist/. `npm ci` runs it (prepare) with whatever Node npm found, so it first moves
+// to the pinned one. The result is put together in a folder of its own and then renamed.
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { takeStamp, writeStamp } from './freshness.js';
+import { LOCK_HELD, withLock } from './lock.js';
+import { pinnedNode, run, runPinnedNode } from './run.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const OLDEST_FOR_BUILD = 22;
+
+if (Number(process.versions.node.split('.')[0]) < OLDEST_FOR_BUILD && existsSync(pinnedNode(root))) {
+  process.exit(await runPinnedNode(root, process.argv.slice(1)));
+}
+if (process.env[LOCK_HELD]) await build();
+else await withLock(root, (pid) => console.error(`build: waiting for pid ${pid}`), build);
+
+async function build() {
+  const startedAt = Date.now();
+  const stamp = takeStamp(root);
+  const out = join(root, `dist.new-${process.pid}`);
+  try {
+    const { bundle } = await import('./bundle.js');
+    await mkdir(out, { recursive: true });
+    const licences = await bundle(root, out);
+    await writeFile(join(out, 'THIRD-PARTY-LICENSES.txt'), licences);
+    await Promise.all([copyAssets(out), emitTypes(out)]);
+    writeStamp(out, stamp);
+    swapIn(out);
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+  console.error(`build: dist/ is ready after ${((Date.now() - startedAt) / 1000).toFixed(1)}s`);
+}
+
+/** What runs keeps its loaded files; the old folder goes when the new one is in place. */
+function swapIn(out) {
+  const dist = join(root, 'dist');
+  const old = join(root, `dist.old-${process.pid}`);
+  if (existsSync(dist)) renameSync(dist, old);
+  renameSync(out, dist);
+  rmSync(old, { recursive: true, force: true });
+}
+
+/** The API browser's files are served from here, never from a CDN. */
+async function copyAssets(out) {
+  const from = join(root, 'node_modules', '@fastify', 'swagger-ui', 'static');
+  const to = join(out, 'assets', 'swagger-ui');
+  await mkdir(to, { recursive: true });
+  const wanted = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-16x16.png', 'favicon-32x32.png'];
+  await Promise.all(wanted.map((name) => cp(join(from, name), join(to, name))));
+}
+
+/** Declarations of what plugin authors import. Types are checked by `npm run typecheck`, not at each build. */
+async function emitTypes(out) {
+  const files = ['src/sdk/index.ts', 'src/contracts/index.ts'].filter((file) => existsSync(join(root, file)));
+  const config = join(out, 'tsconfig.json');
+  await writeFile(
+    config,
+    JSON.stringify({
+      extends: '../tsconfig.json',
+      compilerOptions: {
+        noEmit: false,
+        noCheck: true,
+        declaration: true,
+        emitDeclarationOnly: true,
+        rootDir: '../src',
+        outDir: 'types',
+      },
+      files: files.map((file) => `../${file}`),
+      include: [],
+    }),
+  );
+  const tsc = join(root, 'node_modules', '.bin', 'tsc');
+  const code = await run(tsc, ['-p', config], { cwd: root, stdio: ['ignore', 2, 2] });
+  if (code !== 0) throw new Error(`tsc could not emit the declarations (exit code ${code}).`);
+  rmSync(config);
+}

@@ -1,0 +1,73 @@
+// What is bundled into which file.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { join, sep } from 'node:path';
+import { rolldown } from 'rolldown';
+
+const NODE = [/^node:/, ...builtinModules];
+/** It loads a binary from its own folder. */
+const NATIVE = ['better-sqlite3'];
+
+/**
+ * The command and the daemons share lazily loaded chunks, so that each start reads only what it needs. The
+ * runner is one file: confined plugin processes may read it and nothing beside it. What plugin authors import
+ * keeps zod outside, so that their schemas and ours come from one copy.
+ */
+const BUNDLES = [
+  { input: { cli: 'src/cli/main.ts', daemon: 'src/daemons/main.ts' }, split: true, external: NATIVE },
+  { input: { runner: 'src/plugins/runner/main.ts' }, external: NATIVE },
+  { input: { sdk: 'src/sdk/index.ts' }, external: ['zod'] },
+  { input: { contracts: 'src/contracts/index.ts' }, external: ['zod'] },
+];
+
+/** Writes every bundle to `out`; resolves with the licences of the packages inside. */
+export async function bundle(root, out) {
+  const packages = new Set();
+  for (const { input, split = false, external } of BUNDLES) {
+    const entries = Object.entries(input).filter(([, file]) => existsSync(join(root, file)));
+    if (entries.length === 0) continue;
+    const build = await rolldown({
+      cwd: root,
+      input: Object.fromEntries(entries),
+      platform: 'node',
+      external: [...NODE, ...external],
+      tsconfig: false,
+      transform: { target: 'node22.19' },
+      onLog: (level, log, report) => {
+        // CommonJS packages probe their surroundings with eval and this; none of it is ours to mend.
+        if (!log.id?.includes('node_modules')) report(level, log);
+      },
+    });
+    const { output } = await build.write({
+      dir: out,
+      format: 'esm',
+      codeSplitting: split,
+      entryFileNames: '[name].js',
+      chunkFileNames: 'chunks/[name]-[hash].js',
+      comments: { legal: false, annotation: false, jsdoc: false },
+    });
+    await build.close();
+    for (const chunk of output) for (const id of chunk.moduleIds ?? []) packages.add(packageFolder(id));
+  }
+  packages.delete(undefined);
+  return licenceText([...packages].sort());
+}
+
+function packageFolder(id) {
+  const marker = `${sep}node_modules${sep}`;
+  const at = id.lastIndexOf(marker);
+  if (at < 0) return undefined;
+  const [first, second] = id.slice(at + marker.length).split(sep);
+  return id.slice(0, at + marker.length) + (first.startsWith('@') ? `${first}${sep}${second}` : first);
+}
+
+function licenceText(folders) {
+  const parts = folders.map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const file = readdirSync(folder).find((entry) => /^(?:licen[cs]e|copying)/i.test(entry));
+    const text = file ? readFileSync(join(folder, file), 'utf8').trim() : '(the package has no licence file)';
+    return `${name} ${version} (${license})\n\n${text}\n`;
+  });
+  const rule = `\n${'-'.repeat(78)}\n\n`;
+  return `The files of this folder contain the packages below.\n${rule}${parts.join(rule)}`;
+}

@@ -1,0 +1,61 @@
+// Makes a checkout ready to run: dependencies as the lockfile says, a build of these very sources.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { buildCurrent, dependenciesCurrent } from './freshness.js';
+import { withLock } from './lock.js';
+import { run, withoutOwnPrograms } from './run.js';
+
+const say = (text) => process.stderr.write(`svc: ${text}\n`);
+
+/** Returns at once when all is current; otherwise installs or builds, with progress on stderr. Ends the process on failure. */
+export async function ensureReady(root) {
+  if (dependenciesCurrent(root) && buildCurrent(root)) return;
+  const startedAt = Date.now();
+  const waiting = (pid) => say(`another start (pid ${pid}) installs or builds here; waiting for it`);
+  await withLock(root, waiting, async (env) => {
+    if (!dependenciesCurrent(root)) await install(root, env);
+    if (!buildCurrent(root)) await build(root, env);
+  });
+  say(`ready after ${((Date.now() - startedAt) / 1000).toFixed(1)}s`);
+}
+
+async function install(root, env) {
+  say('installing dependencies with npm ci; the first time this takes up to a minute');
+  const [command, ...args] = npmCommand(root, env);
+  await must(
+    'npm ci',
+    run(
+      command,
+      [...args, 'ci', '--no-audit', '--no-fund'],
+      quietStdout(root, withoutOwnPrograms(root, env)),
+    ),
+  );
+}
+
+async function build(root, env) {
+  say('building');
+  await must('the build', run(process.execPath, [join(root, 'scripts', 'build.js')], quietStdout(root, env)));
+}
+
+/** Stdout is the caller's data; whatever these programs print is progress. */
+function quietStdout(root, env) {
+  return { cwd: root, env, stdio: ['ignore', 2, 2] };
+}
+
+async function must(what, exit) {
+  const code = await exit;
+  if (code === 0) return;
+  say(`${what} failed with exit code ${code}; see above. Nothing was started.`);
+  process.exit(code > 128 ? code : 1);
+}
+
+/** npm as on PATH; where PATH has none, the one that belongs to this Node, or the one that runs us. */
+function npmCommand(root, env) {
+  if (spawnSync('npm', ['--version'], { env: withoutOwnPrograms(root, env) }).status === 0) return ['npm'];
+  const beside = join(dirname(process.execPath), '..', 'lib', 'node_modules', 'npm', 'bin', 'npm-cli.js');
+  const script = [process.env.npm_execpath, beside].find((file) => file && existsSync(file));
+  if (script) return [process.execPath, script];
+  say('npm was not found; it comes with Node: https://nodejs.org');
+  process.exit(1);
+}

@@ -1,0 +1,99 @@
+// Whether this checkout's dependencies and build are current. Runs at every start: a few milliseconds.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What the build is made of, beside `src/`. */
+const BUILD_INPUTS = ['package.json', 'package-lock.json', 'tsconfig.json', 'scripts/build.js'];
+export const STAMP_FILE = 'build.json';
+
+/** npm writes its hidden lockfile last, so an interrupted install counts as none. */
+export function dependenciesCurrent(root) {
+  const wanted = join(root, 'package-lock.json');
+  const present = join(root, 'node_modules', '.package-lock.json');
+  const [wantedAt, presentAt] = [wanted, present].map(modifiedAt);
+  if (presentAt === null) return false;
+  // A checkout renews the file's time without changing it; then its content decides.
+  return wantedAt === null || presentAt >= wantedAt || samePackages(wanted, present);
+}
+
+function samePackages(wantedFile, presentFile) {
+  const [wanted, present] = [wantedFile, presentFile].map((file) => readJson(file)?.packages ?? {});
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === '') return true;
+    const installed = present[path];
+    if (!installed) return entry.optional === true;
+    return installed.version === entry.version && installed.integrity === entry.integrity;
+  });
+}
+
+/** Compares times and sizes with the build's stamp; where they differ, the content decides. */
+export function buildCurrent(root) {
+  const stamp = readJson(join(root, 'dist', STAMP_FILE));
+  if (!stamp) return false;
+  const files = listInputs(root);
+  const times = hashTimes(files);
+  if (stamp.times === times) return true;
+  if (stamp.content !== hashContent(root, files)) return false;
+  writeStamp(join(root, 'dist'), { times, content: stamp.content });
+  return true;
+}
+
+/** Taken before a build, so that an edit during the build leads to another one. */
+export function takeStamp(root) {
+  const files = listInputs(root);
+  return { times: hashTimes(files), content: hashContent(root, files) };
+}
+
+export function writeStamp(folder, stamp) {
+  try {
+    writeFileSync(join(folder, STAMP_FILE), `${JSON.stringify(stamp)}\n`);
+  } catch {
+    // A read-only checkout: the content is compared again at the next start.
+  }
+}
+
+function listInputs(root) {
+  const files = BUILD_INPUTS.map((name) => ({ name, ...stats(join(root, name)) }));
+  const visit = (folder, prefix) => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      const name = `${prefix}/${entry.name}`;
+      if (entry.isDirectory()) visit(path, name);
+      else files.push({ name, ...stats(path) });
+    }
+  };
+  visit(join(root, 'src'), 'src');
+  return files.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function stats(path) {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return { size: found?.size ?? -1, mtimeMs: found?.mtimeMs ?? -1 };
+}
+
+function hashTimes(files) {
+  const text = files.map(({ name, size, mtimeMs }) => `${name} ${size} ${mtimeMs}\n`).join('');
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+function hashContent(root, files) {
+  const hash = createHash('sha256');
+  for (const { name, size } of files) {
+    hash.update(`${name} ${size}\n`);
+    if (size >= 0) hash.update(readFileSync(join(root, name)));
+  }
+  return hash.digest('base64url');
+}
+
+function modifiedAt(file) {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null;
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { defineCommand, ok } from '../define-command.ts';
+import { findSupervisor } from '../supervisor/control-client.ts';
+
+export interface DownResult {
+  /** False when nothing was running. */
+  stopped: boolean;
+  pid: number | null;
+}
+
+/** Done means: every process has ended and the data folder is free. @spec docs/operations.md "svc down" */
+export const down = defineCommand({
+  name: 'down',
+  summary: 'Stop the platform: drain every service, then end',
+  example: 'svc down',
+  args: z.object({}),
+  async run(_args, { folder }) {
+    const supervisor = findSupervisor(folder());
+    if (!supervisor) return ok<DownResult>({ stopped: false, pid: null });
+    await supervisor.stop();
+    return ok<DownResult>({ stopped: true, pid: supervisor.pid });
+  },
+  text: ({ stopped, pid }: DownResult) =>
+    stopped ? `svc (pid ${pid}) has stopped.` : 'svc was not running here.',
+});

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { SERVICE_NAMES, ServiceName } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { nearest } from '../../kit/nearest.ts';
+import { defineCommand, ok } from '../define-command.ts';
+import { UsageError } from '../parse-args.ts';
+import { findSupervisor } from '../supervisor/control-client.ts';
+import type { SupervisorStatus } from '../supervisor/control-protocol.ts';
+import { statusText } from './status-view.ts';
+
+/** @spec docs/operations.md "svc restart" */
+export const restart = defineCommand({
+  name: 'restart',
+  summary: 'Restart one service, or all, with the config as it is now',
+  example: 'svc restart gateway',
+  args: z.object({
+    service: z
+      .string()
+      .optional()
+      .describe(`one of ${SERVICE_NAMES.join(', ')}; default: all`),
+  }),
+  positionals: ['service'],
+  async run({ service }, { folder }) {
+    const name = service === undefined ? null : serviceNamed(service);
+    const supervisor = findSupervisor(folder());
+    if (!supervisor) {
+      throw new PlatformError('SERVICE_UNAVAILABLE', 'svc is not running here.', {
+        details: { hint: 'Start it: svc up -d' },
+      });
+    }
+    return ok(await supervisor.restart(name));
+  },
+  text: (result: SupervisorStatus, style) => statusText(result, style),
+});
+
+/** Throws UsageError that names the service that was probably meant. */
+export function serviceNamed(text: string): ServiceName {
+  const service = ServiceName.safeParse(text);
+  if (service.success) return service.data;
+  const meant = nearest(text, SERVICE_NAMES);
+  throw new UsageError(
+    `There is no service "${text}".${meant ? ` Did you mean ${meant}?` : ''} Services: ${SERVICE_NAMES.join(', ')}.`,
+  );
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { toErrorMessage } from '../../daemons/process-protocol.ts';
+import { loadConfig } from '../../kit/config.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { defineCommand, streamed } from '../define-command.ts';
+import type { SupervisorReport } from '../supervisor/control-protocol.ts';
+import { runSupervisor } from '../supervisor/run-supervisor.ts';
+import { onStopSignals } from '../supervisor/stop-signals.ts';
+import { parsePortFlags } from './up/ports.ts';
+
+/** The process behind `svc up -d`: reports to the command that started it until all is ready, then lives alone. */
+export const supervise = defineCommand({
+  name: 'supervise',
+  summary: 'Run the platform for the `svc up -d` that started this process',
+  example: 'svc supervise',
+  args: z.object({ port: z.array(z.string()).default([]) }),
+  async run({ port }, { cwd, env, globals, clock, random }) {
+    if (!process.send) {
+      throw new PlatformError('VALIDATION_ERROR', 'This is what `svc up -d` runs; use that.');
+    }
+    process.title = 'svc supervisor';
+    const ports = parsePortFlags(port);
+    try {
+      const supervisor = await runSupervisor({
+        clock,
+        random,
+        loadConfig: () =>
+          loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
+        onEvent: (event) => report({ type: 'event', event }),
+      });
+      onStopSignals({ first: supervisor.stop, again: supervisor.kill });
+      // Whoever waits for us is gone before we are ready: nobody would know that the platform runs.
+      process.once('disconnect', supervisor.stop);
+      await supervisor.ready;
+      process.removeListener('disconnect', supervisor.stop);
+      await report({ type: 'ready', status: supervisor.status(), firstStart: supervisor.firstStart });
+      await supervisor.ended;
+      return streamed(0);
+    } catch (error) {
+      await report({ type: 'failed', error: toErrorMessage(error) });
+      return streamed(1);
+    }
+  },
+});
+
+/** Resolves when the message has left; once alone, there is nobody to tell. */
+function report(message: SupervisorReport): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
+    else resolve();
+  });
+}

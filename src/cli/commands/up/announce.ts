@@ -1,0 +1,38 @@
+import { formatDuration } from '../../../kit/duration.ts';
+import type { SupervisorEvent, SupervisorStatus } from '../../supervisor/control-protocol.ts';
+import type { Ui } from '../../ui.ts';
+
+/** What happens to the services, a line each. */
+export function announce(event: SupervisorEvent, { note, warn, err }: Ui): void {
+  if (event.type === 'waiting') note(`${err.dim('…')} waiting: ${event.reason}`);
+  else if (event.type === 'ready') {
+    const took = err.dim(`ready after ${formatDuration(event.tookMs)}`);
+    note(`${err.green('✓')} ${event.service.padEnd(11)} ${event.url}  ${took}`);
+  } else if (event.type === 'crashed') {
+    warn(`${event.service} ended (${event.reason}); it starts again in ${event.retryInMs}ms`);
+  } else if (event.type === 'crash-loop') {
+    warn(`${event.service} ended ${event.crashes} times within a minute and is not started again.`);
+    warn(`  ${event.reason}`);
+    for (const line of event.lastLines) note(err.dim(`  | ${line}`));
+    note(`  Mend the cause, then: svc restart ${event.service}`);
+  } else {
+    const how = event.killed ? ' by force, after its deadline' : '';
+    note(`${err.dim('■')} ${event.service} stopped${how}`);
+  }
+}
+
+/** Where it runs; at the first start also what to do next. */
+export function announceReady(status: SupervisorStatus, firstStart: boolean, { note, err }: Ui): void {
+  const gateway = status.services.find(({ name }) => name === 'gateway')?.url;
+  note(`${err.bold('svc is running')} (profile ${status.profile}, data in ${status.dataDir}).`);
+  if (!firstStart) return;
+  note('');
+  note(
+    `This first start made keys and the operator's credentials in ${status.dataDir}; keep that folder private.`,
+  );
+  note('What to do next:');
+  note('  svc webhooks list                         what can be delivered to');
+  note('  svc webhooks provision <plugin> <event>   make its secret');
+  note(`  open ${gateway}/docs-all                  the API, with a browser`);
+  note('  svc status, svc logs -f, svc down         look at it, follow it, stop it');
+}

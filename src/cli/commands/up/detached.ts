@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fromErrorMessage } from '../../../daemons/process-protocol.ts';
+import { seconds } from '../../../kit/duration.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { entryFile } from '../../../kit/paths.ts';
+import type { CommandContext } from '../../context.ts';
+import { type ControlClient, findSupervisor } from '../../supervisor/control-client.ts';
+import type { SupervisorReport, SupervisorStatus } from '../../supervisor/control-protocol.ts';
+import { ensureDataFolder } from '../../supervisor/data-folder.ts';
+import { exitText } from '../../supervisor/service-process.ts';
+import type { UpResult } from '../up.ts';
+import { announce, announceReady } from './announce.ts';
+import type { Ports } from './ports.ts';
+
+const POLL_MS = 25;
+const OTHER_START_DEADLINE_MS = seconds(60);
+
+/** Starts a supervisor of its own session and returns when all is ready; finds one that runs already. */
+export async function startDetached(ports: Ports, context: CommandContext): Promise<UpResult> {
+  const running = await findRunning(ports, context);
+  if (running) return running;
+  try {
+    return await startSupervisor(ports, context);
+  } catch (error) {
+    // Another `up` was faster: its platform is the one that was asked for.
+    const lost = error instanceof PlatformError && error.code === 'CONFLICT' && 'owner' in error.details;
+    const other = lost && !('port' in error.details) ? await findRunning(ports, context) : null;
+    if (other) return other;
+    throw error;
+  }
+}
+
+async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
+  const supervisor = findSupervisor(context.folder());
+  if (!supervisor) return null;
+  const status = await untilSettled(supervisor);
+  for (const [name, wanted] of Object.entries(ports)) {
+    const actual = status.services.find((service) => service.name === name)?.port;
+    if (wanted !== 0 && actual !== wanted) {
+      throw new PlatformError(
+        'CONFLICT',
+        `svc runs already, with ${name} on port ${actual} instead of ${wanted}.`,
+        {
+          details: { hint: 'Stop it first: svc down', pid: status.pid },
+        },
+      );
+    }
+  }
+  context.ui.note('svc runs already.');
+  return { ...status, firstStart: false, alreadyRunning: true };
+}
+
+/** The status once no service is on its way up any more. */
+async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus> {
+  for (let waited = 0; ; waited += POLL_MS) {
+    const status = await supervisor.status();
+    const onTheWay = status.services.filter(({ state }) => state !== 'ready' && state !== 'failed');
+    if (onTheWay.length === 0) return status;
+    if (waited > OTHER_START_DEADLINE_MS) {
+      const names = onTheWay.map(({ name, state }) => `${name} (${state})`).join(', ');
+      throw new PlatformError('UPSTREAM_TIMEOUT', `svc runs already, but not all of it is ready: ${names}.`);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
+  const { ui, globals } = context;
+  const child = spawnSupervisor(ports, context);
+  const { status, firstStart } = await new Promise<{ status: SupervisorStatus; firstStart: boolean }>(
+    (resolve, reject) => {
+      child.on('message', (report: SupervisorReport) => {
+        if (report.type === 'event') announce(report.event, ui);
+        else if (report.type === 'ready') resolve(report);
+        else reject(fromErrorMessage(report.error));
+      });
+      child.once('error', reject);
+      child.once('exit', (code, signal) =>
+        reject(
+          new PlatformError(
+            'SERVICE_UNAVAILABLE',
+            `The supervisor ended while starting (${exitText({ code, signal })}).`,
+            {
+              details: { hint: `Its log: ${join(context.folder().logs, 'supervisor.log')}` },
+            },
+          ),
+        ),
+      );
+    },
+  );
+  child.disconnect();
+  child.unref();
+  if (!globals.json) announceReady(status, firstStart, ui);
+  return { ...status, firstStart, alreadyRunning: false };
+}
+
+/** A session of its own, so that neither the terminal's signals nor its end reach it. */
+function spawnSupervisor(ports: Ports, { folder, globals, cwd, env }: CommandContext): ChildProcess {
+  const data = folder();
+  ensureDataFolder(data);
+  // Only what Node itself prints while dying lands here; the supervisor's records go through its own log.
+  const log = openSync(join(data.logs, 'supervisor.err'), 'w', 0o600);
+  const flags = [
+    ...Object.entries(ports).flatMap(([name, port]) => ['--port', `${name}=${port}`]),
+    ...(globals.config ? ['--config', globals.config] : []),
+    ...(globals.profile ? ['--profile', globals.profile] : []),
+  ];
+  try {
+    return spawn(process.execPath, [entryFile('cli'), 'supervise', ...flags], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ['ignore', log, log, 'ipc'],
+    });
+  } finally {
+    closeSync(log);
+  }
+}

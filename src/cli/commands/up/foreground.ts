@@ -1,0 +1,51 @@
+import { constants } from 'node:os';
+import { loadConfig } from '../../../kit/config.ts';
+import type { CommandContext } from '../../context.ts';
+import { formatRecord } from '../../log-format.ts';
+import { runSupervisor } from '../../supervisor/run-supervisor.ts';
+import { onStopSignals } from '../../supervisor/stop-signals.ts';
+import { announce, announceReady } from './announce.ts';
+import type { Ports } from './ports.ts';
+
+/**
+ * Runs the platform in this process until a signal or `svc down` ends it. Logs go to stdout: readable on a
+ * terminal, the raw records (NDJSON) into a pipe or a file, which is what log collectors take. Resolves with the
+ * exit code: 128 + n after a signal.
+ */
+export async function runForeground(ports: Ports, context: CommandContext): Promise<number> {
+  const { cwd, env, globals, ui } = context;
+  const readable = ui.interactive && !globals.json;
+  const supervisor = await runSupervisor({
+    clock: context.clock,
+    random: context.random,
+    loadConfig: () => loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
+    onEvent: (event) => announce(event, ui),
+    onLines(source, lines) {
+      if (!readable) return ui.raw(lines);
+      // Events are announced already; the supervisor's log lines would say them twice.
+      if (source === 'supervisor') return;
+      const records = lines.toString('utf8').trimEnd().split('\n');
+      ui.raw(records.map((record) => `${formatRecord(record, ui.out)}\n`).join(''));
+    },
+  });
+  let signalled: NodeJS.Signals | undefined;
+  const off = onStopSignals({
+    first(signal) {
+      signalled = signal;
+      ui.note(`\n${signal}: draining; once more ends everything at once`);
+      supervisor.stop();
+    },
+    again: supervisor.kill,
+  });
+  try {
+    await supervisor.ready;
+    announceReady(supervisor.status(), supervisor.firstStart, ui);
+    await supervisor.ended;
+  } catch (error) {
+    if (!signalled) throw error;
+    await supervisor.ended;
+  } finally {
+    off();
+  }
+  return signalled ? 128 + constants.signals[signalled] : 0;
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { listWebhooks, type ReplyOf } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { table } from '../../style.ts';
+
+/** @spec Webhook admin API */
+export const list = defineCommand({
+  name: 'webhooks list',
+  summary: 'List declared webhooks, and which are provisioned',
+  example: 'svc webhooks list',
+  args: z.object({}),
+  run: async (_args, { client }) => ok(await client.call(listWebhooks)),
+  text({ items }: ReplyOf<typeof listWebhooks>, style) {
+    if (items.length === 0) return 'No plugin declares a webhook.';
+    const rows = items.flatMap((item) => [
+      [item.pluginId, item.event, '', item.auth, provisioned(item.provisioned), item.url],
+      ...item.instances.map((instance) => [
+        item.pluginId,
+        item.event,
+        instance.instanceId,
+        item.auth,
+        provisioned(instance.provisioned),
+        instance.url,
+      ]),
+    ]);
+    return table(['plugin', 'event', 'instance', 'auth', 'provisioned', 'url'], rows, style);
+
+    function provisioned(is: boolean): string {
+      return is ? style.green('yes') : style.yellow('no');
+    }
+  },
+});

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import {
+  EventName,
+  InstanceId,
+  PluginId,
+  revokeWebhook,
+  revokeWebhookInstance,
+} from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+
+/** @spec Webhook admin API */
+export const revoke = defineCommand({
+  name: 'webhooks revoke',
+  summary: 'Revoke the secret of a webhook: deliveries answer 401 from then on',
+  example: 'svc webhooks revoke github push',
+  args: z.object({
+    plugin: PluginId.describe("the plugin's id"),
+    event: EventName.describe('the event it declares'),
+    instance: InstanceId.optional().describe("which instance of a 'multi' webhook"),
+  }),
+  async run({ plugin, event, instance }, { client }) {
+    const params = { pluginId: plugin, event };
+    return ok(
+      instance === undefined
+        ? await client.call(revokeWebhook, { params })
+        : await client.call(revokeWebhookInstance, { params: { ...params, instanceId: instance } }),
+    );
+  },
+  text: () => 'Revoked. Deliveries answer 401 from now on.',
+});

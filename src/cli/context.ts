@@ -1,0 +1,48 @@
+import type { Client } from '../http/client.ts';
+import type { Clock } from '../kit/clock.ts';
+import { type Environment, type LoadedConfig, loadConfig } from '../kit/config.ts';
+import type { Random } from '../kit/random.ts';
+import type { GlobalFlags } from './globals.ts';
+import { type DataFolder, dataFolder } from './supervisor/data-folder.ts';
+import type { Ui } from './ui.ts';
+
+/** What a command works with. */
+export interface CommandContext {
+  cwd: string;
+  env: Environment;
+  globals: GlobalFlags;
+  ui: Ui;
+  clock: Clock;
+  random: Random;
+  /** The configuration, read when first asked for. */
+  platform(): LoadedConfig;
+  folder(): DataFolder;
+  /** Calls the gateway as whoever the flags, the environment or this machine's credentials say. */
+  client: Client;
+}
+
+export interface ContextOptions extends Omit<CommandContext, 'platform' | 'folder' | 'client'> {}
+
+export function createContext(options: ContextOptions): CommandContext {
+  const { cwd, env, globals } = options;
+  let loaded: LoadedConfig | undefined;
+  let client: Promise<Client> | undefined;
+  const platform = (): LoadedConfig => {
+    loaded ??= loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile });
+    return loaded;
+  };
+  const context: CommandContext = {
+    ...options,
+    platform,
+    folder: () => dataFolder(platform().dataDir),
+    client: {
+      async call(endpoint, input, callOptions) {
+        client ??= import('./gateway-client.ts').then(({ createGatewayClient }) =>
+          createGatewayClient(context),
+        );
+        return (await client).call(endpoint, input, callOptions);
+      },
+    },
+  };
+  return context;
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { exchangeToken, HEADERS } from '../contracts/index.ts';
+import type { OperatorCredentials } from '../daemons/define-daemon.ts';
+import { type Client, createClient } from '../http/client.ts';
+import { minutes } from '../kit/duration.ts';
+import { PlatformError } from '../kit/errors.ts';
+import type { CommandContext } from './context.ts';
+import { findSupervisor } from './supervisor/control-client.ts';
+import { writePrivateFile } from './supervisor/data-folder.ts';
+import { readCredentials } from './supervisor/keys-file.ts';
+
+/** A cached token is not used in its last minute. */
+const RENEW_EARLY_MS = minutes(1);
+
+interface CachedToken {
+  url: string;
+  clientId: string;
+  accessToken: string;
+  /** Epoch milliseconds. */
+  expiresAt: number;
+}
+
+/** A client of the gateway that logs in by itself, and once again when a kept token is no longer taken. */
+export async function createGatewayClient(context: CommandContext): Promise<Client> {
+  const { globals } = context;
+  const url = await gatewayUrl(context);
+  const given = globals.token ?? context.platform().env.SVC_TOKEN;
+  const withToken = (token: string): Client =>
+    createClient({
+      url,
+      peer: 'gateway',
+      headers: () => ({
+        authorization: `Bearer ${token}`,
+        ...(globals.namespace ? { [HEADERS.namespace]: globals.namespace } : {}),
+      }),
+    });
+  if (given) return withToken(given);
+  return {
+    async call(endpoint, input, options) {
+      const kept = keptToken(context, url);
+      try {
+        return await withToken(kept ?? (await operatorToken(context, url))).call(endpoint, input, options);
+      } catch (error) {
+        // The platform may have new keys since; a token that was just made needs no second try.
+        if (!kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED')) throw error;
+        return withToken(await operatorToken(context, url)).call(endpoint, input, options);
+      }
+    },
+  };
+}
+
+/** `--url`, SVC_GATEWAY_URL, the gateway that runs on this data folder, else where the config says it would be. */
+export async function gatewayUrl({ globals, platform, folder }: CommandContext): Promise<string> {
+  const { config, env } = platform();
+  const given = globals.url ?? env.SVC_GATEWAY_URL;
+  if (given) return given;
+  const status = await findSupervisor(folder())?.status();
+  const running = status?.services.find(({ name }) => name === 'gateway')?.url;
+  return running ?? `http://127.0.0.1:${config.gateway.port}`;
+}
+
+/** An access token of this machine's operator, kept for the next commands. Throws UNAUTHORIZED where there are no credentials. */
+export async function operatorToken(context: CommandContext, url: string): Promise<string> {
+  const operator = requireCredentials(context);
+  const { clientId, clientSecret } = operator;
+  const login = createClient({ url, peer: 'gateway' });
+  const reply = await login.call(exchangeToken, { body: { clientId, clientSecret } });
+  const kept: CachedToken = {
+    url,
+    clientId,
+    accessToken: reply.accessToken,
+    expiresAt: context.clock.now() + reply.expiresIn * 1000,
+  };
+  writePrivateFile(context.folder().tokenCache, JSON.stringify(kept));
+  return reply.accessToken;
+}
+
+function keptToken(context: CommandContext, url: string): string | null {
+  try {
+    const kept = JSON.parse(readFileSync(context.folder().tokenCache, 'utf8')) as CachedToken;
+    const fits = kept.url === url && kept.clientId === requireCredentials(context).clientId;
+    return fits && kept.expiresAt - RENEW_EARLY_MS > context.clock.now() ? kept.accessToken : null;
+  } catch {
+    return null;
+  }
+}
+
+function requireCredentials(context: CommandContext): OperatorCredentials {
+  const credentials = readCredentials(context.folder());
+  if (credentials) return credentials;
+  throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${context.folder().root}.`, {
+    details: { hint: 'Start the platform with `svc up`, or give a token: --token or SVC_TOKEN.' },
+  });
+}

@@ -1,0 +1,51 @@
+import { version } from '../kit/paths.ts';
+import { COMMANDS, findCommand, isNoun, pluralOf, verbsOf } from './command-table.ts';
+import { splitWords } from './globals.ts';
+
+/** The `svc` command. What help and version need is here; everything else is loaded once a command is known. */
+
+process.stdout.on('error', endQuietly);
+process.stderr.on('error', endQuietly);
+await end(await main(process.argv.slice(2)));
+
+async function main(argv: string[]): Promise<number> {
+  const { words, rest } = splitWords(argv, (first) => (isNoun(pluralOf(first)) ? 2 : 1));
+  const asksHelp = rest.some((token) => token === '--help' || token === '-h');
+  if (words.length === 0 && (rest.includes('--version') || rest.includes('-V'))) return printVersion(rest);
+  if (words[0] === 'help') return main([...argv.filter((token) => token !== 'help'), '--help']);
+  if (words.length === 0) return printHelp();
+  const entry = findCommand(words);
+  if (entry) {
+    const { runCommand } = await import('./run-command.ts');
+    return runCommand(await entry.load(), rest);
+  }
+  const noun = pluralOf(words[0]!);
+  if (asksHelp && words.length === 1 && isNoun(noun)) return printHelp(noun);
+  const { reportUsage } = await import('./run-command.ts');
+  const { describeUnknown } = await import('./unknown-command.ts');
+  return reportUsage(describeUnknown(words, COMMANDS, verbsOf(noun)), rest);
+}
+
+async function printHelp(noun?: string): Promise<number> {
+  const { nounHelp, rootHelp } = await import('./help.ts');
+  process.stdout.write(`${noun ? nounHelp(noun) : rootHelp()}\n`);
+  return 0;
+}
+
+function printVersion(rest: string[]): number {
+  const result = { version, node: process.versions.node, platform: `${process.platform}-${process.arch}` };
+  process.stdout.write(`${rest.includes('--json') ? JSON.stringify({ ok: true, result }) : version}\n`);
+  return 0;
+}
+
+/** Ends the process once stdout has taken everything; open connections would keep it for seconds. */
+async function end(code: number): Promise<never> {
+  await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  process.exit(code);
+}
+
+/** The reader went away (`svc logs | head`): nothing is left to do. */
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+}

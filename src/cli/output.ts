@@ -1,0 +1,107 @@
+import type { CommandResult, Envelope, PlatformCode } from '../contracts/index.ts';
+import { PlatformError, toPlatformError } from '../kit/errors.ts';
+import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
+import { pairs, type Style, table } from './style.ts';
+
+/** @spec docs/operations.md "Exit codes" */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  inputNeeded: 3,
+  notAllowed: 4,
+  unreachable: 5,
+  timedOut: 6,
+} as const;
+
+const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
+  UNAUTHORIZED: EXIT.notAllowed,
+  FORBIDDEN: EXIT.notAllowed,
+  PERMISSION_DENIED: EXIT.notAllowed,
+  UPSTREAM_UNAVAILABLE: EXIT.unreachable,
+  HOST_UNAVAILABLE: EXIT.unreachable,
+  EXECUTION_TIMEOUT: EXIT.timedOut,
+  UPSTREAM_TIMEOUT: EXIT.timedOut,
+  REQUEST_TIMEOUT: EXIT.timedOut,
+};
+
+export function exitCodeOf(error: PlatformError): number {
+  if (error.name === 'UsageError') return EXIT.usage;
+  return EXIT_BY_CODE[error.code] ?? EXIT.failed;
+}
+
+/** What goes to stdout for a result; null for a command that has printed its stream. */
+export function renderResult(
+  command: AnyCommand,
+  outcome: CommandResult,
+  json: boolean,
+  style: Style,
+): string | null {
+  if (outcome.meta?.[STREAMED]) return null;
+  if (json) return JSON.stringify(successEnvelope(outcome));
+  if (outcome.result === undefined) return null;
+  return command.text ? command.text(outcome.result as never, style) : renderValue(outcome.result, style);
+}
+
+/** @spec Errors: Shapes */
+export function failureEnvelope(thrown: unknown): Envelope {
+  const { code, message, details } = toPlatformError(thrown);
+  return { ok: false, error: { code, message, details }, result: null, meta: {} };
+}
+
+/** What happened, why, and the command that mends it. */
+export function renderError(thrown: unknown, { style, debug }: { style: Style; debug: boolean }): string {
+  const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
+  const { hint, lastLines } = error.details as { hint?: string; lastLines?: string[] };
+  return [
+    `${style.red('error')} ${error.message}`,
+    ...(lastLines?.length
+      ? [style.dim('  its last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
+      : []),
+    ...(hint ? [`${style.cyan(' hint')} ${hint}`] : []),
+    ...(error.name === 'UsageError' ? [] : [style.dim(` code ${error.code}`)]),
+    ...(debug ? [stackOf(thrown)] : []),
+  ].join('\n');
+}
+
+/** A fault of ours: on this machine its text is the operator's to see. */
+function unexpected(thrown: unknown): PlatformError {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new PlatformError('INTERNAL_ERROR', message, {
+    details: { hint: 'This is a fault of svc itself; --debug shows where.' },
+  });
+}
+
+function stackOf(thrown: unknown): string {
+  const parts: string[] = [];
+  for (let at: unknown = thrown; at instanceof Error; at = at.cause) parts.push(at.stack ?? at.message);
+  return parts.join('\ncaused by: ');
+}
+
+/** A general view of data: lists of records as a table, a record as name and value. */
+export function renderValue(value: unknown, style: Style): string {
+  if (Array.isArray(value) && value.length > 0 && value.every(isRecord)) {
+    const headings = [...new Set(value.flatMap((row) => Object.keys(row)))];
+    return table(
+      headings,
+      value.map((row) => headings.map((heading) => scalar(row[heading]))),
+      style,
+    );
+  }
+  if (isRecord(value))
+    return pairs(
+      Object.entries(value).map(([name, item]) => [name, scalar(item)]),
+      style,
+    );
+  return scalar(value);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function scalar(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

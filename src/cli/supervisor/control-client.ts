@@ -1,0 +1,66 @@
+import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ErrorBody, ServiceName } from '../../contracts/index.ts';
+import { isPlatformCode } from '../../contracts/index.ts';
+import { codeOf, PlatformError } from '../../kit/errors.ts';
+import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
+import type { DataFolder } from './data-folder.ts';
+import { isRunning } from './process-identity.ts';
+import { readRunFile } from './run-file.ts';
+
+const POLL_MS = 20;
+
+/** The supervisor of a data folder, as a command talks to it. */
+export interface ControlClient {
+  readonly pid: number;
+  status(): Promise<SupervisorStatus>;
+  restart(name: ServiceName | null): Promise<SupervisorStatus>;
+  /** Resolves when the daemons have stopped and the supervisor's process has ended. */
+  stop(): Promise<SupervisorStatus>;
+}
+
+/** Null when no supervisor runs on this data folder. */
+export function findSupervisor(folder: DataFolder): ControlClient | null {
+  const run = readRunFile(folder);
+  if (!run || !isRunning(run.supervisor)) return null;
+  const { socket, supervisor } = run;
+  return {
+    pid: supervisor.pid,
+    status: () => call(socket, 'GET', CONTROL.status),
+    restart: (name) => call(socket, 'POST', CONTROL.restart + (name ? `?service=${name}` : '')),
+    async stop() {
+      const status = await call(socket, 'POST', CONTROL.stop);
+      while (isRunning(supervisor)) await sleep(POLL_MS);
+      return status;
+    },
+  };
+}
+
+function call(socketPath: string, method: string, path: string): Promise<SupervisorStatus> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ socketPath, method, path, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+        if (response.statusCode === 200) resolve(body as SupervisorStatus);
+        else reject(asPlatformError(body as ErrorBody));
+      });
+      response.on('error', (error) => reject(unreachable(error)));
+    });
+    sent.on('error', (error) => reject(unreachable(error)));
+    sent.end();
+  });
+}
+
+function asPlatformError({ error: { code, message, details } }: ErrorBody): PlatformError {
+  return new PlatformError(isPlatformCode(code) ? code : 'INTERNAL_ERROR', message, { details });
+}
+
+function unreachable(error: Error): PlatformError {
+  return new PlatformError(
+    'SERVICE_UNAVAILABLE',
+    `The supervisor does not answer (${codeOf(error) ?? error.message}); it may be starting or stopping just now.`,
+    { details: { hint: 'Try again in a moment; `svc logs` shows what it does.' }, cause: error },
+  );
+}

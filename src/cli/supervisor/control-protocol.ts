@@ -1,0 +1,58 @@
+import type { ServiceName } from '../../contracts/index.ts';
+import type { ErrorMessage } from '../../daemons/process-protocol.ts';
+
+export type ServiceState = 'stopped' | 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
+
+/** How a service's process last ended; null as long as none has. */
+export interface LastExit {
+  /** Epoch milliseconds. */
+  at: number;
+  code: number | null;
+  signal: string | null;
+  reason: string;
+}
+
+/** @spec docs/operations.md "svc status" */
+export interface ServiceStatus {
+  name: ServiceName;
+  state: ServiceState;
+  pid: number | null;
+  port: number | null;
+  url: string | null;
+  uptimeMs: number | null;
+  /** Restarts after a crash since the supervisor started. */
+  restarts: number;
+  lastExit: LastExit | null;
+}
+
+export interface SupervisorStatus {
+  pid: number;
+  version: string;
+  profile: string;
+  projectDir: string;
+  dataDir: string;
+  configFile: string | null;
+  uptimeMs: number;
+  services: ServiceStatus[];
+}
+
+/** What happens to the services, as it is shown and logged. */
+export type SupervisorEvent =
+  | { type: 'waiting'; reason: string }
+  | { type: 'ready'; service: ServiceName; url: string; pid: number; tookMs: number }
+  | { type: 'crashed'; service: ServiceName; reason: string; retryInMs: number }
+  | { type: 'crash-loop'; service: ServiceName; reason: string; crashes: number; lastLines: string[] }
+  | { type: 'stopped'; service: ServiceName; reason: string; killed: boolean };
+
+/** What a detached supervisor reports to the command that started it. */
+export type SupervisorReport =
+  | { type: 'event'; event: SupervisorEvent }
+  | { type: 'ready'; status: SupervisorStatus; firstStart: boolean }
+  | { type: 'failed'; error: ErrorMessage };
+
+/** HTTP over the unix socket in `run/`. */
+export const CONTROL = {
+  status: '/status',
+  stop: '/stop',
+  restart: '/restart',
+} as const;

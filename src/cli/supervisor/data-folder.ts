@@ -1,0 +1,82 @@
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
+
+/** Where things lie in `.svc/`. @spec docs/architecture.md "Files on disk" */
+export interface DataFolder {
+  root: string;
+  keys: string;
+  credentials: string;
+  run: string;
+  logs: string;
+  /** What the running supervisor says of itself. */
+  runFile: string;
+  /** Made exclusive by the supervisor for as long as it lives. */
+  ownerLock: string;
+  /** The operator's access token, kept between commands. */
+  tokenCache: string;
+}
+
+export function dataFolder(root: string): DataFolder {
+  const run = join(root, 'run');
+  return {
+    root,
+    keys: join(root, 'keys.json'),
+    credentials: join(root, 'credentials.json'),
+    run,
+    logs: join(root, 'logs'),
+    runFile: join(run, 'supervisor.json'),
+    ownerLock: join(run, 'supervisor'),
+    tokenCache: join(run, 'token.json'),
+  };
+}
+
+/** Creates the folders, or narrows them to their owner. Throws STORE_ERROR where that cannot be. */
+export function ensureDataFolder({ root, run, logs }: DataFolder): void {
+  for (const folder of [root, run, logs]) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if ((statSync(folder).mode & 0o077) !== 0) chmodSync(folder, 0o700);
+    } catch (error) {
+      throw new PlatformError(
+        'STORE_ERROR',
+        `The data folder ${folder} cannot be used: ${messageOf(error)}.`,
+        {
+          details: { folder, hint: 'Make it writable for this user, or point SVC_HOME at another folder.' },
+          cause: error,
+        },
+      );
+    }
+  }
+}
+
+/** Replaces a file as a whole, readable by its owner alone: a reader sees the old text or the new, after a crash too. */
+export function writePrivateFile(file: string, text: string): void {
+  const draft = `${file}.${process.pid}.new`;
+  try {
+    const fd = openSync(draft, 'w', 0o600);
+    try {
+      writeSync(fd, text);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw new PlatformError('STORE_ERROR', `${file} cannot be written: ${messageOf(error)}.`, {
+      details: { file },
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,29 @@
+import { get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServiceName } from '../../contracts/index.ts';
+
+const POLL_MS = 25;
+
+/** The REST API has no `/health`. @spec Health, metrics, specification */
+export function healthPath(name: ServiceName): string {
+  return name === 'rest' ? '/api/v1/health' : '/health';
+}
+
+/** Resolves once the service answers 200 on its health path; rejects with the signal's reason. */
+export async function waitHealthy(name: ServiceName, url: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    if (await isHealthy(`${url}${healthPath(name)}`, signal)) return;
+    signal.throwIfAborted();
+    await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+}
+
+function isHealthy(url: string, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get(url, { agent: false, signal }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { seconds } from '../../kit/duration.ts';
+import type { DataFolder } from './data-folder.ts';
+import { isRunning } from './process-identity.ts';
+import { readRunFile } from './run-file.ts';
+
+const POLL_MS = 25;
+/** Longer than the drain deadline of a daemon whose supervisor died. */
+const PATIENCE_MS = seconds(12);
+
+/** Waits until the daemons of a killed supervisor have stopped by themselves, and ends those that do not: never two sets on one folder. */
+export async function awaitLeftovers(folder: DataFolder, onWait: (reason: string) => void): Promise<void> {
+  const children = readRunFile(folder)?.children ?? [];
+  const left = () => children.filter(isRunning);
+  if (left().length === 0) return;
+  onWait(`${left().length} daemons of a supervisor that was killed are finishing`);
+  for (let waited = 0; waited < PATIENCE_MS && left().length > 0; waited += POLL_MS) await sleep(POLL_MS);
+  for (const { pid } of left()) process.kill(pid, 'SIGKILL');
+  while (left().length > 0) await sleep(POLL_MS);
+}

@@ -1,0 +1,47 @@
+const KEPT_LINES = 20;
+const KEPT_BYTES = 64 * 1024;
+
+/** The last lines of a log, kept as they came: they are only looked at after a crash. */
+export interface LogTail {
+  push(lines: Buffer): void;
+  lines(): string[];
+  /** The message of the last fatal or error record; undefined when there is none. */
+  lastComplaint(): string | undefined;
+  clear(): void;
+}
+
+export function createLogTail(): LogTail {
+  let blocks: Buffer[] = [];
+  let size = 0;
+
+  function lines(): string[] {
+    const text = Buffer.concat(blocks).toString('utf8');
+    return text.split('\n').filter(Boolean).slice(-KEPT_LINES);
+  }
+  return {
+    push(block) {
+      blocks.push(block);
+      size += block.length;
+      while (blocks.length > 1 && size - blocks[0]!.length >= KEPT_BYTES) size -= blocks.shift()!.length;
+    },
+    lines,
+    lastComplaint() {
+      const records = lines().map(parseRecord);
+      const said = (levels: string[]) => records.findLast((record) => levels.includes(record.level))?.message;
+      return said(['fatal']) ?? said(['error']);
+    },
+    clear() {
+      blocks = [];
+      size = 0;
+    },
+  };
+}
+
+function parseRecord(line: string): { level: string; message: string } {
+  try {
+    const { level, message } = JSON.parse(line) as { level?: unknown; message?: unknown };
+    return { level: String(level), message: String(message) };
+  } catch {
+    return { level: 'error', message: line };
+  }
+}

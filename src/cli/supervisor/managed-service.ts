@@ -1,0 +1,216 @@
+import type { ServiceName } from '../../contracts/index.ts';
+import type { DaemonStart, PeerUrls } from '../../daemons/process-protocol.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Environment } from '../../kit/config.ts';
+import { formatDuration, seconds } from '../../kit/duration.ts';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
+import type { Random } from '../../kit/random.ts';
+import type { LastExit, ServiceState, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
+import { createCrashPolicy } from './crash-policy.ts';
+import { waitHealthy } from './health.ts';
+import { createLogTail } from './log-tail.ts';
+import { findPortOwner } from './port-owner.ts';
+import { exitText, type ServiceProcess, spawnService } from './service-process.ts';
+
+const READY_DEADLINE_MS = seconds(30);
+/** Longer than the daemon's own drain deadline, so that it can say what held it up. */
+const STOP_DEADLINE_MS = seconds(12);
+
+export interface ManagedServiceOptions {
+  name: ServiceName;
+  clock: Clock;
+  random: Random;
+  /** What the next process is told; asked at each start. */
+  describe: () => { start: DaemonStart; env: Environment };
+  onLines: (lines: Buffer) => void;
+  onEvent: (event: SupervisorEvent) => void;
+  onListening: (url: string) => void;
+  /** The set of children changed. */
+  onProcess: () => void;
+}
+
+/** One daemon and the processes that are it, one after another. */
+export interface ManagedService {
+  readonly name: ServiceName;
+  /** Resolves when ready. Throws why it is not: no second try, the first start tells the truth. */
+  start(): Promise<void>;
+  /** Drains, and ends by force after a deadline. */
+  stop(): Promise<void>;
+  kill(): void;
+  sendPeers(urls: PeerUrls): void;
+  status(): ServiceStatus;
+}
+
+export function createManagedService(options: ManagedServiceOptions): ManagedService {
+  const { name, clock, random, describe, onEvent } = options;
+  const crashes = createCrashPolicy({ clock, random });
+  const tail = createLogTail();
+  let state: ServiceState = 'stopped';
+  let current: ServiceProcess | null = null;
+  let bound: { url: string; port: number } | null = null;
+  let readyAt: number | null = null;
+  let restarts = 0;
+  let lastExit: LastExit | null = null;
+  let cancelRestart = (): void => {};
+
+  /** Starts a process and waits until it is ready; a failed one is gone when this throws. */
+  async function launch(): Promise<void> {
+    state = 'starting';
+    const { start, env } = describe();
+    // A service that comes back keeps its port, even one that was any free port.
+    const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
+    const startedAt = clock.now();
+    tail.clear();
+    const child = spawnService({
+      name,
+      start: { ...start, listen },
+      env,
+      now: clock.now,
+      onLines(lines) {
+        tail.push(lines);
+        options.onLines(lines);
+      },
+    });
+    current = child;
+    options.onProcess();
+    void child.exited.then((exit) => ended(child, exit.code, exit.signal, exitText(exit)));
+    try {
+      await untilReady(child);
+    } catch (error) {
+      child.kill();
+      await child.exited;
+      throw explain(error, name, tail.lines());
+    }
+    readyAt = clock.now();
+    state = 'ready';
+    onEvent({ type: 'ready', service: name, url: bound!.url, pid: child.pid, tookMs: readyAt - startedAt });
+  }
+
+  async function untilReady(child: ServiceProcess): Promise<void> {
+    const deadline = AbortSignal.timeout(READY_DEADLINE_MS);
+    const late = new PlatformError(
+      'UPSTREAM_TIMEOUT',
+      `${name} was not ready within ${formatDuration(READY_DEADLINE_MS)}.`,
+    );
+    const givenUp = new Promise<never>((_, reject) => {
+      deadline.addEventListener('abort', () => reject(late), { once: true });
+      void child.exited.then((exit) =>
+        reject(
+          new PlatformError('SERVICE_UNAVAILABLE', `${name} ended before it was ready (${exitText(exit)}).`),
+        ),
+      );
+    });
+    givenUp.catch(() => {});
+    bound = await Promise.race([child.listening, givenUp]);
+    options.onListening(bound.url);
+    await Promise.race([waitHealthy(name, bound.url, deadline), givenUp]);
+  }
+
+  function ended(child: ServiceProcess, code: number | null, signal: string | null, how: string): void {
+    if (current !== child) return;
+    const before = state;
+    const uptimeMs = readyAt === null ? 0 : clock.now() - readyAt;
+    current = null;
+    readyAt = null;
+    const words = before === 'stopping' ? undefined : tail.lastComplaint();
+    const reason = words ? `${how}: ${words}` : how;
+    lastExit = { at: clock.now(), code, signal, reason };
+    options.onProcess();
+    if (before === 'stopping') {
+      state = 'stopped';
+      onEvent({ type: 'stopped', service: name, reason: how, killed: signal === 'SIGKILL' });
+    } else if (before === 'ready') comeBack(reason, uptimeMs);
+    // Otherwise launch() sees it and tells its caller.
+  }
+
+  function comeBack(reason: string, uptimeMs: number): void {
+    const verdict = crashes.crashed(uptimeMs);
+    if (verdict.loop) {
+      state = 'failed';
+      onEvent({
+        type: 'crash-loop',
+        service: name,
+        reason,
+        crashes: verdict.crashes,
+        lastLines: tail.lines(),
+      });
+      return;
+    }
+    state = 'restarting';
+    onEvent({ type: 'crashed', service: name, reason, retryInMs: verdict.delayMs });
+    const timer = setTimeout(() => {
+      restarts++;
+      launch().catch((error: unknown) => {
+        if (state === 'starting') comeBack(messageOf(error), 0);
+      });
+    }, verdict.delayMs);
+    cancelRestart = () => clearTimeout(timer);
+  }
+
+  return {
+    name,
+    async start() {
+      crashes.reset();
+      try {
+        await launch();
+      } catch (error) {
+        if (state === 'starting') state = 'failed';
+        throw error;
+      }
+    },
+    async stop() {
+      cancelRestart();
+      const child = current;
+      if (!child) {
+        state = 'stopped';
+        return;
+      }
+      state = 'stopping';
+      child.stop();
+      const timer = setTimeout(() => child.kill(), STOP_DEADLINE_MS);
+      await child.exited;
+      clearTimeout(timer);
+    },
+    kill: () => current?.kill(),
+    sendPeers: (urls) => current?.sendPeers(urls),
+    status: () => ({
+      name,
+      state,
+      pid: current?.pid ?? null,
+      port: current ? (bound?.port ?? null) : null,
+      url: current ? (bound?.url ?? null) : null,
+      uptimeMs: readyAt === null ? null : clock.now() - readyAt,
+      restarts,
+      lastExit,
+    }),
+  };
+}
+
+/** Adds what the operator needs: who has the port, or what the daemon said last. */
+function explain(thrown: unknown, name: ServiceName, lastLines: string[]): PlatformError {
+  const error =
+    thrown instanceof PlatformError
+      ? thrown
+      : new PlatformError('INTERNAL_ERROR', messageOf(thrown), { cause: thrown });
+  const { port } = error.details as { port?: number };
+  if (error.code === 'CONFLICT' && typeof port === 'number') return portTaken(name, port, error);
+  if (error.code !== 'SERVICE_UNAVAILABLE' && error.code !== 'UPSTREAM_TIMEOUT') return error;
+  return new PlatformError(error.code, error.message, {
+    details: { ...error.details, service: name, lastLines },
+    cause: error.cause,
+  });
+}
+
+function portTaken(name: ServiceName, port: number, cause: PlatformError): PlatformError {
+  const owner = findPortOwner(port);
+  const by = owner ? `by pid ${owner.pid} (${owner.command.slice(0, 120)})` : 'by another process';
+  return new PlatformError('CONFLICT', `Port ${port}, which ${name} needs, is taken ${by}.`, {
+    details: {
+      ...cause.details,
+      service: name,
+      owner,
+      hint: `Stop that process, or choose another port: svc up --port ${name}=0 takes any free one.`,
+    },
+    cause,
+  });
+}

@@ -1,0 +1,195 @@
+import { join } from 'node:path';
+import type { ServiceName } from '../../contracts/index.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { LoadedConfig } from '../../kit/config.ts';
+import { formatDuration } from '../../kit/duration.ts';
+import { createLogger, type Diagnostic, type Logger, type LogLevel } from '../../kit/logger.ts';
+import { version } from '../../kit/paths.ts';
+import type { Random } from '../../kit/random.ts';
+import { acquireOwnerLock } from '../../store/sqlite/owner-lock.ts';
+import type { SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
+import { type ControlServer, startControlServer } from './control-server.ts';
+import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
+import { loadSecrets } from './keys-file.ts';
+import { awaitLeftovers } from './leftovers.ts';
+import { type LogFile, openLogFile } from './log-file.ts';
+import { identify } from './process-identity.ts';
+import { removeRunFile, writeRunFile } from './run-file.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
+
+/** Whose lines these are: a service's, or the supervisor's own. */
+export type LogSource = ServiceName | 'supervisor';
+
+export interface RunOptions {
+  loadConfig: () => LoadedConfig;
+  clock: Clock;
+  random: Random;
+  logLevel?: LogLevel;
+  onEvent: (event: SupervisorEvent) => void;
+  /** Log lines as they are written to the files; for a terminal. */
+  onLines?: (source: LogSource, lines: Buffer) => void;
+}
+
+export interface RunningSupervisor {
+  /** Whether the keys were made by this start. */
+  firstStart: boolean;
+  /** Resolves when all services are ready; throws why one is not, after stopping the others. */
+  ready: Promise<void>;
+  /** Resolves when everything has ended and the data folder is free. */
+  ended: Promise<void>;
+  status(): SupervisorStatus;
+  /** Drains in reverse order. A second call changes nothing. */
+  stop(): void;
+  /** Ends the daemons at once. */
+  kill(): void;
+}
+
+/** How long a predecessor that is on its way out may hold the folder. */
+const LOCK_WAIT_MS = 1000;
+
+/** Takes the data folder and runs the platform in it. Throws CONFLICT when another supervisor has it. */
+export async function runSupervisor(options: RunOptions): Promise<RunningSupervisor> {
+  const { clock, random, onEvent } = options;
+  const loaded = options.loadConfig();
+  const folder = dataFolder(loaded.dataDir);
+  ensureDataFolder(folder);
+  const lock = await acquireOwnerLock({ file: folder.ownerLock, waitMs: LOCK_WAIT_MS, label: 'supervisor' });
+  const logs = openLogs(folder, options.onLines);
+  const output = { write: (line: string) => logs.write('supervisor', Buffer.from(line)), flush: () => {} };
+  const logger = createLogger({ serviceId: 'supervisor', output, clock });
+  let control: ControlServer | undefined;
+
+  async function release(): Promise<void> {
+    await control?.close();
+    removeRunFile(folder);
+    logs.close();
+    lock.release();
+  }
+  try {
+    const report = (event: SupervisorEvent): void => {
+      logEvent(logger, event);
+      onEvent(event);
+    };
+    await awaitLeftovers(folder, (reason) => report({ type: 'waiting', reason }));
+    const secrets = loadSecrets(folder, loaded.env, random);
+    const startedAt = clock.now();
+    const supervisor = createSupervisor({
+      ...options,
+      secrets,
+      onLines: logs.write,
+      onEvent: report,
+      onProcesses: () => writeRun(),
+    });
+    const writeRun = (): void => {
+      if (control) writeRunFile(folder, describeRun(control.socket, supervisor));
+    };
+    const status = (): SupervisorStatus => describeStatus(loaded, supervisor, clock.now() - startedAt);
+    const { promise: ended, resolve: onEnd, reject: onEndFailed } = Promise.withResolvers<void>();
+    let stopping: Promise<void> | undefined;
+    const stop = (): Promise<void> => {
+      if (!stopping) {
+        stopping = supervisor.stop();
+        stopping.then(release).then(onEnd, onEndFailed);
+      }
+      return stopping;
+    };
+    control = await startControlServer(folder, {
+      status,
+      stop,
+      restart: supervisor.restart,
+    });
+    writeRun();
+    const ready = supervisor.start().catch(async (error: unknown) => {
+      await stop();
+      await ended;
+      throw error;
+    });
+    return {
+      firstStart: secrets.created,
+      ready,
+      ended,
+      status,
+      stop: () => void stop(),
+      kill: supervisor.kill,
+    };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+function describeRun(socket: string, supervisor: Supervisor) {
+  const children = supervisor
+    .services()
+    .flatMap(({ name, pid }) => (pid === null ? [] : [{ name, ...identify(pid) }]));
+  return { supervisor: identify(process.pid), socket, children };
+}
+
+function describeStatus(loaded: LoadedConfig, supervisor: Supervisor, uptimeMs: number): SupervisorStatus {
+  const { profile, projectDir, dataDir, configFile } = loaded;
+  return {
+    pid: process.pid,
+    version,
+    profile,
+    projectDir,
+    dataDir,
+    configFile,
+    uptimeMs,
+    services: supervisor.services(),
+  };
+}
+
+interface Logs {
+  write(source: LogSource, lines: Buffer): void;
+  close(): void;
+}
+
+function openLogs(folder: DataFolder, alsoTo: RunOptions['onLines']): Logs {
+  const files = new Map<LogSource, LogFile>();
+  return {
+    write(source, lines) {
+      const file = files.get(source) ?? openLogFile(join(folder.logs, `${source}.log`));
+      files.set(source, file);
+      file.write(lines);
+      alsoTo?.(source, lines);
+    },
+    close() {
+      for (const file of files.values()) file.close();
+    },
+  };
+}
+
+function logEvent(logger: Logger, event: SupervisorEvent): void {
+  const diagnose = (diagnostic: Omit<Diagnostic, 'domain' | 'event'>): void =>
+    logger.diagnostic({ domain: 'supervisor', event: `supervisor.${event.type}`, ...diagnostic });
+  if (event.type === 'waiting') logger.info(`Waiting: ${event.reason}`);
+  else if (event.type === 'ready') {
+    const { service, url, pid, tookMs } = event;
+    logger.info(`${service} is ready after ${formatDuration(tookMs)}`, {
+      meta: { service, url, pid, tookMs },
+    });
+  } else if (event.type === 'stopped') {
+    const { service, reason, killed } = event;
+    logger.info(`${service} stopped${killed ? ' by force, after its deadline' : ''}`, {
+      meta: { service, reason },
+    });
+  } else if (event.type === 'crashed') {
+    const { service, reason, retryInMs } = event;
+    diagnose({
+      level: 'error',
+      reasonCode: 'SERVICE_CRASHED',
+      message: `${service} ended unexpectedly (${reason}); it starts again in ${retryInMs}ms`,
+      outcome: 'degraded',
+      evidence: { service, reason, retryInMs },
+    });
+  } else {
+    const { service, reason, crashes, lastLines } = event;
+    diagnose({
+      level: 'fatal',
+      reasonCode: 'CRASH_LOOP',
+      message: `${service} ended ${crashes} times within a minute (${reason}) and is not started again; mend the cause, then \`svc restart ${service}\``,
+      outcome: 'failed',
+      evidence: { service, reason, lastLines },
+    });
+  }
+}

@@ -1,0 +1,133 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { ServiceName } from '../../contracts/index.ts';
+import {
+  type DaemonStart,
+  type FromDaemon,
+  fromErrorMessage,
+  type PeerUrls,
+  type ToDaemon,
+} from '../../daemons/process-protocol.ts';
+import type { Environment } from '../../kit/config.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { entryFile } from '../../kit/paths.ts';
+import { lineBlocks } from './line-blocks.ts';
+
+export interface ExitInfo {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export interface ServiceProcess {
+  readonly pid: number;
+  /** Rejects when the daemon says why it cannot, or ends before it listens. */
+  readonly listening: Promise<{ url: string; port: number }>;
+  readonly exited: Promise<ExitInfo>;
+  sendPeers(urls: PeerUrls): void;
+  /** Asks it to drain and exit. */
+  stop(): void;
+  kill(): void;
+}
+
+export interface SpawnOptions {
+  name: ServiceName;
+  start: DaemonStart;
+  env: Environment;
+  /** Whole lines of its log, ready to append; what it prints to stderr comes as log records too. */
+  onLines: (lines: Buffer) => void;
+  now: () => number;
+}
+
+/** Told over the channel instead: a process's environment can be read by others of the same user, and is inherited. */
+const SECRET_VARIABLES = [
+  'GATEWAY_JWT_SECRET',
+  'GATEWAY_JWT_SECRET_PREVIOUS',
+  'GATEWAY_INTERNAL_SECRET',
+  'SVC_MASTER_KEY',
+  'SVC_TOKEN',
+];
+
+/** Starts one daemon as a child of this process. */
+export function spawnService({ name, start, env, onLines, now }: SpawnOptions): ServiceProcess {
+  const child = fork(entryFile('daemon'), [name], {
+    cwd: start.projectDir,
+    env: Object.fromEntries(Object.entries(env).filter(([key]) => !SECRET_VARIABLES.includes(key))),
+    // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then drains in order.
+    detached: true,
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const exited = new Promise<ExitInfo>((resolve) => {
+    // `close` comes after the last output, so that the reason of a crash is in the log when it is looked for.
+    child.once('close', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => child.pid === undefined && resolve({ code: null, signal: null }));
+  });
+  const listening = waitForListening(name, child);
+  const lines = lineBlocks(onLines);
+  child.stdout?.on('data', lines.push);
+  child.stdout?.once('end', lines.end);
+  const complaints = lineBlocks((block) => onLines(asRecords(name, block, now)));
+  child.stderr?.on('data', complaints.push);
+  child.stderr?.once('end', complaints.end);
+
+  const tell = (message: ToDaemon): void => {
+    // A child on its way out no longer listens; its exit is seen elsewhere.
+    if (child.connected) child.send(message, () => {});
+  };
+  tell({ type: 'start', start });
+  return {
+    pid: child.pid ?? 0,
+    listening,
+    exited,
+    sendPeers: (urls) => tell({ type: 'peers', urls }),
+    stop: () => tell({ type: 'stop' }),
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+function waitForListening(name: ServiceName, child: ChildProcess): Promise<{ url: string; port: number }> {
+  return new Promise((resolve, reject) => {
+    child.on('message', (message: FromDaemon) => {
+      if (message.type === 'listening') resolve({ url: message.url, port: message.port });
+      else reject(fromErrorMessage(message.error));
+    });
+    child.once('error', (error) =>
+      reject(
+        new PlatformError('INTERNAL_ERROR', `${name} could not be started: ${error.message}.`, {
+          cause: error,
+        }),
+      ),
+    );
+    child.once('close', (code, signal) =>
+      reject(
+        new PlatformError(
+          'SERVICE_UNAVAILABLE',
+          `${name} ended before it was ready (${exitText({ code, signal })}).`,
+        ),
+      ),
+    );
+  });
+}
+
+export function exitText({ code, signal }: ExitInfo): string {
+  return signal ? `signal ${signal}` : `exit code ${code}`;
+}
+
+/** What V8 or a native part printed on stderr, as log records: the log files hold nothing but records. */
+function asRecords(name: ServiceName, block: Buffer, now: () => number): Buffer {
+  const records = block
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((message) =>
+      JSON.stringify({
+        level: 'error',
+        time: now(),
+        serviceId: name,
+        logsSource: 'platform',
+        layer: 'process',
+        message,
+        meta: { stream: 'stderr' },
+      }),
+    );
+  return Buffer.from(records.map((record) => `${record}\n`).join(''));
+}

@@ -1,0 +1,117 @@
+import { SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
+import type { DaemonStart, PeerUrls } from '../../daemons/process-protocol.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { LoadedConfig } from '../../kit/config.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import type { LogLevel } from '../../kit/logger.ts';
+import type { Random } from '../../kit/random.ts';
+import type { ServiceStatus, SupervisorEvent } from './control-protocol.ts';
+import type { Secrets } from './keys-file.ts';
+import { createManagedService, type ManagedService } from './managed-service.ts';
+
+export interface SupervisorOptions {
+  /** Read again before each restart that was asked for, so that an edited file takes effect. */
+  loadConfig: () => LoadedConfig;
+  secrets: Secrets;
+  clock: Clock;
+  random: Random;
+  logLevel?: LogLevel;
+  onLines: (service: ServiceName, lines: Buffer) => void;
+  onEvent: (event: SupervisorEvent) => void;
+  onProcesses: () => void;
+}
+
+/** The five daemons as one: started together, drained in reverse, each restarted when it crashes. */
+export interface Supervisor {
+  /** Throws the first failure, after stopping whatever had started. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Ends everything at once. */
+  kill(): void;
+  restart(name: ServiceName | null): Promise<void>;
+  services(): ServiceStatus[];
+}
+
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  let loaded = options.loadConfig();
+  const peers: PeerUrls = {};
+  let stopping: Promise<void> | undefined;
+
+  const services = SERVICE_NAMES.map((name) =>
+    createManagedService({
+      name,
+      clock: options.clock,
+      random: options.random,
+      describe: () => ({ start: describe(name), env: loaded.env }),
+      onLines: (lines) => options.onLines(name, lines),
+      onEvent: options.onEvent,
+      onProcess: options.onProcesses,
+      onListening(url) {
+        peers[name] = url;
+        for (const service of services) service.sendPeers({ [name]: url });
+      },
+    }),
+  );
+
+  function describe(name: ServiceName): DaemonStart {
+    const { config, profile, projectDir, dataDir } = loaded;
+    const { keys, operator } = options.secrets;
+    const { host, port } = config[name];
+    return {
+      config,
+      profile,
+      projectDir,
+      dataDir,
+      keys,
+      operator,
+      peers: { ...peers },
+      listen: { host, port },
+      ...(options.logLevel ? { logLevel: options.logLevel } : {}),
+    };
+  }
+
+  /** In the order of their names: what others lean on comes first, so the gateway is drained first. */
+  async function drain(which: ManagedService[]): Promise<void> {
+    for (const service of which.toReversed()) await service.stop();
+  }
+
+  async function startAll(): Promise<void> {
+    const results = await Promise.allSettled(services.map((service) => service.start()));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (!failed) return;
+    await drain(services);
+    throw failed.reason;
+  }
+
+  return {
+    start: startAll,
+    stop() {
+      stopping ??= drain(services);
+      return stopping;
+    },
+    kill() {
+      for (const service of services) service.kill();
+    },
+    async restart(name) {
+      if (stopping) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is being stopped.');
+      // A faulty file is told before anything was stopped.
+      const next = options.loadConfig();
+      if (next.dataDir !== loaded.dataDir) {
+        throw new PlatformError(
+          'CONFLICT',
+          `The data folder changed from ${loaded.dataDir} to ${next.dataDir}; stop with \`svc down\` and start anew.`,
+        );
+      }
+      loaded = next;
+      const only = services.find((service) => service.name === name);
+      if (only) {
+        await only.stop();
+        await only.start();
+      } else {
+        await drain(services);
+        await startAll();
+      }
+    },
+    services: () => services.map((service) => service.status()),
+  };
+}

@@ -1,0 +1,48 @@
+import type { PlatformCode, PlatformConfig, ServiceName } from '../contracts/index.ts';
+import { PlatformError, toPlatformError } from '../kit/errors.ts';
+import type { KeyMaterial } from '../kit/keys.ts';
+import type { LogLevel } from '../kit/logger.ts';
+import type { OperatorCredentials } from './define-daemon.ts';
+
+export type PeerUrls = Partial<Record<ServiceName, string>>;
+
+/** All that a daemon's process is told. It travels over the channel, so that no secret stands in arguments or environment. */
+export interface DaemonStart {
+  config: PlatformConfig;
+  profile: string;
+  projectDir: string;
+  dataDir: string;
+  keys: KeyMaterial;
+  operator: OperatorCredentials;
+  /** Those that are known already; the others follow. */
+  peers: PeerUrls;
+  listen: { host: string; port: number };
+  logLevel?: LogLevel;
+}
+
+/** What the supervisor says. */
+export type ToDaemon =
+  | { type: 'start'; start: DaemonStart }
+  | { type: 'peers'; urls: PeerUrls }
+  | { type: 'stop' };
+
+/** A PlatformError as it travels between processes. */
+export interface ErrorMessage {
+  code: PlatformCode;
+  message: string;
+  details: Record<string, unknown>;
+}
+
+/** What a daemon answers. After `failed` it exits. */
+export type FromDaemon =
+  | { type: 'listening'; url: string; port: number }
+  | { type: 'failed'; error: ErrorMessage };
+
+export function toErrorMessage(thrown: unknown): ErrorMessage {
+  const { code, message, details } = toPlatformError(thrown);
+  return { code, message, details };
+}
+
+export function fromErrorMessage({ code, message, details }: ErrorMessage): PlatformError {
+  return new PlatformError(code, message, { details });
+}
