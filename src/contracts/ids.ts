@@ -36,7 +36,11 @@ export const NamespaceId = z
 export type NamespaceId = z.infer<typeof NamespaceId>;
 
 /** The caller's identity as tokens carry it: `ci`, `host_01…`, `container:<execution_id>`. */
-export const HostId = z.string().min(1).max(256).brand('HostId');
+export const HostId = z
+  .string()
+  .max(256)
+  .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'must be visible ASCII: it travels in a header')
+  .brand('HostId');
 export type HostId = z.infer<typeof HostId>;
 
 /** `<file>#<export>`: a file inside the plugin's folder and one of its exports. */

@@ -1,7 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { defineDaemon } from '../define-daemon.ts';
 import { authRoutes } from './routes/auth.ts';
+import { clientRoutes } from './routes/clients.ts';
+import { hostRoutes } from './routes/hosts.ts';
 import { proxyRoutes } from './routes/proxy.ts';
+import { tokenRoutes } from './routes/tokens.ts';
 import { gatewayServices } from './services.ts';
 
 /** The single entry point for clients. @spec What the service does */
@@ -9,10 +12,11 @@ export const gateway = defineDaemon({
   name: 'gateway',
   defaultPort: 4000,
   services: gatewayServices,
-  routes: [authRoutes, proxyRoutes],
+  routes: [authRoutes, hostRoutes, clientRoutes, tokenRoutes, proxyRoutes],
   standard: { guardMetrics },
   bodyLimitBytes: (config) => config.gateway.bodyLimitBytes,
-  async close({ upstreamClient, close }) {
+  async close({ upstreamClient, revocations, close }) {
+    revocations.close();
     await upstreamClient.close();
     await close();
   },

@@ -3,9 +3,16 @@ import { seconds } from '../../kit/duration.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { createAdmins } from './domain/admins.ts';
+import { createAttemptLimits } from './domain/attempt-limits.ts';
 import { createAuthenticator } from './domain/authenticator.ts';
 import { createClientRegistry } from './domain/client-registry.ts';
+import { createClients } from './domain/clients.ts';
+import { createEnrolments } from './domain/enrolments.ts';
+import { createHosts } from './domain/hosts.ts';
 import { createJwts } from './domain/jwt.ts';
+import { createMintedTokens } from './domain/minted-tokens.ts';
+import { createRevocations } from './domain/revocations.ts';
 import { signingKeys } from './domain/signing-secrets.ts';
 import { syncStaticTokens } from './domain/static-tokens.ts';
 import { createTokenExchange } from './domain/token-exchange.ts';
@@ -42,27 +49,9 @@ export async function gatewayServices(resources: Resources) {
 }
 
 async function build(resources: Resources, store: GatewayStore, keys: ReturnType<typeof signingKeys>) {
-  const { config, clock, random, logger, operator, metrics, peers } = resources;
-  const { staticTokens: entries, upstreams, upstreamTimeoutMs, bodyLimitBytes } = config.gateway;
-  const staticTokens = await syncStaticTokens(store.cache, entries, logger);
-  const jwts = createJwts({ keys, clock, random });
-  const clients = createClientRegistry({ store: store.clients, clock });
-  if (operator) await clients.adopt({ ...operator, name: 'operator' });
-  const exchange = createTokenExchange({
-    clients,
-    refreshTokens: store.refreshTokens,
-    jwts,
-    clock,
-    random,
-    logger,
-  });
-  const authenticator = createAuthenticator({
-    staticTokens,
-    jwts,
-    revocations: { isRevoked: () => false },
-    clock,
-    logger,
-  });
+  const identity = await buildIdentity(resources, store, keys);
+  const { config, logger, metrics, peers } = resources;
+  const { upstreams, upstreamTimeoutMs, bodyLimitBytes } = config.gateway;
   const upstreamClient = createUndiciClient({ timeoutMs: upstreamTimeoutMs });
   const forward = createForwarder({
     client: upstreamClient,
@@ -71,15 +60,49 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     count: upstreamRequestCounter(metrics),
     logger,
   });
+  return { store, ...identity, upstreams: createUpstreams(upstreams, peers), upstreamClient, forward };
+}
+
+/** Who may call: tokens, clients, hosts, and what was revoked of them. */
+async function buildIdentity(
+  resources: Resources,
+  store: GatewayStore,
+  keys: ReturnType<typeof signingKeys>,
+) {
+  const { config, clock, random, logger, operator } = resources;
+  const { staticTokens: entries, admins: adminHosts, processes } = config.gateway;
+  const staticTokens = await syncStaticTokens(store.cache, entries, logger);
+  const shared = processes > 1;
+  const revocations = await createRevocations({ store: store.revocations, clock, logger, shared });
+  const jwts = createJwts({ keys, clock, random });
+  const registry = createClientRegistry({ store: store.clients, clock, random });
+  if (operator) await registry.adopt({ ...operator, name: 'operator' });
+  const authenticator = createAuthenticator({ staticTokens, jwts, revocations, clock, logger });
+  revocations.onRevoked(authenticator.forget);
+  const admins = createAdmins(adminHosts);
+  const operatorClientId = operator?.clientId ?? null;
+  const { refreshTokens } = store;
   return {
-    store,
+    jwts,
+    revocations,
+    admins,
     authenticator,
     authenticate: (request: Parameters<typeof subjectOf>[0]) =>
       authenticator.authenticate(subjectOf(request)),
-    exchange,
-    upstreams: createUpstreams(upstreams, peers),
-    upstreamClient,
-    forward,
+    attempts: createAttemptLimits(clock),
+    exchange: createTokenExchange({ clients: registry, refreshTokens, jwts, clock, random, logger }),
+    enrolments: createEnrolments({ cache: store.cache, clock, random }),
+    hosts: createHosts({ store: store.hosts, clients: registry, revocations, admins, clock, random, logger }),
+    clients: createClients({
+      store: store.clients,
+      registry,
+      revocations,
+      admins,
+      random,
+      logger,
+      operatorClientId,
+    }),
+    mintedTokens: createMintedTokens({ store: store.mintedTokens, jwts, revocations, admins, clock, logger }),
   };
 }
 

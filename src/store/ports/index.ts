@@ -1,10 +1,14 @@
 import type { ClientStore, RefreshTokenStore } from './clients.ts';
+import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
+import type { MintedTokenStore, RevocationStore } from './revocations.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
 
 export * from './clients.ts';
+export * from './hosts.ts';
 export * from './key-value.ts';
+export * from './revocations.ts';
 export * from './webhook-inbox.ts';
 export * from './webhook-secrets.ts';
 
@@ -15,6 +19,9 @@ export interface GatewayStore {
   inbox: WebhookInbox;
   clients: ClientStore;
   refreshTokens: RefreshTokenStore;
+  hosts: HostStore;
+  mintedTokens: MintedTokenStore;
+  revocations: RevocationStore;
   /** Writes what is queued, then lets go of the file. */
   close(): Promise<void>;
 }

@@ -88,8 +88,50 @@ const CLIENTS = `
   create index refresh_token_client on refresh_token (client_id);
   create index refresh_token_expiry on refresh_token (expires_at);`;
 
+/** A revocation's sequence is never given twice, even after the last one was pruned: readers remember the highest they saw. */
+const HOSTS = `
+  create table host (
+    host_id text primary key,
+    client_id text not null,
+    namespace_id text not null,
+    name text not null,
+    public_key text not null,
+    capabilities text not null,
+    labels text not null,
+    metadata text not null,
+    created_at integer not null,
+    revoked_at integer,
+    session_id text,
+    connected_at integer,
+    last_seen_at integer
+  ) strict, without rowid;
+  create index client_host on client (host_id);
+
+  create table minted_token (
+    jti text primary key,
+    host_id text not null,
+    namespace_id text not null,
+    created_by text not null,
+    created_at integer not null,
+    expires_at integer not null,
+    revoked_at integer
+  ) strict, without rowid;
+  create index minted_token_expiry on minted_token (expires_at);
+
+  create table revocation (
+    sequence integer primary key autoincrement,
+    kind text not null,
+    subject text not null,
+    expires_at integer,
+    unique (kind, subject)
+  ) strict;
+  create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
+
 /** `svc.db`. Times in epoch ms. */
-export const GATEWAY_MIGRATIONS: Migrations = [`${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`];
+export const GATEWAY_MIGRATIONS: Migrations = [
+  `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
+  HOSTS,
+];
 
 /** `state.db`. Times in epoch ms. */
 export const STATE_MIGRATIONS: Migrations = [KEY_VALUE];

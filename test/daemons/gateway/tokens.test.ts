@@ -265,7 +265,8 @@ describe('every failure is 401 in the error shape, with WWW-Authenticate and one
     ],
     [
       'a JWT inside a JWT',
-      async () => bearer(`${part({ alg: 'HS256', cty: 'JWT' })}.${part(await signJwt({}))}.x`),
+      async () =>
+        bearer(`${part({ alg: 'HS256', cty: 'JWT' })}.${part(await signJwt({}))}.${'A'.repeat(43)}`),
       'JWT_SIGNATURE_INVALID',
     ],
     [

@@ -3,6 +3,7 @@ import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
 import { describeClients } from '../suites/clients.ts';
 import type { OpenDriver } from '../suites/driver.ts';
+import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
@@ -27,3 +28,7 @@ describeWebhookSecrets('sqlite', gatewayPart('secrets'));
 describeWebhookInbox('sqlite', gatewayPart('inbox'));
 describeClients('sqlite', gatewayPart('clients'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));
+describeHosts('sqlite', async ({ dataDir, clock }) => {
+  const store = await sqliteGatewayStore({ dataDir, clock, logger: silentLogger });
+  return { port: store, close: () => store.close() };
+});

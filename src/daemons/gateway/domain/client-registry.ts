@@ -1,4 +1,5 @@
 import type { Clock } from '../../../kit/clock.ts';
+import type { Random } from '../../../kit/random.ts';
 import type { ClientRecord, ClientStore } from '../../../store/ports/index.ts';
 import { hashSecret, verifySecret } from './client-secrets.ts';
 
@@ -10,13 +11,28 @@ export interface Credentials {
 export interface ClientRegistryDeps {
   store: ClientStore;
   clock: Clock;
+  random: Random;
 }
 
 export type ClientRegistry = ReturnType<typeof createClientRegistry>;
 
 /** Who may exchange a secret for tokens. @spec Client credentials and token pair */
-export function createClientRegistry({ store, clock }: ClientRegistryDeps) {
+export function createClientRegistry({ store, clock, random }: ClientRegistryDeps) {
   return {
+    /** A new client, not yet stored, and its secret, which is nowhere else. */
+    async draft(identity: Pick<ClientRecord, 'hostId' | 'namespaceId' | 'name'>) {
+      const clientSecret = `svcs_${random.secret(32)}`;
+      const secretHash = await hashSecret(clientSecret);
+      const clientId = `client_${random.uuid()}`;
+      const client: ClientRecord = {
+        ...identity,
+        clientId,
+        secretHash,
+        createdAt: clock.now(),
+        revokedAt: null,
+      };
+      return { client, clientSecret };
+    },
     /** Makes the operator's credentials of this machine valid, as they are now. Hashes only what changed: starting must not cost 30 ms of scrypt each time. */
     async adopt(client: Credentials & { hostId: string; namespaceId: string; name: string }): Promise<void> {
       const { clientId, clientSecret, hostId, namespaceId, name } = client;

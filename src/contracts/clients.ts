@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { page } from './common.ts';
+import { endpoint } from './endpoint.ts';
+import { pageQuery } from './hosts.ts';
+import { NamespaceId } from './ids.ts';
+
+export const Client = z.object({
+  clientId: z.string(),
+  hostId: z.string(),
+  namespaceId: z.string(),
+  name: z.string(),
+  valid: z.boolean(),
+  createdAt: z.number().describe('Epoch milliseconds, as all times here'),
+  revokedAt: z.number().nullable(),
+});
+export type Client = z.infer<typeof Client>;
+
+/** @spec Client credentials and token pair; docs/decisions.md "Tokens by hand" */
+export const createClientCredentials = endpoint({
+  method: 'POST',
+  path: '/api/v1/clients',
+  summary: 'Create client credentials; the secret is shown this once',
+  tags: ['clients'],
+  status: 201,
+  body: z.strictObject({
+    namespaceId: NamespaceId.optional().describe("Default: the caller's"),
+    name: z.string().min(1).max(128),
+  }),
+  reply: z.object({
+    clientId: z.string(),
+    clientSecret: z.string(),
+    hostId: z.string(),
+    namespaceId: z.string(),
+  }),
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'FORBIDDEN'],
+});
+
+export const listClients = endpoint({
+  method: 'GET',
+  path: '/api/v1/clients',
+  summary: 'Clients, without their secrets; those of hosts too',
+  tags: ['clients'],
+  query: z.object({ namespaceId: NamespaceId.optional(), ...pageQuery }),
+  reply: page(Client),
+  errors: ['UNAUTHORIZED', 'FORBIDDEN'],
+});
+
+export const revokeClient = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/clients/:clientId',
+  summary: 'Revoke a client: its credentials and all of its tokens are refused at once',
+  tags: ['clients'],
+  params: z.object({ clientId: z.string().min(1).max(256) }),
+  reply: z.object({ revoked: z.literal(true) }),
+  errors: ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+});

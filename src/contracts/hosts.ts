@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { page } from './common.ts';
+import { endpoint } from './endpoint.ts';
+import { NamespaceId } from './ids.ts';
+
+const Label = z.string().max(256);
+const Capability = z.string().min(1).max(64);
+
+/** 32 bytes of x25519, in base64. */
+const PublicKey = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be the 32 bytes of an x25519 public key in base64');
+
+/** Page size and where to go on, for the lists of the gateway. */
+export const pageQuery = {
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  cursor: z.string().max(256).optional(),
+};
+
+export const HostStatus = z.enum(['online', 'offline', 'revoked']);
+
+/** @spec docs/decisions.md "Host listing" */
+export const Host = z.object({
+  hostId: z.string(),
+  clientId: z.string(),
+  valid: z.boolean().describe('False once its client id was revoked'),
+  name: z.string(),
+  namespaceId: z.string(),
+  capabilities: z.array(z.string()),
+  labels: z.record(z.string(), z.string()),
+  status: HostStatus,
+  sessionId: z.string().nullable(),
+  connectedAt: z.number().nullable().describe('Epoch milliseconds, as all times here'),
+  lastSeenAt: z.number().nullable(),
+  createdAt: z.number(),
+  revokedAt: z.number().nullable(),
+});
+export type Host = z.infer<typeof Host>;
+
+/** Takes an enrolment token or an administrator's token as Bearer. @spec Host agent registration */
+export const registerHost = endpoint({
+  method: 'POST',
+  path: '/hosts/register',
+  summary: 'Register a host agent; the client secret is shown this once',
+  tags: ['hosts'],
+  status: 201,
+  body: z.strictObject({
+    name: z.string().min(1).max(128),
+    publicKey: PublicKey,
+    capabilities: z.array(Capability).max(64).default([]),
+    labels: z.record(Label, Label).default({}),
+    metadata: z.record(z.string().max(256), z.json()).default({}),
+  }),
+  reply: z.object({
+    hostId: z.string(),
+    clientId: z.string(),
+    clientSecret: z.string(),
+    namespaceId: z.string(),
+  }),
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMIT_EXCEEDED'],
+});
+
+export const inviteHost = endpoint({
+  method: 'POST',
+  path: '/api/v1/hosts/invite',
+  summary: 'Make an enrolment token: good for one registration within 15 minutes',
+  tags: ['hosts'],
+  status: 201,
+  body: z.strictObject({ namespaceId: NamespaceId.optional().describe("Default: the caller's") }),
+  reply: z.object({ token: z.string(), namespaceId: z.string(), expiresAt: z.number() }),
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'FORBIDDEN'],
+});
+
+export const listHosts = endpoint({
+  method: 'GET',
+  path: '/api/v1/hosts',
+  summary: "The namespace's hosts; every namespace's for an administrator who names none",
+  tags: ['hosts'],
+  query: z.object({ namespaceId: NamespaceId.optional(), ...pageQuery }),
+  reply: page(Host),
+  errors: ['UNAUTHORIZED', 'FORBIDDEN'],
+});
+
+const hostParams = z.object({ hostId: z.string().min(1).max(256) });
+
+export const getHost = endpoint({
+  method: 'GET',
+  path: '/api/v1/hosts/:hostId',
+  summary: 'One host',
+  tags: ['hosts'],
+  params: hostParams,
+  reply: Host,
+  errors: ['UNAUTHORIZED', 'HOST_NOT_FOUND'],
+});
+
+/** @spec Gateway: authentication and hosts */
+export const revokeHost = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/hosts/:hostId',
+  summary: 'Revoke a host: its client id, tokens and sockets are refused at once',
+  tags: ['hosts'],
+  params: hostParams,
+  reply: z.object({ revoked: z.literal(true) }),
+  errors: ['UNAUTHORIZED', 'FORBIDDEN', 'HOST_NOT_FOUND'],
+});

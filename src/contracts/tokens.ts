@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { page } from './common.ts';
+import { endpoint } from './endpoint.ts';
+import { pageQuery } from './hosts.ts';
+import { HostId, NamespaceId } from './ids.ts';
+
+const SYNTHETIC = /^container:/;
+const TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600;
+
+export const MintedToken = z.object({
+  jti: z.string(),
+  hostId: z.string(),
+  namespaceId: z.string(),
+  createdBy: z.string(),
+  createdAt: z.number().describe('Epoch milliseconds, as all times here'),
+  expiresAt: z.number(),
+  revokedAt: z.number().nullable(),
+});
+export type MintedToken = z.infer<typeof MintedToken>;
+
+/** @spec docs/decisions.md "Tokens by hand" */
+export const mintToken = endpoint({
+  method: 'POST',
+  path: '/api/v1/tokens',
+  summary: 'Mint an access token by hand; it is shown this once',
+  tags: ['tokens'],
+  status: 201,
+  body: z.strictObject({
+    hostId: HostId.refine((id) => !SYNTHETIC.test(id), 'must not begin with "container:"'),
+    namespaceId: NamespaceId.optional().describe("Default: the caller's"),
+    ttlSeconds: z.number().int().min(1).max(TEN_YEARS_SECONDS).default(3600),
+  }),
+  reply: z.object({
+    token: z.string(),
+    jti: z.string(),
+    hostId: z.string(),
+    namespaceId: z.string(),
+    expiresAt: z.number(),
+  }),
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'FORBIDDEN', 'CONFLICT'],
+});
+
+export const listTokens = endpoint({
+  method: 'GET',
+  path: '/api/v1/tokens',
+  summary: 'Tokens minted by hand that have not expired; the tokens themselves are kept nowhere',
+  tags: ['tokens'],
+  query: z.object({ namespaceId: NamespaceId.optional(), ...pageQuery }),
+  reply: page(MintedToken),
+  errors: ['UNAUTHORIZED', 'FORBIDDEN'],
+});
+
+export const revokeToken = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/tokens/:jti',
+  summary: 'Revoke one token, by its id: it is refused at once',
+  tags: ['tokens'],
+  params: z.object({ jti: z.string().min(1).max(256) }),
+  reply: z.object({ revoked: z.literal(true) }),
+  errors: ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'],
+});

@@ -1,0 +1,10 @@
+/** A page of what was read one beyond its limit: the extra row tells whether there is more. */
+export function pageOf<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  idOf: (row: Row) => string,
+  itemOf: (row: Row) => Item,
+): { items: Item[]; nextCursor: string | null } {
+  const shown = rows.slice(0, limit);
+  return { items: shown.map(itemOf), nextCursor: rows.length > limit ? idOf(shown.at(-1)!) : null };
+}

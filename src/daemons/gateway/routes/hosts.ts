@@ -1,0 +1,60 @@
+import type { FastifyRequest } from 'fastify';
+import {
+  type Caller,
+  getHost,
+  inviteHost,
+  listHosts,
+  registerHost,
+  revokeHost,
+} from '../../../contracts/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import type { Admins } from '../domain/admins.ts';
+import type { AttemptLimits } from '../domain/attempt-limits.ts';
+import type { Authenticator } from '../domain/authenticator.ts';
+import { authorizationOf, bearerToken } from '../domain/bearer.ts';
+import type { Enrolments } from '../domain/enrolments.ts';
+import type { Hosts } from '../domain/hosts.ts';
+import { subjectOf } from './subject.ts';
+
+export interface HostRoutesServices {
+  hosts: Hosts;
+  enrolments: Enrolments;
+  authenticator: Authenticator;
+  admins: Admins;
+  attempts: AttemptLimits;
+}
+
+/** @spec Gateway: authentication and hosts; Host agent registration */
+export function hostRoutes(http: Http, services: HostRoutesServices): void {
+  const { hosts, enrolments, admins, attempts } = services;
+  mount(http, registerHost, { auth: 'open' }, async ({ body, request, reply }) => {
+    const namespaceId = await attempts.guard(request.ip, null, () => registrantNamespace(request, services));
+    reply.header('cache-control', 'no-store');
+    return hosts.register(namespaceId, body);
+  });
+  mount(http, inviteHost, { auth: 'caller' }, ({ body, caller, reply }) => {
+    admins.require(caller);
+    reply.header('cache-control', 'no-store');
+    return enrolments.invite(admins.scope(caller, body.namespaceId));
+  });
+  mount(http, listHosts, { auth: 'caller' }, ({ query, caller }) => hosts.list(caller, query));
+  mount(http, getHost, { auth: 'caller' }, ({ params, caller }) => hosts.get(caller, params.hostId));
+  mount(http, revokeHost, { auth: 'caller' }, async ({ params, caller }) => {
+    await hosts.revoke(caller, params.hostId);
+    return { revoked: true as const };
+  });
+}
+
+/** The namespace a machine may join: an enrolment token names it, an administrator's own is its. */
+async function registrantNamespace(request: FastifyRequest, services: HostRoutesServices): Promise<string> {
+  const { enrolments, authenticator, admins } = services;
+  const header = authorizationOf(request.raw.rawHeaders);
+  const token = header ? bearerToken(header) : undefined;
+  if (token && enrolments.looksLikeOne(token)) {
+    const namespaceId = await enrolments.redeem(token);
+    if (namespaceId !== undefined) return namespaceId;
+  }
+  const caller: Caller = await authenticator.authenticate(subjectOf(request));
+  admins.require(caller);
+  return caller.namespaceId;
+}
