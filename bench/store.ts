@@ -1,0 +1,147 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../src/kit/clock.ts';
+import { days } from '../src/kit/duration.ts';
+import { silentLogger } from '../src/kit/logger.ts';
+import { systemRandom } from '../src/kit/random.ts';
+import type { NewDelivery } from '../src/store/ports/index.ts';
+import { openDatabase, sqliteGatewayStore } from '../src/store/sqlite/index.ts';
+
+export interface BenchResult {
+  name: string;
+  rows: Array<Record<string, string | number>>;
+  note?: string;
+}
+
+const ROUNDS = 7;
+const ROW_BYTES = 500;
+const BODY_BYTES = 2048;
+const random = systemRandom();
+
+/** One way of writing: so many writes, and what it does for one of them. */
+interface Contender {
+  name: string;
+  writers: number;
+  writes: number;
+  write: (index: number) => unknown;
+}
+
+/** Durable writes a second at `synchronous=FULL`: each in a commit of its own, and in commits shared by a turn of the event loop. */
+export async function run(): Promise<BenchResult> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  try {
+    const { contenders, close } = await openContenders(folder);
+    const rates = await measure(contenders);
+    await close();
+    const alone = median(rates.get(contenders[0]!)!);
+    const rows = contenders.map((contender) => {
+      const rate = median(rates.get(contender)!);
+      return {
+        store: contender.name,
+        'in flight': contender.writers,
+        'writes/s': Math.round(rate),
+        'us a write': Number((1e6 / rate).toFixed(1)),
+        'x one by one': Number((rate / alone).toFixed(1)),
+      };
+    });
+    return {
+      name: 'Durable writes (SQLite, WAL, synchronous=FULL)',
+      rows,
+      note: `Medians of ${ROUNDS} interleaved rounds in ${tmpdir()}.`,
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function openContenders(folder: string) {
+  const db = await openDatabase({
+    file: join(folder, 'rows.db'),
+    migrations: ['create table line (id integer primary key, text text not null)'],
+  });
+  const store = await sqliteGatewayStore({ dataDir: folder, clock: systemClock, logger: silentLogger });
+  const insert = db.prepare<[string]>('insert into line (text) values (?)');
+  const text = 'x'.repeat(ROW_BYTES);
+  const grouped = (writers: number): Contender => ({
+    name: `row of ${ROW_BYTES} bytes, group commit`,
+    writers,
+    writes: writers * 300,
+    write: () => db.write(() => insert.run(text)),
+  });
+  const contenders: Contender[] = [
+    { name: `row of ${ROW_BYTES} bytes, one by one`, writers: 1, writes: 500, write: () => insert.run(text) },
+    ...[1, 8, 64, 256].map(grouped),
+    {
+      name: 'state entry, a key of its own each',
+      writers: 64,
+      writes: 64 * 200,
+      write: (i) => store.cache.set('bench', `${i}:${random.uuid()}`, text),
+    },
+    {
+      name: `async delivery of ${BODY_BYTES} bytes with its marker`,
+      writers: 64,
+      writes: 64 * 200,
+      write: () =>
+        store.inbox.accept(
+          delivery(),
+          { key: random.secret(16), expiresAt: systemClock.now() + days(7) },
+          '[]',
+        ),
+    },
+  ];
+  const close = async (): Promise<void> => {
+    await Promise.all([db.close(), store.close()]);
+  };
+  return { contenders, close };
+}
+
+const BODY = Buffer.alloc(BODY_BYTES, 'payload ');
+const HEADERS = JSON.stringify({ 'content-type': 'application/json', 'user-agent': 'bench' });
+
+function delivery(): NewDelivery {
+  return {
+    webhookId: random.uuid(),
+    namespaceId: 'default',
+    pluginId: 'github',
+    event: 'push',
+    instanceId: '',
+    receivedAt: systemClock.now(),
+    source: '127.0.0.1',
+    requestId: random.uuid(),
+    traceId: random.uuid(),
+    headers: HEADERS,
+    body: BODY,
+    mode: 'async',
+  };
+}
+
+/** Interleaved, so that a noisy minute of the machine hits all alike. */
+async function measure(contenders: Contender[]): Promise<Map<Contender, number[]>> {
+  const rates = new Map(contenders.map((contender) => [contender, [] as number[]]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const contender of contenders) rates.get(contender)!.push(await rateOf(contender));
+  }
+  return rates;
+}
+
+async function rateOf({ writers, writes, write }: Contender): Promise<number> {
+  let next = 0;
+  async function writeOn(): Promise<void> {
+    while (next < writes) await write(next++);
+  }
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: writers }, writeOn));
+  return writes / ((performance.now() - startedAt) / 1000);
+}
+
+function median(values: number[]): number {
+  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)]!;
+}
+
+if (import.meta.main) {
+  const { name, rows, note } = await run();
+  console.log(name);
+  console.table(rows);
+  console.log(note);
+}
