@@ -25,6 +25,7 @@ export const RestHostContext = z.object({
   path: z.string(),
   requestId: z.string(),
 });
+export type RestHostContext = z.infer<typeof RestHostContext>;
 
 /** One call of one handler, the same for every host and every backend. */
 export const ExecutionRequest = z.object({

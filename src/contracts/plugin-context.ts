@@ -1,0 +1,123 @@
+import type { CommandResult } from './command-result.ts';
+import type { HostKind, RestHostContext, WebhookHostContext } from './execution.ts';
+
+/** Options of a write: milliseconds until the entry disappears. */
+export interface EntryOptions {
+  ttlMs?: number;
+}
+
+/**
+ * Values by key, kept by the platform for one plugin and one tenant. Keys are 1 to 512 characters, values
+ * anything JSON can carry. Each method is atomic, so racing handlers need no lock.
+ * Calls reject with PERMISSION_DENIED when the manifest switches the service off.
+ */
+export interface KeyValueAccess {
+  /** Undefined when there is no such entry. */
+  get<Value = unknown>(key: string): Promise<Value | undefined>;
+  set(key: string, value: unknown, options?: EntryOptions): Promise<void>;
+  /** True when it wrote: of racing callers, one. */
+  setIfAbsent(key: string, value: unknown, options?: EntryOptions): Promise<boolean>;
+  /** True when there was something to delete. */
+  delete(key: string): Promise<boolean>;
+  /** Adds `by` (default 1) and returns the new value; with `windowMs` the counter begins anew after the window. */
+  increment(key: string, by?: number, options?: { windowMs?: number }): Promise<number>;
+  /** Entries by key prefix, in key order; at most 1,000 a page, 100 unless told. */
+  list<Value = unknown>(options?: {
+    prefix?: string;
+    cursor?: string;
+    limit?: number;
+  }): Promise<{
+    items: Array<{ key: string; value: Value; expiresAt: number | null }>;
+    nextCursor: string | null;
+  }>;
+}
+
+/** Log lines of a handler; they carry its plugin, tenant, request and trace by themselves. */
+export type PluginLog = Record<
+  'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal',
+  (message: string, meta?: Record<string, unknown>) => void
+>;
+
+/** The authenticated caller behind a call; null when there is none (webhooks, schedules). */
+export interface PluginUser {
+  hostId: string;
+  namespaceId: string;
+}
+
+/** What a handler receives beside its input. @spec Versioning (PluginContextV3); docs/plugins.md */
+export interface PluginContextV3<HostContext = Record<string, unknown>> {
+  readonly host: HostKind;
+  readonly hostContext: HostContext;
+  readonly requestId: string;
+  readonly traceId: string;
+  readonly executionId: string;
+  readonly pluginId: string;
+  readonly pluginVersion: string;
+  readonly tenantId: string;
+  readonly user: PluginUser | null;
+  /** Path parameters of a route. */
+  readonly params: Readonly<Record<string, string>>;
+  /** The plugin's entry under `pluginConfig` of the platform config. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Aborts when the call times out or its caller leaves; the process is ended shortly after. */
+  readonly signal: AbortSignal;
+  readonly log: PluginLog;
+  /** Entries that may be lost: without `ttlMs` they last an hour. */
+  readonly cache: KeyValueAccess;
+  /** Entries that stay until deleted. */
+  readonly state: KeyValueAccess;
+  /** The environment variables that `permissions.env` names and that are set. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `fetch` through the platform, to hosts that `permissions.network` lists. Bodies are buffered, at most 8 MiB. */
+  readonly fetch: typeof globalThis.fetch;
+}
+
+export type WebhookContext = PluginContextV3<WebhookHostContext>;
+export type RouteContext = PluginContextV3<RestHostContext>;
+
+/** Which kind of handler a definition makes. */
+export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator';
+
+/** The hosts each kind of handler runs under; a plain function runs under any. @spec Plugin routes 7 */
+export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> = {
+  command: ['cli', 'workflow'],
+  route: ['rest'],
+  webhook: ['webhook'],
+  job: ['job'],
+  validator: ['validator'],
+};
+
+/** The part of a schema library that the runner uses (Standard Schema v1); zod schemas have it. */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: ReadonlyArray<{
+        readonly message: string;
+        readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
+      }>;
+    };
+
+/**
+ * A handler: a function, or an object with `execute`. What it returns becomes the CommandResult: an object
+ * with a numeric `exitCode` is taken as one, anything else is the `result` of a success.
+ * @spec Command result; docs/decisions.md "Handler results"
+ */
+export interface HandlerDefinition<Context = PluginContextV3, Input = unknown> {
+  readonly kind: HandlerKind;
+  /** A route's method: a call by another one fails with HOST_MISMATCH. */
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Checked unless the manifest names a schema of its own. */
+  readonly input?: StandardSchema<Input>;
+  readonly output?: StandardSchema;
+  execute(ctx: Context, input: Input): unknown;
+}
+
+export type HandlerReturn<Result = unknown> = Result | CommandResult<Result>;

@@ -1,0 +1,69 @@
+import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
+import type { FrameError, ReplyFrame } from '../../runner/protocol.ts';
+
+/** Platform calls one process may have under way: each holds memory of ours until it is answered. */
+const MAX_IN_FLIGHT = 64;
+
+/** A `call` frame whose shape was checked. */
+export interface PlatformCall {
+  callId: number;
+  service: string;
+  method: string;
+  args: unknown[];
+}
+
+export interface CallRouter {
+  handle(call: PlatformCall, context: PlatformCallContext): void;
+}
+
+/** Answers the platform calls of one process. Plugin code names service and method, so only own functions count. */
+export function createCallRouter(deps: {
+  services: PlatformServices;
+  logger: Logger;
+  reply(frame: ReplyFrame): void;
+}): CallRouter {
+  const { services, logger, reply } = deps;
+  let inFlight = 0;
+
+  async function answer({ service, method, args }: PlatformCall, context: PlatformCallContext): Promise<unknown> {
+    if (inFlight > MAX_IN_FLIGHT) {
+      throw new PlatformError(
+        'SERVICE_UNAVAILABLE',
+        `The plugin has more than ${MAX_IN_FLIGHT} platform calls under way; await some before making more.`,
+      );
+    }
+    const found = Object.hasOwn(services, service) ? services[service]! : {};
+    const run = Object.hasOwn(found, method) ? found[method] : undefined;
+    if (!run) throw new PlatformError('NOT_IMPLEMENTED', `The platform has no service "${service}.${method}".`);
+    return run(context, args);
+  }
+
+  function refusal(thrown: unknown, call: PlatformCall, { request }: PlatformCallContext): FrameError {
+    const error = toPlatformError(thrown);
+    if (error.code === 'INTERNAL_ERROR') {
+      logger.error(`${call.service}.${call.method} failed`, {
+        pluginId: request.plugin.id,
+        requestId: request.requestId,
+        tenantId: request.tenantId,
+        error: thrown,
+      });
+    }
+    return { code: error.code, message: error.message, details: error.details };
+  }
+  return {
+    handle(call, context) {
+      const { callId } = call;
+      inFlight++;
+      answer(call, context)
+        .then(
+          (value) => reply({ type: 'reply', callId, ok: true, value }),
+          (thrown) => reply({ type: 'reply', callId, ok: false, error: refusal(thrown, call, context) }),
+        )
+        .finally(() => {
+          inFlight--;
+        });
+    },
+  };
+}

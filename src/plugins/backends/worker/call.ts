@@ -1,0 +1,80 @@
+import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import type { ExecuteFrame } from '../../runner/protocol.ts';
+
+/** One execution on its way; it settles once, whatever happens to its process afterwards. */
+export interface Call {
+  readonly request: ExecutionRequest;
+  /** The execute frame as a line, made when the call came so that its size counts while it waits. */
+  readonly frame: string;
+  readonly timeoutMs: number;
+  readonly promise: Promise<CommandResult>;
+  readonly isSettled: boolean;
+  resolve(result: CommandResult): void;
+  reject(error: PlatformError): void;
+  /** What to do when its caller leaves: the queue's way at first, then the process's. */
+  cancelWith(run: () => void): void;
+}
+
+/** Throws VALIDATION_ERROR when the request cannot be sent as JSON. */
+export function createCall(request: ExecutionRequest, signal: AbortSignal | undefined): Call {
+  const frame = executeFrame(request);
+  const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
+  let isSettled = false;
+  let cancel = () => {};
+  const onAbort = () => cancel();
+  signal?.addEventListener('abort', onAbort, { once: true });
+
+  function settle(run: () => void): void {
+    if (isSettled) return;
+    isSettled = true;
+    signal?.removeEventListener('abort', onAbort);
+    run();
+  }
+  return {
+    request,
+    frame,
+    timeoutMs: Math.min(request.timeoutMs, request.permissions.quotas?.timeoutMs ?? Number.POSITIVE_INFINITY),
+    promise,
+    get isSettled() {
+      return isSettled;
+    },
+    resolve: (result) => settle(() => resolve(result)),
+    reject: (error) => settle(() => reject(error)),
+    cancelWith(run) {
+      cancel = run;
+    },
+  };
+}
+
+function executeFrame({ executionId, plugin: _, permissions: __, ...request }: ExecutionRequest): string {
+  const frame: ExecuteFrame = { type: 'execute', executionId, request };
+  try {
+    return `${JSON.stringify(frame)}\n`;
+  } catch (cause) {
+    throw new PlatformError('VALIDATION_ERROR', `The input cannot be sent as JSON: ${messageOf(cause)}`, { cause });
+  }
+}
+
+export function timedOut(call: Call): PlatformError {
+  const { handler, plugin } = call.request;
+  return new PlatformError(
+    'EXECUTION_TIMEOUT',
+    `"${handler}" of plugin ${plugin.id} did not finish within ${call.timeoutMs} ms.`,
+    { details: { timeoutMs: call.timeoutMs } },
+  );
+}
+
+export function cancelled(request: ExecutionRequest): PlatformError {
+  return new PlatformError('EXECUTION_ERROR', `The call of "${request.handler}" was cancelled by its caller.`, {
+    details: { reason: 'cancelled' },
+  });
+}
+
+/** SERVICE_UNAVAILABLE for a call that never ran, so that it may safely be sent again. */
+export function unavailable(message: string, retryAfterSeconds: number): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', message, {
+    headers: { 'Retry-After': String(retryAfterSeconds) },
+    details: { retryAfterSeconds },
+  });
+}

@@ -1,0 +1,79 @@
+import { PlatformError } from '../../../kit/errors.ts';
+
+/** Why the daemon ended a process. */
+export type EndReason =
+  | { kind: 'memory'; usedMb: number; limitMb: number }
+  | { kind: 'protocol'; what: string }
+  | { kind: 'timeout' }
+  | { kind: 'cancelled' }
+  | { kind: 'start'; afterMs: number }
+  | { kind: 'idle' }
+  | { kind: 'closing' };
+
+/** How a process went. */
+export interface ProcessExit {
+  code: number | null;
+  signal: string | null;
+  ended: EndReason | null;
+  /** Its last words, when an error outside any handler ended it. */
+  fatal: { reason: string; message: string } | null;
+  /** The end of what it wrote to stderr. */
+  stderr: string;
+  memoryMb: number;
+  wasReady: boolean;
+  /** Whether plugin code had been loaded without harm. */
+  hadLoaded: boolean;
+}
+
+/** What V8 prints before it gives up. */
+const HEAP_EXHAUSTED = /heap out of memory|Allocation failed|FatalProcessOutOfMemory/i;
+
+/** The failure of a call whose process went away: EXECUTION_ERROR that says how, in the words of whoever must mend it. */
+export function lostProcess(exit: ProcessExit, pluginId: string): PlatformError {
+  if (!exit.wasReady) return startFailure(exit, pluginId);
+  const { message, details } = describeExit(exit);
+  return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, { details });
+}
+
+function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
+  const why = exit.ended?.kind === 'start' ? `was not ready after ${exit.ended.afterMs} ms` : describeExit(exit).message;
+  const said = exit.stderr.trim().slice(-500);
+  return new PlatformError(
+    'SANDBOX_ERROR',
+    `The sandbox of plugin ${pluginId} could not be started: its process ${why}${said ? ` It said: ${said}` : ''}`,
+    { details: { exitCode: exit.code, signal: exit.signal } },
+  );
+}
+
+export function describeExit(exit: ProcessExit): { message: string; details: Record<string, unknown> } {
+  const { code, signal, ended, fatal } = exit;
+  if (ended?.kind === 'memory') {
+    const { usedMb, limitMb } = ended;
+    return {
+      message: `used ${usedMb} MB of memory and was ended; ${limitMb} MB are allowed (execution.worker.memoryMb, permissions.quotas.memoryMb).`,
+      details: { reason: 'memory', usedMb, limitMb },
+    };
+  }
+  if (ended?.kind === 'protocol') {
+    return { message: `was ended because it ${ended.what}.`, details: { reason: 'protocol' } };
+  }
+  if (ended?.kind === 'timeout' || ended?.kind === 'cancelled') {
+    const what = ended.kind === 'timeout' ? 'timed out' : 'was cancelled';
+    return { message: `was ended because another of its calls ${what}.`, details: { reason: ended.kind } };
+  }
+  if (ended) return { message: 'was ended because the platform stops.', details: { reason: ended.kind } };
+  if (fatal) {
+    return { message: `ended by an ${fatal.reason}: ${fatal.message}`, details: { reason: 'fatal' } };
+  }
+  if (HEAP_EXHAUSTED.test(exit.stderr)) {
+    return {
+      message: `ran out of memory; ${exit.memoryMb} MB are allowed (execution.worker.memoryMb, permissions.quotas.memoryMb).`,
+      details: { reason: 'memory', limitMb: exit.memoryMb },
+    };
+  }
+  if (signal) return { message: `was killed by ${signal}.`, details: { reason: 'signal', signal } };
+  return {
+    message: `exited with code ${code} before the handler had returned (process.exit?).`,
+    details: { reason: 'exit', exitCode: code },
+  };
+}

@@ -1,0 +1,78 @@
+import type { Duplex } from 'node:stream';
+import { systemClock } from '../../../kit/clock.ts';
+import { messageOf } from '../../../kit/errors.ts';
+import { createLineReader } from '../../line-reader.ts';
+import type { ToRunner } from '../../runner/protocol.ts';
+import { createTokenBucket } from '../../token-bucket.ts';
+import { parseUntrusted } from '../../untrusted-json.ts';
+import { asFrame, type RawFrame } from './frames.ts';
+
+/** Replies a process has not read yet; one that stops reading is ended. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
+
+/**
+ * What reading one process's frames may cost us: bytes a second, each frame counting as a kilobyte more and
+ * each one that means nothing as sixteen. Beyond it the channel is not read for a while, so that a plugin
+ * that floods it slows itself and nobody else.
+ */
+const COST_PER_SECOND = 64 * 1024 * 1024;
+const COST_AT_ONCE = 32 * 1024 * 1024;
+const FRAME_COST = 1024;
+const EMPTY_FRAME_COST = 16 * 1024;
+
+export interface FrameChannelEvents {
+  /** Takes a frame and its length in characters; false when it meant nothing. */
+  onFrame(frame: RawFrame, length: number): boolean;
+  /** The process broke the protocol: the text completes "it …". No frame is read afterwards. */
+  onFault(what: string): void;
+}
+
+export interface FrameChannel {
+  send(frame: ToRunner): void;
+  /** Sends a frame that is a line already. */
+  sendLine(line: string): void;
+}
+
+/** Reads and writes the frames of one untrusted process with bounded memory and bounded time. */
+export function openFrameChannel(stream: Duplex, maxBytes: number, events: FrameChannelEvents): FrameChannel {
+  const budget = createTokenBucket(systemClock, COST_PER_SECOND, COST_AT_ONCE);
+  const reader = createLineReader(maxBytes, readLine);
+  let cost = 0;
+  let isFaulty = false;
+
+  function fault(what: string): void {
+    if (isFaulty) return;
+    isFaulty = true;
+    events.onFault(what);
+  }
+
+  function readLine(line: string): void {
+    if (isFaulty) return;
+    cost += FRAME_COST;
+    let frame: RawFrame | undefined;
+    try {
+      frame = asFrame(parseUntrusted(line));
+    } catch (error) {
+      return fault(`sent a frame that cannot be read (${messageOf(error).slice(0, 200)})`);
+    }
+    if (!frame || !events.onFrame(frame, line.length)) cost += EMPTY_FRAME_COST;
+  }
+
+  stream.on('error', () => {});
+  stream.on('data', (chunk: Buffer) => {
+    if (isFaulty) return;
+    cost = chunk.length;
+    if (!reader.push(chunk)) return fault(`sent a frame of more than ${maxBytes} bytes`);
+    const waitMs = budget.spend(cost);
+    if (waitMs === 0) return;
+    stream.pause();
+    systemClock.after(waitMs, () => stream.resume());
+  });
+
+  function sendLine(line: string): void {
+    if (!stream.writable || isFaulty) return;
+    stream.write(line);
+    if (stream.writableLength > MAX_UNREAD_BYTES) fault('did not read what the platform answered');
+  }
+  return { sendLine, send: (frame) => sendLine(`${JSON.stringify(frame)}\n`) };
+}

@@ -1,0 +1,124 @@
+import { realpath } from 'node:fs/promises';
+import process from 'node:process';
+import type { CommandResult, ExecutionRequest, Permissions, PlatformConfig } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { ExecutionBackend, PlatformServices } from '../../execution.ts';
+import type { RunnerLimits } from '../../runner/protocol.ts';
+import { prepareLaunch } from '../../sandbox/index.ts';
+import { createPluginLogSink } from '../../services/log.ts';
+import { createPool, type Pool, type PoolStats } from './pool.ts';
+import { startRunnerProcess } from './runner-process.ts';
+
+const MEGABYTE = 1024 * 1024;
+const DEFAULT_LIMITS: RunnerLimits = {
+  resultBytes: 6 * MEGABYTE,
+  // Room for the frame around the largest result, and for what JSON makes of its characters.
+  frameBytes: 8 * MEGABYTE,
+  logLinesPerSecond: 200,
+  logMessageChars: 8 * 1024,
+};
+const MAX_QUEUE = 512;
+const MAX_QUEUE_BYTES = 64 * MEGABYTE;
+
+export interface WorkerBackendDeps {
+  config: PlatformConfig['execution']['worker'];
+  services: PlatformServices;
+  logger: Logger;
+  clock: Clock;
+  /** The project's `.svc`, which no plugin may see. */
+  dataDir: string;
+  /** Where the variables that `permissions.env` names come from; default: this process's. */
+  environment?: NodeJS.ProcessEnv;
+  limits?: Partial<RunnerLimits>;
+  /** Calls that may wait per plugin; beyond it SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input). */
+  maxQueue?: number;
+}
+
+export interface WorkerBackend extends ExecutionBackend {
+  /** One entry per plugin version and set of permissions that has processes. */
+  stats(): PoolStats[];
+}
+
+/**
+ * Runs plugin code in confined child processes, kept warm per plugin. One call at a time per process, so
+ * that a crash, a hang or a blocked loop costs that call alone; `permissions.quotas.concurrency` lets an
+ * I/O-bound plugin share a process between calls, which then share its fate.
+ * @spec docs/architecture.md "One way to run plugin code"
+ */
+export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
+  const { config, services, logger, clock, dataDir, environment = process.env } = deps;
+  const limits: RunnerLimits = { ...DEFAULT_LIMITS, ...deps.limits };
+  const sink = createPluginLogSink({ logger, clock });
+  const pools = new Map<string, Pool>();
+  const permissionKeys = new WeakMap<Permissions, string>();
+  let isClosed = false;
+
+  function keyOf({ plugin, permissions }: ExecutionRequest): string {
+    let key = permissionKeys.get(permissions);
+    if (key === undefined) {
+      key = JSON.stringify(permissions);
+      permissionKeys.set(permissions, key);
+    }
+    return `${plugin.root}\n${plugin.id}\n${plugin.version}\n${key}`;
+  }
+
+  function poolFor(request: ExecutionRequest): Pool {
+    const key = keyOf(request);
+    let pool = pools.get(key);
+    if (!pool) {
+      pool = openPool(request, () => pools.delete(key));
+      pools.set(key, pool);
+    }
+    return pool;
+  }
+
+  function openPool({ plugin, permissions }: ExecutionRequest, onEmpty: () => void): Pool {
+    // The operator's figure is the ceiling; a manifest can only ask for less.
+    const memoryMb = Math.min(config.memoryMb, permissions.quotas?.memoryMb ?? config.memoryMb);
+    let root = plugin.root;
+    return createPool({
+      pluginId: plugin.id,
+      maxProcesses: config.maxProcesses,
+      concurrency: permissions.quotas?.concurrency ?? 1,
+      idleMs: config.idleMs,
+      maxQueue: deps.maxQueue ?? MAX_QUEUE,
+      maxQueueBytes: MAX_QUEUE_BYTES,
+      clock,
+      async prepare() {
+        root = await realRoot(plugin);
+        const preference = config.sandbox;
+        return prepareLaunch({ root, permissions, memoryMb, preference, dataDir, environment });
+      },
+      start: (launch, events) =>
+        startRunnerProcess(
+          { launch, plugin: { ...plugin, root }, permissions, memoryMb, limits, services, sink, logger, clock },
+          events,
+        ),
+      onEmpty,
+    });
+  }
+
+  return {
+    name: 'worker',
+    async run(request, options = {}): Promise<CommandResult> {
+      if (isClosed) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
+      return poolFor(request).run(request, options);
+    },
+    stats: () => [...pools.values()].map((pool) => pool.stats()).filter(({ processes }) => processes > 0),
+    async close() {
+      isClosed = true;
+      await Promise.all([...pools.values()].map((pool) => pool.close()));
+      pools.clear();
+    },
+  };
+}
+
+async function realRoot(plugin: ExecutionRequest['plugin']): Promise<string> {
+  try {
+    return await realpath(plugin.root);
+  } catch (cause) {
+    throw new PlatformError('SANDBOX_ERROR', `The folder of plugin ${plugin.id} is gone: ${plugin.root}.`, { cause });
+  }
+}

@@ -1,0 +1,47 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../../kit/clock.ts';
+import { createTokenBucket } from '../../token-bucket.ts';
+
+const LINE_CHARS = 4 * 1024;
+const TAIL_CHARS = 4 * 1024;
+/** Bytes a second that are read at all: a flood fills the pipe and slows its writer, not us. */
+const BYTES_PER_SECOND = 32 * 1024 * 1024;
+const BYTES_AT_ONCE = 4 * 1024 * 1024;
+
+export interface OutputCapture {
+  /** The end of what was written. */
+  tail(): string;
+}
+
+/** Makes lines of what a process writes to stdout or stderr; overlong ones are cut, memory stays bounded. */
+export function captureOutput(stream: Readable, clock: Clock, onLine: (line: string) => void): OutputCapture {
+  const bucket = createTokenBucket(clock, BYTES_PER_SECOND, BYTES_AT_ONCE);
+  let line = '';
+  let isCut = false;
+  let tail = '';
+
+  function endLine(): void {
+    if (line !== '') onLine(isCut ? `${line}…` : line);
+    line = '';
+    isCut = false;
+  }
+
+  stream.setEncoding('utf8');
+  stream.on('data', (text: string) => {
+    tail = (tail + text.slice(-TAIL_CHARS)).slice(-TAIL_CHARS);
+    const pieces = text.split('\n');
+    for (const [index, piece] of pieces.entries()) {
+      isCut ||= line.length + piece.length > LINE_CHARS;
+      line += piece.slice(0, LINE_CHARS - line.length);
+      if (index < pieces.length - 1) endLine();
+    }
+    const waitMs = bucket.spend(text.length);
+    if (waitMs > 0) {
+      stream.pause();
+      clock.after(waitMs, () => stream.resume());
+    }
+  });
+  stream.on('end', endLine);
+  stream.on('error', () => {});
+  return { tail: () => tail };
+}

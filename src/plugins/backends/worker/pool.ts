@@ -1,0 +1,251 @@
+import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import type { Launch } from '../../sandbox/index.ts';
+import type { RunOptions } from '../../execution.ts';
+import { type Call, cancelled, createCall, unavailable } from './call.ts';
+import { lostProcess, type ProcessExit } from './exit-reason.ts';
+import { type RunnerProcess, type RunnerProcessEvents, startRunnerProcess } from './runner-process.ts';
+
+/** Deaths at load, in a row, that are borne before new starts are put off. */
+const TOLERATED_DEATHS = 3;
+const FIRST_BACKOFF_MS = 1000;
+const LONGEST_BACKOFF_MS = 60_000;
+const LONGEST_RETRY_SECONDS = 60;
+
+export interface PoolDeps {
+  pluginId: string;
+  maxProcesses: number;
+  /** Calls one process runs at a time. */
+  concurrency: number;
+  idleMs: number;
+  maxQueue: number;
+  maxQueueBytes: number;
+  clock: Clock;
+  /** Works out the sandbox; called when processes are needed and none is there, so that changed files count. */
+  prepare(): Promise<Launch>;
+  start(launch: Launch, events: RunnerProcessEvents): ReturnType<typeof startRunnerProcess>;
+  /** No process is left and nothing waits. */
+  onEmpty(): void;
+}
+
+export interface PoolStats {
+  pluginId: string;
+  processes: number;
+  pids: number[];
+  running: number;
+  queued: number;
+}
+
+export interface Pool {
+  run(request: ExecutionRequest, options: RunOptions): Promise<CommandResult>;
+  stats(): PoolStats;
+  /** Fails what waits, ends every process and settles once all are gone. */
+  close(): Promise<void>;
+}
+
+/** The processes of one plugin version under one set of permissions, and the calls that wait for them. */
+export function createPool(deps: PoolDeps): Pool {
+  const { pluginId, clock, concurrency, maxProcesses } = deps;
+  const processes = new Map<RunnerProcess, { stopIdle: () => void }>();
+  let queue: Call[] = [];
+  let queuedBytes = 0;
+  let launch: Promise<Launch> | undefined;
+  let preparing = 0;
+  let averageMs = 100;
+  let deathsAtLoad = 0;
+  let nextStartAt = 0;
+  let lastDeath: PlatformError | undefined;
+  let closing: (() => void) | undefined;
+
+  async function run(request: ExecutionRequest, { signal }: RunOptions): Promise<CommandResult> {
+    if (closing) throw unavailable('The platform is stopping.', 5);
+    if (signal?.aborted) throw cancelled(request);
+    refuseDuringBackoff();
+    const call = createCall(request, signal);
+    const process = freeProcess();
+    if (process) assign(process, call);
+    else enqueue(call);
+    return call.promise;
+  }
+
+  function freeProcess(): RunnerProcess | undefined {
+    let best: RunnerProcess | undefined;
+    for (const process of processes.keys()) {
+      if (!process.isReady || process.isEnding || process.load >= concurrency) continue;
+      // The last one started wins, so that those that are not needed become idle and go.
+      if (!best || process.load <= best.load) best = process;
+    }
+    return best;
+  }
+
+  function assign(process: RunnerProcess, call: Call): void {
+    const startedAt = clock.now();
+    processes.get(process)?.stopIdle();
+    call.promise.then(
+      () => {
+        averageMs += (clock.now() - startedAt - averageMs) * 0.1;
+      },
+      () => {},
+    );
+    process.assign(call);
+  }
+
+  function enqueue(call: Call): void {
+    const bytes = Buffer.byteLength(call.frame);
+    if (queue.length >= deps.maxQueue || queuedBytes + bytes > deps.maxQueueBytes) {
+      throw unavailable(`${queue.length} calls of plugin ${pluginId} are waiting already.`, retryAfterSeconds());
+    }
+    queue.push(call);
+    queuedBytes += bytes;
+    const leave = (error: PlatformError) => {
+      if (!take(call)) return;
+      call.reject(error);
+    };
+    const stopTimer = clock.after(call.timeoutMs, () => {
+      const message = `No process of plugin ${pluginId} became free within ${call.timeoutMs} ms; all are busy.`;
+      leave(unavailable(message, retryAfterSeconds()));
+    });
+    call.promise.then(stopTimer, stopTimer);
+    call.cancelWith(() => leave(cancelled(call.request)));
+    startIfNeeded();
+  }
+
+  /** Takes a call out of the queue; false when it is not in it any more. */
+  function take(call: Call): boolean {
+    const at = queue.indexOf(call);
+    if (at === -1) return false;
+    queue.splice(at, 1);
+    queuedBytes -= Buffer.byteLength(call.frame);
+    return true;
+  }
+
+  function retryAfterSeconds(): number {
+    const places = maxProcesses * concurrency;
+    const seconds = Math.ceil((averageMs * (queue.length + 1)) / places / 1000);
+    return Math.min(LONGEST_RETRY_SECONDS, Math.max(1, seconds));
+  }
+
+  function dispatch(): void {
+    for (let process = freeProcess(); process && queue.length > 0; process = freeProcess()) {
+      const call = queue[0]!;
+      take(call);
+      assign(process, call);
+    }
+    startIfNeeded();
+  }
+
+  function startIfNeeded(): void {
+    if (closing) return;
+    const starting = preparing + [...processes.keys()].filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
+    const missing = Math.ceil(queue.length / concurrency) - starting;
+    const places = maxProcesses - processes.size - preparing;
+    for (let count = Math.min(missing, places); count > 0; count--) void startOne();
+  }
+
+  async function startOne(): Promise<void> {
+    preparing++;
+    try {
+      launch ??= deps.prepare();
+      const ready = await launch;
+      if (closing) return;
+      const process = deps.start(ready, {
+        onReady: () => becomeFree(process),
+        onFree: () => becomeFree(process),
+        onLoaded: () => {
+          deathsAtLoad = 0;
+        },
+        onExit: (exit) => lose(process, exit),
+      });
+      processes.set(process, { stopIdle: () => {} });
+    } catch (error) {
+      launch = undefined;
+      failQueue(asSandboxError(error, pluginId));
+    } finally {
+      preparing--;
+      settleIfEmpty();
+    }
+  }
+
+  function becomeFree(process: RunnerProcess): void {
+    dispatch();
+    const entry = processes.get(process);
+    if (!entry || process.load > 0 || process.isEnding) return;
+    entry.stopIdle();
+    entry.stopIdle = clock.after(deps.idleMs, () => process.end({ kind: 'idle' }));
+  }
+
+  function lose(process: RunnerProcess, exit: ProcessExit): void {
+    processes.get(process)?.stopIdle();
+    processes.delete(process);
+    noteDeath(exit);
+    if (!exit.wasReady && !closing) failQueue(lostProcess(exit, pluginId));
+    dispatch();
+    settleIfEmpty();
+  }
+
+  /** A plugin that dies whenever it is loaded would otherwise cost a process start for each call. */
+  function noteDeath(exit: ProcessExit): void {
+    if (exit.hadLoaded || exit.ended?.kind === 'idle' || exit.ended?.kind === 'closing') return;
+    deathsAtLoad++;
+    lastDeath = lostProcess(exit, pluginId);
+    if (deathsAtLoad < TOLERATED_DEATHS) return;
+    const backoffMs = FIRST_BACKOFF_MS * 2 ** Math.min(16, deathsAtLoad - TOLERATED_DEATHS);
+    nextStartAt = clock.now() + Math.min(LONGEST_BACKOFF_MS, backoffMs);
+    failQueue(backoffError());
+  }
+
+  function refuseDuringBackoff(): void {
+    if (deathsAtLoad >= TOLERATED_DEATHS && clock.now() < nextStartAt) throw backoffError();
+  }
+
+  function backoffError(): PlatformError {
+    const seconds = Math.max(1, Math.ceil((nextStartAt - clock.now()) / 1000));
+    return new PlatformError(
+      lastDeath?.code ?? 'EXECUTION_ERROR',
+      `Plugin ${pluginId} died ${deathsAtLoad} times in a row while it was loaded; it is tried again in ${seconds} s. The last time: ${lastDeath?.message}`,
+      { headers: { 'Retry-After': String(seconds) }, details: { ...lastDeath?.details, retryAfterSeconds: seconds } },
+    );
+  }
+
+  function failQueue(error: PlatformError): void {
+    const failed = queue;
+    queue = [];
+    queuedBytes = 0;
+    for (const call of failed) call.reject(error);
+  }
+
+  function settleIfEmpty(): void {
+    if (processes.size > 0 || preparing > 0 || queue.length > 0) return;
+    launch = undefined;
+    closing?.();
+    // What it did at load is remembered until it has been good again.
+    if (deathsAtLoad === 0) deps.onEmpty();
+  }
+
+  return {
+    run,
+    stats: () => ({
+      pluginId,
+      processes: processes.size,
+      pids: [...processes.keys()].flatMap(({ pid }) => pid ?? []),
+      running: [...processes.keys()].reduce((sum, { load }) => sum + load, 0),
+      queued: queue.length,
+    }),
+    close() {
+      return new Promise((resolve) => {
+        closing = resolve;
+        failQueue(unavailable('The platform is stopping.', 5));
+        for (const process of processes.keys()) process.end({ kind: 'closing' });
+        settleIfEmpty();
+      });
+    },
+  };
+}
+
+function asSandboxError(error: unknown, pluginId: string): PlatformError {
+  if (error instanceof PlatformError) return error;
+  return new PlatformError('SANDBOX_ERROR', `The sandbox of plugin ${pluginId} could not be prepared: ${messageOf(error)}`, {
+    cause: error,
+  });
+}

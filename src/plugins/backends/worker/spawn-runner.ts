@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import type { Duplex, Readable } from 'node:stream';
+import { systemClock } from '../../../kit/clock.ts';
+import type { Launch } from '../../sandbox/index.ts';
+import { captureOutput } from './output-capture.ts';
+
+/** For the last bytes of a process that left. */
+const DRAIN_MS = 200;
+
+export interface SpawnEvents {
+  onLine(stream: 'stdout' | 'stderr', line: string): void;
+  /** Once, when the process is gone and what it wrote was read; `error` when it never came to be. */
+  onExit(code: number | null, signal: string | null, error?: Error): void;
+}
+
+export interface SpawnedRunner {
+  /** The frames' channel: the child's descriptor 3. */
+  readonly channel: Duplex;
+  /** The Node process itself, also under bwrap; undefined until known. */
+  readonly pid: number | undefined;
+  stderrTail(): string;
+  /** Closes the channel: the runner leaves by itself. */
+  leave(): void;
+  kill(): void;
+}
+
+/** Starts the confined process and watches over its descriptors and its end. */
+export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner {
+  const usesBwrap = launch.mode === 'bwrap';
+  const child = spawn(launch.command, launch.args, {
+    cwd: launch.cwd,
+    env: launch.env,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...(usesBwrap ? (['pipe'] as const) : [])],
+  });
+  let pid: number | undefined;
+  const learnPid = (found: number | undefined) => {
+    pid = found;
+    if (found !== undefined) offerToOomKiller(found);
+  };
+  if (usesBwrap) readChildPid(child.stdio[4] as Readable, learnPid);
+  else learnPid(child.pid);
+
+  captureOutput(child.stdout!, systemClock, (line) => events.onLine('stdout', line));
+  const stderr = captureOutput(child.stderr!, systemClock, (line) => events.onLine('stderr', line));
+  const isGone = watchExit(child, usesBwrap, events);
+  return {
+    channel: child.stdio[3] as Duplex,
+    get pid() {
+      return pid;
+    },
+    stderrTail: stderr.tail,
+    leave: () => void (child.stdio[3] as Duplex).end(),
+    kill() {
+      if (isGone()) return;
+      // bwrap is its parent and has not reaped it, so the pid is still its own.
+      if (usesBwrap && pid !== undefined) killPid(pid);
+      child.kill('SIGKILL');
+    },
+  };
+}
+
+function watchExit(child: ChildProcess, usesBwrap: boolean, { onExit }: SpawnEvents): () => boolean {
+  let isGone = false;
+  function finish(code: number | null, signal: string | null, error?: Error): void {
+    if (isGone) return;
+    isGone = true;
+    for (const stream of child.stdio) stream?.destroy();
+    const passedOn = usesBwrap && code !== null ? signalOf(code) : undefined;
+    if (passedOn) onExit(null, passedOn, error);
+    else onExit(code, signal, error);
+  }
+  child.on('error', (error) => {
+    if (child.pid === undefined) finish(null, null, error);
+  });
+  child.on('close', finish);
+  // A grandchild that holds the pipes open must not hold us.
+  child.on('exit', (code, signal) => systemClock.after(DRAIN_MS, () => finish(code, signal)));
+  return () => isGone || child.exitCode !== null || child.signalCode !== null;
+}
+
+/** bwrap reports the signal that ended Node as 128 plus its number. */
+function signalOf(code: number): string | undefined {
+  return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
+}
+
+/** When the machine itself runs out of memory, plugins go before daemons. */
+function offerToOomKiller(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, '500');
+  } catch {
+    // No /proc, or the process is gone already.
+  }
+}
+
+function killPid(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Gone already.
+  }
+}
+
+/**
+ * The pid of what bwrap started. Only its first document counts, written before plugin code exists, so
+ * that nobody can name another process for us to kill.
+ */
+function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
+  let text = '';
+  status.setEncoding('utf8');
+  status.on('error', () => {});
+  status.on('data', function read(piece: string) {
+    text += piece;
+    if (!text.includes('}') && text.length < 4096) return;
+    status.off('data', read);
+    // Kept open: bwrap reports the exit there, and a closed pipe would kill it.
+    status.resume();
+    const pid = Number(/"child-pid":\s*(\d+)/.exec(text)?.[1]);
+    found(Number.isInteger(pid) && pid > 1 ? pid : undefined);
+  });
+}

@@ -1,0 +1,90 @@
+import type {
+  EntryOptions,
+  ExecutionRequest,
+  KeyValueAccess,
+  PluginContextV3,
+  PluginLog,
+} from '../../contracts/index.ts';
+import { RunnerFailure } from './failure.ts';
+import { createFetch } from './fetch.ts';
+import type { PlatformCalls } from './platform-calls.ts';
+import type { RunnerRequest } from './protocol.ts';
+
+export interface ContextParts {
+  executionId: string;
+  request: RunnerRequest;
+  plugin: ExecutionRequest['plugin'];
+  signal: AbortSignal;
+  log: PluginLog;
+  env: Readonly<Record<string, string>>;
+  calls: PlatformCalls;
+}
+
+/** Services that this version does not have yet: using one says so instead of doing nothing. */
+const NOT_YET = ['analytics', 'storage', 'invoke', 'workflows', 'jobs', 'webhooks'] as const;
+
+const base = Object.create(
+  null,
+  Object.fromEntries(
+    NOT_YET.map((name) => [
+      name,
+      {
+        get(): never {
+          throw new RunnerFailure('NOT_IMPLEMENTED', `ctx.${name} is not available in this version of svc.`);
+        },
+      },
+    ]),
+  ),
+) as object;
+
+/** Builds what a handler receives. @spec Versioning (PluginContextV3) */
+export function createContext(parts: ContextParts): PluginContextV3 {
+  const { executionId, request, plugin, calls, signal } = parts;
+  let fetch: typeof globalThis.fetch | undefined;
+  return Object.assign(Object.create(base) as object, {
+    host: request.host,
+    hostContext: request.hostContext,
+    requestId: request.requestId,
+    traceId: request.traceId,
+    executionId,
+    pluginId: plugin.id,
+    pluginVersion: plugin.version,
+    tenantId: request.tenantId,
+    user: request.user,
+    params: request.params,
+    config: request.config,
+    signal,
+    log: parts.log,
+    cache: keyValue(calls, executionId, 'cache'),
+    state: keyValue(calls, executionId, 'state'),
+    env: parts.env,
+    fetch: (...args: Parameters<typeof globalThis.fetch>) => {
+      fetch ??= createFetch(calls, executionId, signal);
+      return fetch(...args);
+    },
+  });
+}
+
+function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 'cache'): KeyValueAccess {
+  const call = (method: string, ...args: unknown[]) => calls.call(executionId, service, method, args);
+  const access = {
+    get: async (key: string) => ((await call('get', key)) as { value?: unknown }).value,
+    async set(key: string, value: unknown, options: EntryOptions = {}) {
+      await call('set', key, jsonValue(service, key, value), options);
+    },
+    setIfAbsent: (key: string, value: unknown, options: EntryOptions = {}) =>
+      call('setIfAbsent', key, jsonValue(service, key, value), options),
+    delete: (key: string) => call('delete', key),
+    increment: (key: string, by = 1, options = {}) => call('increment', key, by, options),
+    list: (options = {}) => call('list', options),
+  };
+  return access as KeyValueAccess;
+}
+
+/** JSON has no `undefined` or functions: they would arrive as null without a word. */
+function jsonValue(service: string, key: string, value: unknown): unknown {
+  if (value === undefined || typeof value === 'function' || typeof value === 'symbol') {
+    throw new TypeError(`ctx.${service}.set("${key}"): the value must be JSON, not ${typeof value}.`);
+  }
+  return value;
+}

@@ -1,0 +1,88 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Channel } from './channel.ts';
+import { createContext } from './context.ts';
+import { toFrameError } from './failure.ts';
+import { type Handler, loadHandler, requireHost } from './handler.ts';
+import { createLogWriter, createPluginLog, currentExecution } from './log.ts';
+import { createPlatformCalls, type PlatformCalls } from './platform-calls.ts';
+import type { CancelFrame, ExecuteFrame, InitFrame } from './protocol.ts';
+import { resultFrame, toCommandResult } from './result.ts';
+import { createSchemaChecks } from './schemas.ts';
+
+export interface Executions {
+  calls: PlatformCalls;
+  write: ReturnType<typeof createLogWriter>;
+  execute(frame: ExecuteFrame): Promise<void>;
+  cancel(frame: CancelFrame): void;
+}
+
+/** Runs handlers, one promise per execution; each ends in exactly one result or error frame. */
+export function createExecutions(init: InitFrame, channel: Channel): Executions {
+  const { plugin, limits } = init;
+  const live = new Map<string, AbortController>();
+  const calls = createPlatformCalls(channel, limits, (executionId) => live.has(executionId));
+  const write = createLogWriter(channel, limits);
+  const log = createPluginLog(write);
+  const env = pickEnv(init.env);
+  const schemas = createSchemaChecks(plugin.root);
+  const handlers = new Map<string, Promise<Handler>>();
+  let announced = false;
+
+  function handlerFor(ref: string): Promise<Handler> {
+    let handler = handlers.get(ref);
+    if (!handler) {
+      handler = loadHandler(plugin.root, ref);
+      handler.catch(() => handlers.delete(ref));
+      handlers.set(ref, handler);
+    }
+    return handler;
+  }
+
+  async function run({ executionId, request }: ExecuteFrame, signal: AbortSignal): Promise<string> {
+    const handler = await handlerFor(request.handler);
+    if (!announced) {
+      announced = true;
+      channel.send({ type: 'loaded' });
+    }
+    requireHost(handler, request);
+    const input = await schemas.input(handler, request);
+    const context = createContext({ executionId, request, plugin, signal, log, env, calls });
+    const result = toCommandResult(await handler.execute(context, input));
+    if (result.exitCode === 0 && (request.schemas.output || handler.output)) {
+      result.result = await schemas.output(handler, request, result.result);
+    }
+    return resultFrame(executionId, result, limits.resultBytes);
+  }
+
+  return {
+    calls,
+    write,
+    async execute(frame) {
+      const { executionId } = frame;
+      const controller = new AbortController();
+      live.set(executionId, controller);
+      let text: string;
+      try {
+        text = await currentExecution.run(executionId, () => run(frame, controller.signal));
+      } catch (thrown) {
+        text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown) });
+      }
+      // A rejection that nobody handles surfaces before the next turn: it must hit the call that made it, not the next.
+      await turn();
+      live.delete(executionId);
+      calls.forget(executionId);
+      channel.sendText(text);
+    },
+    cancel({ executionId, reason }) {
+      live.get(executionId)?.abort(new DOMException(reason, 'AbortError'));
+    },
+  };
+}
+
+function pickEnv(names: string[]): Readonly<Record<string, string>> {
+  const entries = names.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  return Object.freeze(Object.fromEntries(entries));
+}

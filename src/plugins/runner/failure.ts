@@ -1,0 +1,97 @@
+import type { FrameError } from './protocol.ts';
+
+const MESSAGE_CHARS = 4000;
+
+/** A failure with one of the platform's codes, found by the runner itself. */
+export class RunnerFailure extends Error {
+  readonly code: string;
+  readonly details: Record<string, unknown> | undefined;
+
+  constructor(code: string, message: string, details?: Record<string, unknown>, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** A platform call (`ctx.state`, `ctx.fetch`, …) that was refused or failed; handlers may catch it by its `code`. */
+export class PlatformCallError extends Error {
+  readonly code: string;
+  readonly details: Record<string, unknown>;
+
+  constructor(error: FrameError) {
+    super(error.message);
+    this.name = 'PlatformCallError';
+    this.code = error.code;
+    this.details = error.details ?? {};
+  }
+}
+
+/** What Node's permission model calls things, and the manifest entry that grants them. */
+const GRANTED_BY: Record<string, string> = {
+  FileSystemRead: 'permissions.fs.read',
+  FileSystemWrite: 'permissions.fs.write',
+  ChildProcess: 'permissions.platform.childProcess',
+  Net: 'permissions.network ["*"] (or use ctx.fetch with the host listed)',
+};
+
+/**
+ * Any thrown value as a frame's error. Only refusals keep their code; whatever else a handler throws is
+ * EXECUTION_ERROR, so that plugin code cannot pose as the platform. The stack is for the log alone.
+ */
+export function toFrameError(thrown: unknown): FrameError & { stack?: string } {
+  const stack = textOf(() => (thrown as Error).stack);
+  const rest = stack === '' ? {} : { stack: stack.slice(0, MESSAGE_CHARS * 2) };
+  if (thrown instanceof RunnerFailure) {
+    return {
+      code: thrown.code,
+      message: thrown.message.slice(0, MESSAGE_CHARS),
+      ...(thrown.details ? { details: thrown.details } : {}),
+      ...rest,
+    };
+  }
+  const refusal = permissionRefusal(thrown);
+  if (refusal) return { ...refusal, ...rest };
+  return { code: 'EXECUTION_ERROR', message: messageOf(thrown), ...rest };
+}
+
+function permissionRefusal(thrown: unknown): FrameError | undefined {
+  if (thrown instanceof PlatformCallError && thrown.code === 'PERMISSION_DENIED') {
+    return { code: thrown.code, message: thrown.message, details: thrown.details };
+  }
+  const { code, permission, resource } = readFields(thrown);
+  if (code !== 'ERR_ACCESS_DENIED' || typeof permission !== 'string') return undefined;
+  const grant = GRANTED_BY[permission];
+  const what = typeof resource === 'string' && resource !== '' ? ` (${resource})` : '';
+  return {
+    code: 'PERMISSION_DENIED',
+    message: grant
+      ? `The plugin was refused ${permission}${what}: its manifest must list it under ${grant}.`
+      : `The plugin was refused ${permission}${what}: no permission grants this to plugins.`,
+    details: { permission: grant ?? permission },
+  };
+}
+
+function readFields(thrown: unknown): { code?: unknown; permission?: unknown; resource?: unknown } {
+  try {
+    const { code, permission, resource } = thrown as Record<string, unknown>;
+    return { code, permission, resource };
+  } catch {
+    return {};
+  }
+}
+
+/** The message of anything thrown; values whose own conversion throws included. */
+export function messageOf(thrown: unknown): string {
+  const text = textOf(() => (thrown instanceof Error ? thrown.message : String(thrown)));
+  return text.slice(0, MESSAGE_CHARS) || 'The handler threw a value without a message.';
+}
+
+function textOf(read: () => unknown): string {
+  try {
+    const value = read();
+    return typeof value === 'string' ? value : '';
+  } catch {
+    return '';
+  }
+}

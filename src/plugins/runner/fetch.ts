@@ -1,0 +1,75 @@
+import type { PlatformCalls } from './platform-calls.ts';
+
+/** A request as it crosses the channel; the body is base64. */
+export interface FetchRequest {
+  url: string;
+  method: string;
+  headers: Array<[string, string]>;
+  body: string | null;
+  redirect: 'follow' | 'error' | 'manual';
+}
+
+export interface FetchReply {
+  url: string;
+  status: number;
+  statusText: string;
+  headers: Array<[string, string]>;
+  body: string;
+  redirected: boolean;
+}
+
+/** Statuses whose Response may not have a body, not even an empty one. */
+const NULL_BODY = new Set([101, 103, 204, 205, 304]);
+
+/**
+ * `ctx.fetch`: the standard signature, made by the daemon, which checks every hop against the manifest.
+ * Rejects with a PlatformCallError (PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT,
+ * PAYLOAD_TOO_LARGE), or with the reason of an aborted signal.
+ */
+export function createFetch(
+  calls: PlatformCalls,
+  executionId: string,
+  signal: AbortSignal,
+): typeof globalThis.fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const body = request.body ? Buffer.from(await request.arrayBuffer()).toString('base64') : null;
+    const sent: FetchRequest = {
+      url: request.url,
+      method: request.method,
+      headers: [...request.headers],
+      body,
+      redirect: request.redirect,
+    };
+    const aborted = AbortSignal.any([request.signal, signal]);
+    aborted.throwIfAborted();
+    const reply = await raceAbort(calls.call(executionId, 'fetch', 'request', [sent]), aborted);
+    return toResponse(reply as FetchReply);
+  };
+}
+
+async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    if (stop) signal.removeEventListener('abort', stop);
+  }
+}
+
+function toResponse(reply: FetchReply): Response {
+  const body = NULL_BODY.has(reply.status) ? null : Buffer.from(reply.body, 'base64');
+  const response = new Response(body, {
+    status: reply.status,
+    statusText: reply.statusText,
+    headers: reply.headers,
+  });
+  // A Response made by hand has neither; handlers that follow redirects look at both.
+  Object.defineProperty(response, 'url', { value: reply.url });
+  Object.defineProperty(response, 'redirected', { value: reply.redirected });
+  return response;
+}

@@ -1,0 +1,107 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { isAbsolute, join, relative, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  type HandlerDefinition,
+  HOSTS_OF_KIND,
+  type PluginContextV3,
+  type StandardSchema,
+} from '../../contracts/plugin-context.ts';
+import { messageOf, RunnerFailure } from './failure.ts';
+import type { RunnerRequest } from './protocol.ts';
+
+/** A handler ready to run. */
+export interface Handler {
+  ref: string;
+  kind: HandlerDefinition['kind'] | null;
+  method: string | null;
+  input: StandardSchema | null;
+  output: StandardSchema | null;
+  execute(ctx: PluginContextV3, input: unknown): unknown;
+}
+
+/** Finds the path of a file inside the plugin's folder; refuses one outside, also by way of a symbolic link. */
+export function resolveInside(root: string, file: string, ref: string): string {
+  const path = join(root, file);
+  if (isAbsolute(file) || !existsSync(path)) {
+    throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, { ref });
+  }
+  const real = realpathSync(path);
+  const inside = relative(root, real);
+  if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) {
+    throw new RunnerFailure('INVALID_HANDLER', `"${ref}" leads out of the plugin's folder.`, { ref });
+  }
+  return real;
+}
+
+/** Loads `<file>#<export>`: a function or an object with `execute`. Throws INVALID_HANDLER. @spec Plugin REST route declaration */
+export async function loadHandler(root: string, ref: string): Promise<Handler> {
+  const [file, name] = splitRef(ref);
+  const path = resolveInside(root, file, ref);
+  const found = findExport(await importModule(path, ref), name);
+  if (typeof found === 'function') {
+    return { ref, kind: null, method: null, input: null, output: null, execute: found as Handler['execute'] };
+  }
+  const definition = found as Partial<HandlerDefinition> | null | undefined;
+  if (typeof definition !== 'object' || typeof definition?.execute !== 'function') {
+    throw new RunnerFailure(
+      'INVALID_HANDLER',
+      `"${ref}": ${file} has no export "${name}" that is a function or has an "execute" function.`,
+      { ref },
+    );
+  }
+  const { kind, method, input, output } = definition;
+  return {
+    ref,
+    kind: kind && Object.hasOwn(HOSTS_OF_KIND, kind) ? kind : null,
+    method: typeof method === 'string' ? method : null,
+    input: input ?? null,
+    output: output ?? null,
+    execute: (ctx, value) => definition.execute!(ctx, value),
+  };
+}
+
+export function splitRef(ref: string): [file: string, name: string] {
+  const at = ref.lastIndexOf('#');
+  return [ref.slice(0, at), ref.slice(at + 1)];
+}
+
+async function importModule(path: string, ref: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  } catch (error) {
+    if ((error as { code?: unknown } | null)?.code === 'ERR_ACCESS_DENIED') throw error;
+    throw new RunnerFailure('EXECUTION_ERROR', `"${ref}" could not be loaded: ${messageOf(error)}`, { ref }, error);
+  }
+}
+
+/** An export by name; CommonJS modules whose names Node cannot foresee have them on `default`. */
+export function findExport(module: Record<string, unknown>, name: string): unknown {
+  if (name in module) return module[name];
+  const fallback = module.default as Record<string, unknown> | null | undefined;
+  return typeof fallback === 'object' && fallback !== null && Object.hasOwn(fallback, name)
+    ? fallback[name]
+    : undefined;
+}
+
+/** Throws HOST_MISMATCH when the handler was made for another host or method. @spec Plugin routes 7 */
+export function requireHost(handler: Handler, request: RunnerRequest): void {
+  if (handler.kind) {
+    const hosts = HOSTS_OF_KIND[handler.kind];
+    if (!hosts.includes(request.host)) {
+      throw new RunnerFailure(
+        'HOST_MISMATCH',
+        `"${handler.ref}" is a ${handler.kind} handler: it runs under the host ${hosts.join(' or ')}, but was called under ${request.host}.`,
+        { expected: hosts, received: request.host },
+      );
+    }
+  }
+  const received = request.hostContext.method;
+  if (handler.method && request.host === 'rest' && received !== handler.method) {
+    throw new RunnerFailure(
+      'HOST_MISMATCH',
+      `"${handler.ref}" expects the method ${handler.method}, but received ${String(received)}.`,
+      { expected: handler.method, received },
+    );
+  }
+}

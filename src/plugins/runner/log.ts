@@ -1,0 +1,94 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import console from 'node:console';
+import { format, inspect } from 'node:util';
+import type { PluginLog } from '../../contracts/index.ts';
+import { systemClock } from '../../kit/clock.ts';
+import type { Channel } from './channel.ts';
+import { messageOf } from './failure.ts';
+import type { RunnerLimits } from './protocol.ts';
+
+/** Which execution the running code belongs to, so that `console.log` finds its request. */
+export const currentExecution = new AsyncLocalStorage<string>();
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
+type Level = (typeof LEVELS)[number];
+type WriteLine = (level: Level, message: string, meta?: unknown) => void;
+
+/** Sends log lines as frames, cut to the limits; lines beyond those of a second are dropped, and the first drop says so. */
+export function createLogWriter(channel: Channel, limits: RunnerLimits): WriteLine {
+  let second = 0;
+  let lines = 0;
+
+  function emit(level: Level, message: string, meta?: unknown): void {
+    const executionId = currentExecution.getStore();
+    const head = JSON.stringify({
+      type: 'log',
+      ...(executionId === undefined ? {} : { executionId }),
+      level,
+      message: cut(message, limits.logMessageChars),
+    });
+    const metaText = meta === undefined ? undefined : metaJson(meta, limits.logMessageChars);
+    channel.sendText(metaText === undefined ? head : `${head.slice(0, -1)},"meta":${metaText}}`);
+  }
+  return (level, message, meta) => {
+    const now = Math.floor(systemClock.now() / 1000);
+    if (now !== second) {
+      second = now;
+      lines = 0;
+    }
+    lines++;
+    if (lines <= limits.logLinesPerSecond) emit(level, message, meta);
+    else if (lines === limits.logLinesPerSecond + 1) {
+      emit('warn', `More than ${limits.logLinesPerSecond} log lines in a second: the rest is dropped.`);
+    }
+  };
+}
+
+function cut(text: string, limit: number): string {
+  return text.length > limit ? `${text.slice(0, limit)}… [${text.length - limit} more characters]` : text;
+}
+
+/** A log line must never fail its handler: what is no JSON or too much of it is described instead. */
+function metaJson(meta: unknown, limit: number): string {
+  try {
+    const text = JSON.stringify(meta);
+    if (text === undefined || typeof meta !== 'object') return JSON.stringify({ value: cut(String(meta), limit) });
+    return text.length <= limit * 2 ? text : JSON.stringify({ dropped: `${text.length} characters of meta` });
+  } catch (error) {
+    return JSON.stringify({ dropped: cut(messageOf(error), limit) });
+  }
+}
+
+export function createPluginLog(write: WriteLine): PluginLog {
+  const methods = LEVELS.map((level) => [
+    level,
+    (message: unknown, meta?: unknown) =>
+      write(level, typeof message === 'string' ? message : inspect(message), meta),
+  ]);
+  return Object.freeze(Object.fromEntries(methods)) as PluginLog;
+}
+
+/** Makes the console's output log lines; whatever writes to stdout beside it is captured by the parent. */
+export function captureConsole(write: WriteLine): void {
+  const levels: Record<string, Level> = {
+    debug: 'debug',
+    log: 'info',
+    info: 'info',
+    dir: 'info',
+    dirxml: 'info',
+    table: 'info',
+    trace: 'debug',
+    warn: 'warn',
+    error: 'error',
+  };
+  for (const [name, level] of Object.entries(levels)) {
+    Object.defineProperty(console, name, {
+      value: (...args: unknown[]) => write(level, format(...args)),
+      writable: true,
+      configurable: true,
+    });
+  }
+  console.assert = (claim?: unknown, ...args: unknown[]) => {
+    if (!claim) write('error', `Assertion failed${args.length > 0 ? `: ${format(...args)}` : ''}`);
+  };
+}

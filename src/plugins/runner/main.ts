@@ -1,0 +1,45 @@
+/**
+ * The program that plugin code runs in: it reads frames from descriptor 3, runs handlers and answers.
+ * It must start fast and know little; whatever protects the platform is enforced by its parent.
+ * @spec docs/architecture.md "One way to run plugin code"
+ */
+import process from 'node:process';
+import { type Channel, openChannel } from './channel.ts';
+import { createExecutions, type Executions } from './executions.ts';
+import { messageOf } from './failure.ts';
+import { installGuards } from './guards.ts';
+import { captureConsole } from './log.ts';
+import { installModuleHooks } from './module-hooks.ts';
+import { type FatalFrame, type InitFrame, PROTOCOL_VERSION, type ToRunner } from './protocol.ts';
+
+const FATAL_EXIT_CODE = 70;
+
+function start(): void {
+  installGuards();
+  let executions: Executions | undefined;
+  const channel = openChannel((frame: ToRunner) => {
+    if (frame.type === 'init') executions = initialise(frame, channel);
+    else if (frame.type === 'execute') void executions?.execute(frame);
+    else if (frame.type === 'cancel') executions?.cancel(frame);
+    else if (frame.type === 'reply') executions?.calls.settle(frame);
+  });
+}
+
+function initialise(frame: InitFrame, channel: Channel): Executions {
+  process.title = `svc-runner ${frame.plugin.id}`;
+  installModuleHooks(frame.sdk, frame.plugin.root);
+  const executions = createExecutions(frame, channel);
+  captureConsole(executions.write);
+  // After either, the process's state is unknown: it ends, its calls fail, and a fresh one serves the next.
+  process.on('uncaughtException', (error) => channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE));
+  process.on('unhandledRejection', (error) => channel.sendLast(fatal('unhandled rejection', error), FATAL_EXIT_CODE));
+  channel.send({ type: 'ready', protocol: PROTOCOL_VERSION });
+  return executions;
+}
+
+function fatal(reason: FatalFrame['reason'], thrown: unknown): FatalFrame {
+  const stack = thrown instanceof Error ? thrown.stack : undefined;
+  return { type: 'fatal', reason, error: { message: messageOf(thrown), ...(stack ? { stack } : {}) } };
+}
+
+start();

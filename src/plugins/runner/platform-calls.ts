@@ -1,0 +1,59 @@
+import type { Channel } from './channel.ts';
+import { PlatformCallError, RunnerFailure } from './failure.ts';
+import type { ReplyFrame, RunnerLimits } from './protocol.ts';
+
+interface Waiting {
+  executionId: string;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+export interface PlatformCalls {
+  /** Rejects with PlatformCallError. */
+  call(executionId: string, service: string, method: string, args: unknown[]): Promise<unknown>;
+  settle(frame: ReplyFrame): void;
+  /** Forgets what a finished execution still waits for. */
+  forget(executionId: string): void;
+}
+
+/** A handler's calls to the platform, matched to their replies. `isLive` tells whether an execution still runs. */
+export function createPlatformCalls(
+  channel: Channel,
+  limits: RunnerLimits,
+  isLive: (executionId: string) => boolean,
+): PlatformCalls {
+  const waiting = new Map<number, Waiting>();
+  let lastId = 0;
+
+  return {
+    async call(executionId, service, method, args) {
+      if (!isLive(executionId)) {
+        throw new RunnerFailure(
+          'EXECUTION_ERROR',
+          `ctx.${service} was used after its handler had finished; await every call before returning.`,
+        );
+      }
+      const callId = ++lastId;
+      const text = JSON.stringify({ type: 'call', callId, executionId, service, method, args });
+      if (Buffer.byteLength(text) > limits.frameBytes) {
+        throw new PlatformCallError({
+          code: 'PAYLOAD_TOO_LARGE',
+          message: `What was given to ctx.${service} is larger than ${limits.frameBytes} bytes as JSON.`,
+        });
+      }
+      return new Promise((resolve, reject) => {
+        waiting.set(callId, { executionId, resolve, reject });
+        channel.sendText(text);
+      });
+    },
+    settle(frame) {
+      const call = waiting.get(frame.callId);
+      waiting.delete(frame.callId);
+      if (frame.ok) call?.resolve(frame.value);
+      else call?.reject(new PlatformCallError(frame.error));
+    },
+    forget(executionId) {
+      for (const [callId, call] of waiting) if (call.executionId === executionId) waiting.delete(callId);
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import type { CommandResult } from '../../contracts/index.ts';
+import { messageOf, RunnerFailure } from './failure.ts';
+
+/**
+ * What a handler's return value means. An object with a numeric `exitCode` is a CommandResult; anything
+ * else is the result of a success. @spec Command result; docs/decisions.md "Handler results"
+ */
+export function toCommandResult(value: unknown): CommandResult {
+  if (typeof value !== 'object' || value === null || typeof (value as CommandResult).exitCode !== 'number') {
+    return value === undefined ? { exitCode: 0 } : { exitCode: 0, result: value };
+  }
+  const { exitCode, result, meta, error } = value as CommandResult;
+  if (!Number.isInteger(exitCode)) throw malformed('exitCode must be a whole number');
+  if (meta !== undefined && !isRecord(meta)) throw malformed('meta must be an object');
+  if (error !== undefined && (!isRecord(error) || typeof error.message !== 'string')) {
+    throw malformed('error must be {message, code?, details?} with a text as message');
+  }
+  return {
+    exitCode,
+    ...(result === undefined ? {} : { result }),
+    ...(meta === undefined ? {} : { meta }),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function malformed(what: string): RunnerFailure {
+  return new RunnerFailure('EXECUTION_ERROR', `The handler returned a malformed CommandResult: ${what}.`);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The result frame as text. Throws EXECUTION_ERROR for what JSON cannot carry (cycles, BigInt) and for too much. */
+export function resultFrame(executionId: string, result: CommandResult, maxBytes: number): string {
+  const text = toJson(result);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxBytes) {
+    throw new RunnerFailure(
+      'EXECUTION_ERROR',
+      `The handler's result is ${bytes} bytes as JSON; at most ${maxBytes} are allowed. Return less, or a reference to where the rest is.`,
+      { bytes, maxBytes },
+    );
+  }
+  return `{"type":"result","executionId":${JSON.stringify(executionId)},"result":${text}}`;
+}
+
+function toJson(result: CommandResult): string {
+  const value = result.result as { getReader?: unknown; pipe?: unknown } | null | undefined;
+  if (typeof value?.getReader === 'function' || typeof value?.pipe === 'function' || value instanceof Response) {
+    throw new RunnerFailure('EXECUTION_ERROR', 'The handler returned a stream or Response; a result must be JSON.');
+  }
+  try {
+    return JSON.stringify(result);
+  } catch (error) {
+    throw new RunnerFailure(
+      'EXECUTION_ERROR',
+      `The handler's result cannot be sent as JSON: ${messageOf(error)}`,
+      undefined,
+      error,
+    );
+  }
+}

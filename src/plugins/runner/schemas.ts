@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import { isAbsolute, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { SchemaRef, StandardResult, StandardSchema } from '../../contracts/index.ts';
+import { messageOf, RunnerFailure } from './failure.ts';
+import { findExport, type Handler, resolveInside, splitRef } from './handler.ts';
+import { pluginSpecifier } from './module-hooks.ts';
+import type { RunnerRequest } from './protocol.ts';
+
+export interface SchemaFault {
+  path: string;
+  message: string;
+}
+
+type Outcome = { ok: true; value: unknown } | { ok: false; issues: SchemaFault[] };
+/** Checks a value; `coerce` reads numbers and booleans out of texts, for query strings. */
+type Check = (value: unknown, coerce: boolean) => Promise<Outcome>;
+
+export interface SchemaChecks {
+  /** The input as its schema returns it. Throws VALIDATION_ERROR with `details.issues`. @spec Plugin routes 2 */
+  input(handler: Handler, request: RunnerRequest): Promise<unknown>;
+  /** Throws EXECUTION_ERROR with `details.outputIssues`. */
+  output(handler: Handler, request: RunnerRequest, result: unknown): Promise<unknown>;
+}
+
+/** Checks against `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or the definition's own schemas. */
+export function createSchemaChecks(root: string): SchemaChecks {
+  const cache = new Map<string, Promise<Check>>();
+
+  function load(ref: SchemaRef): Promise<Check> {
+    const key = JSON.stringify(ref);
+    let check = cache.get(key);
+    if (!check) {
+      check = 'zod' in ref ? importedSchema(root, ref.zod) : jsonSchema(root, ref.$ref);
+      check.catch(() => cache.delete(key));
+      cache.set(key, check);
+    }
+    return check;
+  }
+  return {
+    async input(handler, request) {
+      const check = await pick(load, request.schemas.input, handler.input);
+      if (!check) return request.input;
+      const outcome = await check(request.input, isQuery(request));
+      if (outcome.ok) return outcome.value;
+      throw new RunnerFailure('VALIDATION_ERROR', `The input is not valid: ${summary(outcome.issues)}`, {
+        issues: outcome.issues,
+      });
+    },
+    async output(handler, request, result) {
+      const check = await pick(load, request.schemas.output, handler.output);
+      if (!check) return result;
+      const outcome = await check(result, false);
+      if (outcome.ok) return outcome.value;
+      throw new RunnerFailure(
+        'EXECUTION_ERROR',
+        `The handler's result does not fit its declared output: ${summary(outcome.issues)}`,
+        { outputIssues: outcome.issues },
+      );
+    },
+  };
+}
+
+/** The manifest's schema wins over the definition's. */
+async function pick(
+  load: (ref: SchemaRef) => Promise<Check>,
+  ref: SchemaRef | undefined,
+  own: StandardSchema | null,
+): Promise<Check | null> {
+  if (ref) return load(ref);
+  return own ? standardCheck(own) : null;
+}
+
+function isQuery({ host, hostContext }: RunnerRequest): boolean {
+  return host === 'rest' && (hostContext.method === 'GET' || hostContext.method === 'DELETE');
+}
+
+function summary(issues: SchemaFault[]): string {
+  return issues
+    .slice(0, 3)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
+    .join('; ');
+}
+
+async function importedSchema(root: string, ref: string): Promise<Check> {
+  const [from, name] = splitRef(ref);
+  const specifier = from.startsWith('.')
+    ? pathToFileURL(resolveInside(root, from, ref)).href
+    : pluginSpecifier(from);
+  const schema = findExport(await importFor(ref, specifier), name) as StandardSchema | undefined;
+  if (typeof schema?.['~standard']?.validate !== 'function') {
+    throw new RunnerFailure('INVALID_HANDLER', `"${ref}" is no zod schema: ${from} has no such export.`, { ref });
+  }
+  return standardCheck(schema);
+}
+
+async function importFor(ref: string, specifier: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(specifier)) as Record<string, unknown>;
+  } catch (error) {
+    throw new RunnerFailure(
+      'INVALID_HANDLER',
+      `The schema "${ref}" could not be loaded: ${messageOf(error)}`,
+      { ref },
+      error,
+    );
+  }
+}
+
+function standardCheck(schema: StandardSchema): Check {
+  return async (value) => {
+    const result: StandardResult<unknown> = await schema['~standard'].validate(value);
+    if (!result.issues) return { ok: true, value: result.value };
+    return {
+      ok: false,
+      issues: result.issues.slice(0, 100).map(({ message, path }) => ({
+        message,
+        path: (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.'),
+      })),
+    };
+  };
+}
+
+/** ajv is loaded only by plugins that use it. `format` is an annotation, as JSON Schema 2020-12 has it by default. */
+async function jsonSchema(root: string, ref: string): Promise<Check> {
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  const base = new URL(`${pathToFileURL(root).href}/`);
+  const compile = (coerceTypes: boolean) => {
+    const ajv = new Ajv2020({
+      strict: false,
+      allErrors: true,
+      validateFormats: false,
+      coerceTypes: coerceTypes ? 'array' : false,
+      loadSchema: async (uri) => readSchemaFile(root, uri, ref),
+    });
+    return ajv.compileAsync({ $ref: new URL(ref, base).href });
+  };
+  const compiled = new Map<boolean, ReturnType<typeof compile>>();
+  return async (value, coerce) => {
+    let validate = compiled.get(coerce);
+    if (!validate) compiled.set(coerce, (validate = compile(coerce)));
+    const check = await validate;
+    if (check(value)) return { ok: true, value };
+    return {
+      ok: false,
+      issues: (check.errors ?? []).slice(0, 100).map((error) => ({
+        path: error.instancePath.slice(1).replaceAll('/', '.'),
+        message: error.message ?? error.keyword,
+      })),
+    };
+  };
+}
+
+function readSchemaFile(root: string, uri: string, ref: string): Record<string, unknown> {
+  if (!uri.startsWith('file:')) {
+    throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" refers to ${uri}; only files of the plugin are read.`);
+  }
+  const file = relative(root, fileURLToPath(uri));
+  if (isAbsolute(file)) throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" leads out of the plugin.`);
+  try {
+    return JSON.parse(readFileSync(resolveInside(root, file, ref), 'utf8'));
+  } catch (error) {
+    if (error instanceof RunnerFailure) throw error;
+    throw new RunnerFailure('INVALID_HANDLER', `The schema file ${file} could not be read: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,48 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** A package found for another: where its folder is seen, and where it really lies. */
+export interface FoundPackage {
+  path: string;
+  real: string;
+}
+
+/** More than any plugin has; a cycle of links must not run forever. */
+const MAX_PACKAGES = 5000;
+
+/**
+ * The packages a folder's `package.json` depends on, with theirs, as Node would find them in the
+ * `node_modules` beside and above. What is not installed is left out: the import will say so.
+ */
+export async function resolveDependencies(folder: string, only?: string[]): Promise<FoundPackage[]> {
+  const found = new Map<string, FoundPackage>();
+  const queue = (only ?? (await dependencyNames(folder))).map((name) => ({ name, from: folder }));
+  for (let next = queue.pop(); next && found.size < MAX_PACKAGES; next = queue.pop()) {
+    const hit = await findPackage(next.name, next.from);
+    if (!hit || found.has(hit.path)) continue;
+    found.set(hit.path, hit);
+    for (const name of await dependencyNames(hit.real)) queue.push({ name, from: hit.real });
+  }
+  return [...found.values()];
+}
+
+async function findPackage(name: string, from: string): Promise<FoundPackage | undefined> {
+  // A name from a package.json becomes part of a path that is granted.
+  if (!/^(?:@[\w.-]+\/)?[\w.-]+$/.test(name) || name.split('/').includes('..')) return undefined;
+  for (let folder = from; ; folder = dirname(folder)) {
+    const path = join(folder, 'node_modules', name);
+    const real = await realpath(path).catch(() => undefined);
+    if (real) return { path, real };
+    if (folder === dirname(folder)) return undefined;
+  }
+}
+
+async function dependencyNames(folder: string): Promise<string[]> {
+  try {
+    const text = await readFile(join(folder, 'package.json'), 'utf8');
+    const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(text);
+    return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
+  } catch {
+    return [];
+  }
+}

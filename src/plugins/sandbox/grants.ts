@@ -1,0 +1,143 @@
+import { existsSync } from 'node:fs';
+import { opendir, realpath } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Permissions } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { entryFile, isBuilt, packageRoot } from '../../kit/paths.ts';
+import { isInside } from '../inside.ts';
+import { resolveDependencies } from './dependencies.ts';
+
+/** What a plugin's process may touch; absolute paths, each a file or a folder with all below it. */
+export interface Grants {
+  read: string[];
+  write: string[];
+  /** Symbolic links outside the plugin's folder that lead to a granted dependency. */
+  links: Array<{ path: string; target: string }>;
+}
+
+export interface GrantsInput {
+  /** The plugin's folder as a real path. */
+  root: string;
+  permissions: Permissions;
+  /** `.svc`: never granted, save for what the marketplace installed in `plugins` below it. */
+  dataDir: string;
+}
+
+const MAX_ENTRIES = 500_000;
+
+/**
+ * Works out the folders and files of a plugin's sandbox: its own, its dependencies, the runner, the SDK,
+ * the `package.json` files above (Node reads them), and what the manifest asks for.
+ * Throws SANDBOX_ERROR when one of them would give away the platform's data, or leaves by a symbolic link.
+ */
+export async function resolveGrants({ root, permissions, dataDir }: GrantsInput): Promise<Grants> {
+  refuseDataFolder(root, dataDir, "the plugin's folder");
+  const dependencies = [
+    ...(await resolveDependencies(root)),
+    // The SDK and the runner's own schema checker.
+    ...(await resolveDependencies(packageRoot, isBuilt ? ['zod'] : ['zod', 'ajv'])),
+  ].filter(({ real }) => !isInside(root, real));
+  const asked = {
+    read: await manifestPaths('read', permissions.fs?.read ?? [], root, dataDir),
+    write: await manifestPaths('write', permissions.fs?.write ?? [], root, dataDir),
+  };
+  const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
+  for (const path of [...read, ...asked.write]) refuseWildcard(path);
+  await refuseEscapingLinks(root, [...read, ...asked.write]);
+  return {
+    read: unique([...read, ...packageFilesAbove([root, ...dependencies.map(({ real }) => real)])]),
+    write: asked.write,
+    links: dependencies
+      .filter(({ path, real }) => path !== real && !read.some((folder) => isInside(folder, path)))
+      .map(({ path, real }) => ({ path, target: real })),
+  };
+}
+
+/** The runner and SDK: the build's folder, or the source folders they import from. */
+function runtimeFiles(): string[] {
+  if (isBuilt) return [dirname(entryFile('runner')), join(packageRoot, 'package.json')];
+  const sources = ['contracts', 'kit', 'plugins', 'sdk'].map((name) => join(packageRoot, 'src', name));
+  return [...sources, join(packageRoot, 'package.json')];
+}
+
+function packageFilesAbove(folders: string[]): string[] {
+  const files = new Set<string>();
+  for (const start of folders) {
+    for (let folder = dirname(start); ; folder = dirname(folder)) {
+      const file = join(folder, 'package.json');
+      if (existsSync(file)) files.add(file);
+      if (folder === dirname(folder)) break;
+    }
+  }
+  return [...files];
+}
+
+async function manifestPaths(
+  kind: 'read' | 'write',
+  paths: string[],
+  root: string,
+  dataDir: string,
+): Promise<string[]> {
+  return Promise.all(
+    paths.map(async (path, index) => {
+      const asked = resolve(root, path);
+      const real = await realpath(asked).catch(() => asked);
+      refuseDataFolder(real, dataDir, `permissions.fs.${kind}[${index}] "${path}"`);
+      return real;
+    }),
+  );
+}
+
+/** A folder that holds `.svc`, or lies in it, would show the platform's keys and databases to the plugin. */
+function refuseDataFolder(path: string, dataDir: string, what: string): void {
+  const installed = join(dataDir, 'plugins');
+  const isInstalled = isInside(installed, path) && path !== installed;
+  if (!isInside(path, dataDir) && (!isInside(dataDir, path) || isInstalled)) return;
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `${what} (${path}) would open the platform's data folder ${dataDir} to the plugin; name a folder apart from it.`,
+    { details: { path, dataDir } },
+  );
+}
+
+/** Node reads `*` in a granted path as a wildcard. */
+function refuseWildcard(path: string): void {
+  if (!path.includes('*')) return;
+  throw new PlatformError('SANDBOX_ERROR', `The path ${path} cannot be granted because it has a "*" in it; rename it.`, {
+    details: { path },
+  });
+}
+
+/** Node's permission model follows symbolic links wherever they lead, so those that leave are refused beforehand. */
+async function refuseEscapingLinks(root: string, allowed: string[]): Promise<void> {
+  const folders = [root];
+  let seen = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for await (const entry of await opendir(folder)) {
+      const path = join(folder, entry.name);
+      if (++seen > MAX_ENTRIES) throw tooMany(root);
+      if (entry.isDirectory()) folders.push(path);
+      else if (entry.isSymbolicLink()) await refuseEscapingLink(path, allowed);
+    }
+  }
+}
+
+async function refuseEscapingLink(path: string, allowed: string[]): Promise<void> {
+  // A link to nothing gives nothing away, but what it names may come to be later.
+  const target = await realpath(path).catch(() => undefined);
+  if (target !== undefined && allowed.some((folder) => isInside(folder, target))) return;
+  const where = target === undefined ? 'nothing' : target;
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `The plugin holds a symbolic link that leaves its folder: ${path} leads to ${where}. Replace it by the file itself, or grant its target in permissions.fs.read.`,
+    { details: { path, target: target ?? null } },
+  );
+}
+
+function tooMany(root: string): PlatformError {
+  return new PlatformError('SANDBOX_ERROR', `The plugin's folder ${root} has more than ${MAX_ENTRIES} files.`);
+}
+
+function unique(paths: string[]): string[] {
+  return [...new Set(paths)];
+}

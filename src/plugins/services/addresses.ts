@@ -1,0 +1,91 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+/** What kind of place an address that is not on the public internet is. */
+export type PrivateKind =
+  | 'loopback'
+  | 'unspecified'
+  | 'private'
+  | 'link-local'
+  | 'shared'
+  | 'multicast'
+  | 'metadata'
+  | 'reserved';
+
+/** @see IANA special-purpose address registries; addresses of cloud metadata services among public ones. */
+const IPV4: Array<[network: string, bits: number, kind: PrivateKind]> = [
+  ['127.0.0.0', 8, 'loopback'],
+  ['10.0.0.0', 8, 'private'],
+  ['172.16.0.0', 12, 'private'],
+  ['192.168.0.0', 16, 'private'],
+  ['169.254.0.0', 16, 'link-local'],
+  ['100.64.0.0', 10, 'shared'],
+  ['0.0.0.0', 8, 'unspecified'],
+  ['224.0.0.0', 4, 'multicast'],
+  ['168.63.129.16', 32, 'metadata'],
+  ['192.0.0.0', 24, 'reserved'],
+  ['192.0.2.0', 24, 'reserved'],
+  ['192.88.99.0', 24, 'reserved'],
+  ['198.18.0.0', 15, 'reserved'],
+  ['198.51.100.0', 24, 'reserved'],
+  ['203.0.113.0', 24, 'reserved'],
+  ['240.0.0.0', 4, 'reserved'],
+];
+const IPV6: Array<[network: string, bits: number, kind: PrivateKind]> = [
+  ['::1', 128, 'loopback'],
+  ['::', 128, 'unspecified'],
+  ['fc00::', 7, 'private'],
+  ['fe80::', 10, 'link-local'],
+  ['ff00::', 8, 'multicast'],
+  ['2001::', 23, 'reserved'],
+  ['2001:db8::', 32, 'reserved'],
+  ['3fff::', 20, 'reserved'],
+];
+
+const rules = (family: 'ipv4' | 'ipv6', rows: typeof IPV4) =>
+  rows.map(([network, bits, kind]) => {
+    const list = new BlockList();
+    list.addSubnet(network, bits, family);
+    return { kind, has: (address: string) => list.check(address, family) };
+  });
+const ipv4Rules = rules('ipv4', IPV4);
+const ipv6Rules = rules('ipv6', IPV6);
+
+/** The only part of IPv6 that is public internet. */
+const globalUnicast = new BlockList();
+globalUnicast.addSubnet('2000::', 3, 'ipv6');
+
+/**
+ * What kind of private place an IP address is; undefined for one on the public internet. Addresses that
+ * carry an IPv4 one (mapped, NAT64, 6to4) are what that one is. Throws RangeError for anything but an address.
+ */
+export function privateKindOf(address: string): PrivateKind | undefined {
+  const bare = address.split('%')[0]!;
+  if (isIP(bare) === 0) throw new RangeError(`not an IP address: ${address}`);
+  if (isIPv4(bare)) return ipv4Rules.find(({ has }) => has(bare))?.kind;
+  const special = ipv6Rules.find(({ has }) => has(bare));
+  if (special) return special.kind;
+  const carried = carriedIPv4(groupsOf(bare));
+  if (carried) return privateKindOf(carried);
+  return globalUnicast.check(bare, 'ipv6') ? undefined : 'reserved';
+}
+
+/** The eight groups of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  // The URL parser writes every form, the dotted one included, in hexadecimal groups.
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [head = '', tail] = text.split('::');
+  const parse = (part: string) => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
+  const before = parse(head);
+  if (tail === undefined) return before;
+  const after = parse(tail);
+  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
+}
+
+function carriedIPv4(groups: number[]): string | undefined {
+  const startsWith = (...prefix: number[]) => prefix.every((group, index) => groups[index] === group);
+  const dotted = (high: number, low: number) => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+  const isMapped = startsWith(0, 0, 0, 0, 0, 0xffff);
+  const isNat64 = startsWith(0x64, 0xff9b, 0, 0, 0, 0);
+  if (isMapped || isNat64) return dotted(groups[6]!, groups[7]!);
+  return startsWith(0x2002) ? dotted(groups[1]!, groups[2]!) : undefined;
+}

@@ -1,0 +1,25 @@
+import { PlatformError } from '../../kit/errors.ts';
+
+/** Checks of what plugin code hands to a service; each throws VALIDATION_ERROR naming the argument. */
+
+export function textArgument(value: unknown, name: string, maxChars: number): string {
+  if (typeof value === 'string' && value.length > 0 && value.length <= maxChars) return value;
+  throw invalid(`${name} must be a text of 1 to ${maxChars} characters`);
+}
+
+export function optionsArgument(value: unknown): Record<string, unknown> {
+  if (value === undefined || value === null) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw invalid('the options must be an object');
+}
+
+/** Undefined stays undefined; else a whole number within the bounds. */
+export function wholeArgument(value: unknown, name: string, min: number, max: number): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+  throw invalid(`${name} must be a whole number from ${min} to ${max}`);
+}
+
+export function invalid(what: string): PlatformError {
+  return new PlatformError('VALIDATION_ERROR', `${what[0]!.toUpperCase()}${what.slice(1)}.`);
+}

@@ -1,0 +1,76 @@
+import { type LookupAddress, lookup as dnsLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import type { Agent } from 'undici';
+import { PlatformError } from '../../kit/errors.ts';
+import { privateKindOf } from './addresses.ts';
+
+/** How names become addresses; tests give their own. */
+export type Resolve = (
+  hostname: string,
+  options: { all: true; family?: number | 'IPv4' | 'IPv6' | undefined },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export interface Dispatchers {
+  /** For hosts allowed by a pattern: refuses private addresses at connect time. */
+  publicOnly: Agent;
+  /** For hosts that are named themselves. A pool of its own, so that no connection is shared with the other. */
+  anywhere: Agent;
+}
+
+/** Refuses a host that is an address of a private place. Throws PERMISSION_DENIED. */
+export function refusePrivateAddress(host: string, address: string): void {
+  const kind = privateKindOf(address);
+  if (!kind) return;
+  throw new PlatformError(
+    'PERMISSION_DENIED',
+    `The plugin may not call ${host}: ${host === address ? 'it is' : `it leads to ${address},`} a ${kind} address. List "${host}" itself under permissions.network to allow it.`,
+    { details: { permission: 'permissions.network', host, address, kind } },
+  );
+}
+
+/** An address in brackets, or a bare one, as the address; a name as null. */
+export function literalAddress(hostname: string): string | null {
+  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  return isIP(bare) === 0 ? null : bare;
+}
+
+const CONNECT_MS = 10_000;
+const KEEP_ALIVE_MS = 10_000;
+
+/**
+ * undici agents for plugins' calls. The check runs in the connection's own look-up: the address that was
+ * checked is the one connected to, so a name that answers differently the second time gains nothing.
+ */
+export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<Dispatchers> {
+  const { Agent } = await import('undici');
+  const agent = (lookup: LookupFunction) =>
+    new Agent({
+      connect: { lookup, timeout: CONNECT_MS },
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connections: 16,
+      maxHeaderSize: 64 * 1024,
+    });
+  return {
+    publicOnly: agent(lookupWith(resolve, refusePrivateAddress)),
+    anywhere: agent(lookupWith(resolve, () => {})),
+  };
+}
+
+function lookupWith(resolve: Resolve, check: (host: string, address: string) => void): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { all: true, family: options.family }, (error, addresses) => {
+      if (error) return callback(error, []);
+      try {
+        // One private address among public ones refuses the name: which one is tried is not ours to choose.
+        for (const { address } of addresses) check(hostname, address);
+      } catch (refusal) {
+        return callback(refusal as NodeJS.ErrnoException, []);
+      }
+      const [first] = addresses;
+      if (!first) return callback(new Error(`${hostname} has no address`), []);
+      if (options.all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}

@@ -1,0 +1,102 @@
+import { PlatformError } from '../../kit/errors.ts';
+import { hours } from '../../kit/duration.ts';
+import type { JsonValue } from '../../store/ports/key-value.ts';
+import type { PlatformCallContext, PlatformService } from '../execution.ts';
+import { invalid, optionsArgument, textArgument, wholeArgument } from './arguments.ts';
+
+/** Whose entries are meant, and for whom the call is made. */
+export interface StateScope {
+  /** `plugin:<id>:state` or `plugin:<id>:cache`. */
+  namespace: string;
+  tenantId: string;
+  requestId: string;
+  traceId: string;
+  signal: AbortSignal;
+}
+
+export interface StateItem {
+  key: string;
+  value: JsonValue;
+  /** Epoch ms; null: stays. */
+  expiresAt: number | null;
+}
+
+/** What `ctx.state` and `ctx.cache` need of the state daemon; daemons give its typed HTTP client. */
+export interface StateAccess {
+  get(scope: StateScope, key: string): Promise<StateItem | undefined>;
+  set(scope: StateScope, key: string, value: JsonValue, ttlMs?: number): Promise<void>;
+  setIfAbsent(scope: StateScope, key: string, value: JsonValue, ttlMs?: number): Promise<boolean>;
+  delete(scope: StateScope, key: string): Promise<boolean>;
+  increment(scope: StateScope, key: string, by: number, windowMs?: number): Promise<number>;
+  list(
+    scope: StateScope,
+    options: { prefix: string; cursor?: string; limit: number },
+  ): Promise<{ items: StateItem[]; nextCursor: string | null }>;
+}
+
+const KEY_CHARS = 512;
+const CURSOR_CHARS = 1024;
+const CACHE_TTL_MS = hours(1);
+const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
+
+/**
+ * `ctx.state` and `ctx.cache`: entries of one plugin and one tenant, both taken from the execution, never
+ * from what the plugin says. Throws PERMISSION_DENIED when the manifest switches the service off.
+ */
+export function createKeyValueService(kind: 'state' | 'cache', state: StateAccess): PlatformService {
+  const defaultTtlMs = kind === 'cache' ? CACHE_TTL_MS : undefined;
+  const scopeOf = (context: PlatformCallContext) => requireScope(kind, context);
+  const ttlOf = (options: unknown) =>
+    wholeArgument(optionsArgument(options).ttlMs, 'ttlMs', 1, MAX_TTL_MS) ?? defaultTtlMs;
+
+  return {
+    async get(context, [key]) {
+      const item = await state.get(scopeOf(context), keyOf(key));
+      return item ? { value: item.value } : {};
+    },
+    async set(context, [key, value, options]) {
+      await state.set(scopeOf(context), keyOf(key), valueOf(value), ttlOf(options));
+    },
+    async setIfAbsent(context, [key, value, options]) {
+      return state.setIfAbsent(scopeOf(context), keyOf(key), valueOf(value), ttlOf(options));
+    },
+    async delete(context, [key]) {
+      return state.delete(scopeOf(context), keyOf(key));
+    },
+    async increment(context, [key, by, options]) {
+      const step = wholeArgument(by, 'by', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER) ?? 1;
+      const windowMs =
+        wholeArgument(optionsArgument(options).windowMs, 'windowMs', 1, MAX_TTL_MS) ?? defaultTtlMs;
+      return state.increment(scopeOf(context), keyOf(key), step, windowMs);
+    },
+    async list(context, [options]) {
+      const { prefix, cursor, limit } = optionsArgument(options);
+      return state.list(scopeOf(context), {
+        prefix: prefix === undefined || prefix === '' ? '' : textArgument(prefix, 'prefix', KEY_CHARS),
+        limit: wholeArgument(limit, 'limit', 1, 1000) ?? 100,
+        ...(cursor === undefined || cursor === null ? {} : { cursor: textArgument(cursor, 'cursor', CURSOR_CHARS) }),
+      });
+    },
+  };
+}
+
+function keyOf(key: unknown): string {
+  return textArgument(key, 'the key', KEY_CHARS);
+}
+
+function valueOf(value: unknown): JsonValue {
+  if (value === undefined) throw invalid('the value is missing');
+  return value as JsonValue;
+}
+
+function requireScope(kind: 'state' | 'cache', { request, signal }: PlatformCallContext): StateScope {
+  const { permissions, plugin, tenantId, requestId, traceId } = request;
+  if (permissions.platform?.[kind] === false) {
+    throw new PlatformError(
+      'PERMISSION_DENIED',
+      `The plugin's manifest switches permissions.platform.${kind} off, so ctx.${kind} cannot be used.`,
+      { details: { permission: `permissions.platform.${kind}` } },
+    );
+  }
+  return { namespace: `plugin:${plugin.id}:${kind}`, tenantId, requestId, traceId, signal };
+}

@@ -1,0 +1,84 @@
+import type { Clock } from '../../kit/clock.ts';
+import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../kit/logger.ts';
+import type { PlatformService } from '../execution.ts';
+import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
+
+const LINES_PER_SECOND = 400;
+const LINES_AT_ONCE = 800;
+const MESSAGE_CHARS = 8 * 1024;
+const META_CHARS = 16 * 1024;
+const REPORT_DROPS_MS = 5000;
+
+/** Where lines of plugin code go. Arguments are untrusted. */
+export interface PluginLogSink {
+  write(fields: LogFields & { pluginId: string }, level: unknown, message: unknown, meta?: unknown): void;
+}
+
+interface Budget {
+  bucket: TokenBucket;
+  dropped: number;
+}
+
+/**
+ * Writes plugins' lines to the log, cut to size, at most 400 a second and plugin (800 at once); how many
+ * were dropped is told in one line. A flood costs a token look-up per line and nothing else.
+ */
+export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: Clock }): PluginLogSink {
+  const budgets = new Map<string, Budget>();
+
+  function budgetOf(pluginId: string): Budget {
+    let budget = budgets.get(pluginId);
+    if (!budget) {
+      budget = { bucket: createTokenBucket(clock, LINES_PER_SECOND, LINES_AT_ONCE), dropped: 0 };
+      budgets.set(pluginId, budget);
+    }
+    return budget;
+  }
+
+  function drop(budget: Budget, pluginId: string): void {
+    if (budget.dropped++ > 0) return;
+    clock.after(REPORT_DROPS_MS, () => {
+      logger.warn(`${budget.dropped} log lines of the plugin were dropped: it writes too many`, {
+        pluginId,
+        logsSource: 'plugin',
+        meta: { dropped: budget.dropped },
+      });
+      budget.dropped = 0;
+    });
+  }
+  return {
+    write(fields, level, message, meta) {
+      const budget = budgetOf(fields.pluginId);
+      if (!budget.bucket.take(1)) return drop(budget, fields.pluginId);
+      const text = typeof message === 'string' ? message : String(JSON.stringify(message));
+      logger[levelOf(level)](text.slice(0, MESSAGE_CHARS), {
+        ...fields,
+        logsSource: 'plugin',
+        ...(isRecord(meta) ? { meta: bounded(meta) } : {}),
+      });
+    },
+  };
+}
+
+function levelOf(level: unknown): LogLevel {
+  return LOG_LEVELS.find((known) => known === level) ?? 'info';
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function bounded(meta: Record<string, unknown>): Record<string, unknown> {
+  const { length } = JSON.stringify(meta);
+  return length <= META_CHARS ? meta : { dropped: `${length} characters of meta` };
+}
+
+/** `ctx.log`: `write(level, message, meta)`. */
+export function createLogService(sink: PluginLogSink): PlatformService {
+  return {
+    async write({ request }, [level, message, meta]) {
+      const { requestId, traceId, tenantId, plugin } = request;
+      sink.write({ requestId, traceId, tenantId, pluginId: plugin.id }, level, message, meta);
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { PlatformError } from '../../kit/errors.ts';
+
+/** How a host came to be allowed. */
+export interface HostGrant {
+  /** The host is named itself, not by `*`: only then may it be a private address. */
+  isExact: boolean;
+}
+
+/**
+ * Looks a URL's host up in `permissions.network`: `host`, `host:port`, `*.example.com` (any depth below,
+ * not the name itself), `*`. An entry without a port allows any. Throws PERMISSION_DENIED naming the entry to add.
+ */
+export function requireHost(url: URL, network: readonly string[]): HostGrant {
+  const host = canonicalHost(url.hostname);
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  let isAllowed = false;
+  for (const entry of network) {
+    const match = matchEntry(entry, host, port);
+    if (match === 'exact') return { isExact: true };
+    isAllowed ||= match === 'pattern';
+  }
+  if (isAllowed) return { isExact: false };
+  throw new PlatformError(
+    'PERMISSION_DENIED',
+    `The plugin may not call ${host}: its manifest must list "${host}" under permissions.network.`,
+    { details: { permission: 'permissions.network', host, port: Number(port) } },
+  );
+}
+
+/** Lower case, without the final dot of a fully qualified name. */
+function canonicalHost(hostname: string): string {
+  return hostname.toLowerCase().replace(/\.$/, '');
+}
+
+function matchEntry(entry: string, host: string, port: string): 'exact' | 'pattern' | null {
+  if (entry === '*') return 'pattern';
+  const isPattern = entry.startsWith('*.');
+  const named = parseEntry(isPattern ? entry.slice(2) : entry);
+  if (!named || (named.port !== null && named.port !== port)) return null;
+  if (isPattern) return host.endsWith(`.${named.host}`) ? 'pattern' : null;
+  return host === named.host ? 'exact' : null;
+}
+
+/** An entry in the same spelling as a URL's host: punycode, canonical addresses, brackets around IPv6. */
+function parseEntry(entry: string): { host: string; port: string | null } | null {
+  const port = /:(\d{1,5})$/.exec(entry)?.[1] ?? null;
+  const bare = port !== null && (entry.startsWith('[') || entry.indexOf(':') === entry.lastIndexOf(':'));
+  const name = bare ? entry.slice(0, entry.lastIndexOf(':')) : entry;
+  const bracketed = name.includes(':') && !name.startsWith('[') ? `[${name}]` : name;
+  const text = `http://${bracketed}/`;
+  if (!URL.canParse(text)) return null;
+  return { host: canonicalHost(new URL(text).hostname), port: bare ? port : null };
+}
