@@ -14,12 +14,17 @@ const OLDEST_FOR_BUILD = 22;
 if (Number(process.versions.node.split('.')[0]) < OLDEST_FOR_BUILD && existsSync(pinnedNode(root))) {
   process.exit(await runPinnedNode(root, process.argv.slice(1)));
 }
-if (process.env[LOCK_HELD]) await build();
-else await withLock(root, (pid) => console.error(`build: waiting for pid ${pid}`), build);
+try {
+  if (process.env[LOCK_HELD]) await build();
+  else await withLock(root, (pid) => console.error(`build: waiting for pid ${pid}`), build);
+} catch (error) {
+  console.error(`build: ${error.message}`);
+  process.exit(1);
+}
 
 async function build() {
   const startedAt = Date.now();
-  const stamp = takeStamp(root);
+  const stamp = await takeStamp(root);
   const out = join(root, `dist.new-${process.pid}`);
   try {
     const { bundle } = await import('./bundle.js');

@@ -8,6 +8,8 @@ const NODE = [/^node:/, ...builtinModules];
 /** It loads a binary from its own folder. */
 const NATIVE = ['better-sqlite3'];
 
+const OWN_DEFINITIONS = /[\\/]src[\\/](?:contracts|kit)[\\/]/;
+
 /**
  * The command and the daemons share lazily loaded chunks, so that each start reads only what it needs. The
  * runner is one file: confined plugin processes may read it and nothing beside it. What plugin authors import
@@ -33,6 +35,8 @@ export async function bundle(root, out) {
       external: [...NODE, ...external],
       tsconfig: false,
       transform: { target: 'node22.19' },
+      // Our own modules do nothing when loaded but define: whoever uses one endpoint need not load them all.
+      treeshake: { moduleSideEffects: [{ test: OWN_DEFINITIONS, sideEffects: false }] },
       onLog: (level, log, report) => {
         // CommonJS packages probe their surroundings with eval and this; none of it is ours to mend.
         if (!log.id?.includes('node_modules')) report(level, log);

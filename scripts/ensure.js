@@ -10,12 +10,12 @@ const say = (text) => process.stderr.write(`svc: ${text}\n`);
 
 /** Returns at once when all is current; otherwise installs or builds, with progress on stderr. Ends the process on failure. */
 export async function ensureReady(root) {
-  if (dependenciesCurrent(root) && buildCurrent(root)) return;
+  if (dependenciesCurrent(root) && (await buildCurrent(root))) return;
   const startedAt = Date.now();
   const waiting = (pid) => say(`another start (pid ${pid}) installs or builds here; waiting for it`);
   await withLock(root, waiting, async (env) => {
     if (!dependenciesCurrent(root)) await install(root, env);
-    if (!buildCurrent(root)) await build(root, env);
+    if (!(await buildCurrent(root))) await build(root, env);
   });
   say(`ready after ${((Date.now() - startedAt) / 1000).toFixed(1)}s`);
 }

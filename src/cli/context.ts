@@ -1,7 +1,6 @@
 import type { Client } from '../http/client.ts';
 import type { Clock } from '../kit/clock.ts';
 import { type Environment, type LoadedConfig, loadConfig } from '../kit/config.ts';
-import type { Random } from '../kit/random.ts';
 import type { GlobalFlags } from './globals.ts';
 import { type DataFolder, dataFolder } from './supervisor/data-folder.ts';
 import type { Ui } from './ui.ts';
@@ -13,7 +12,6 @@ export interface CommandContext {
   globals: GlobalFlags;
   ui: Ui;
   clock: Clock;
-  random: Random;
   /** The configuration, read when first asked for. */
   platform(): LoadedConfig;
   folder(): DataFolder;

@@ -1,6 +1,6 @@
+import { z } from 'zod';
 import { systemClock } from '../kit/clock.ts';
 import { toPlatformError } from '../kit/errors.ts';
-import { systemRandom } from '../kit/random.ts';
 import { createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
 import type { GlobalFlags } from './globals.ts';
@@ -8,6 +8,9 @@ import { EXIT, exitCodeOf, failureEnvelope, renderError, renderResult } from './
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';
+
+// A command parses a thing or two once: compiling parsers for that costs more than it saves.
+z.config({ jitless: true });
 
 /** Parses, runs and prints one command; resolves with the exit code. */
 export async function runCommand(command: AnyCommand, argv: readonly string[]): Promise<number> {
@@ -26,7 +29,6 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
       globals,
       ui,
       clock: systemClock,
-      random: systemRandom(),
     });
     const outcome = await command.run(parsed.args as never, context);
     const text = renderResult(command, outcome, globals.json, ui.out);

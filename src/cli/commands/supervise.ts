@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { toErrorMessage } from '../../daemons/process-protocol.ts';
 import { loadConfig } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
+import { systemRandom } from '../../kit/random.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import type { SupervisorReport } from '../supervisor/control-protocol.ts';
 import { runSupervisor } from '../supervisor/run-supervisor.ts';
@@ -14,7 +15,7 @@ export const supervise = defineCommand({
   summary: 'Run the platform for the `svc up -d` that started this process',
   example: 'svc supervise',
   args: z.object({ port: z.array(z.string()).default([]) }),
-  async run({ port }, { cwd, env, globals, clock, random }) {
+  async run({ port }, { cwd, env, globals, clock }) {
     if (!process.send) {
       throw new PlatformError('VALIDATION_ERROR', 'This is what `svc up -d` runs; use that.');
     }
@@ -23,7 +24,7 @@ export const supervise = defineCommand({
     try {
       const supervisor = await runSupervisor({
         clock,
-        random,
+        random: systemRandom(),
         loadConfig: () =>
           loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
         onEvent: (event) => report({ type: 'event', event }),

@@ -1,10 +1,10 @@
-import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ErrorBody, ServiceName } from '../../contracts/index.ts';
 import { isPlatformCode } from '../../contracts/index.ts';
 import { codeOf, PlatformError } from '../../kit/errors.ts';
 import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
 import type { DataFolder } from './data-folder.ts';
+import { nodeHttp } from './node-http.ts';
 import { isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
@@ -38,7 +38,7 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
 
 function call(socketPath: string, method: string, path: string): Promise<SupervisorStatus> {
   return new Promise((resolve, reject) => {
-    const sent = request({ socketPath, method, path, agent: false }, (response) => {
+    const sent = nodeHttp().request({ socketPath, method, path, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {

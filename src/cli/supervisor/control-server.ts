@@ -1,11 +1,12 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ServiceName } from '../../contracts/index.ts';
 import { errorBody, PlatformError, toPlatformError } from '../../kit/errors.ts';
 import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
 import type { DataFolder } from './data-folder.ts';
+import { nodeHttp } from './node-http.ts';
 
 /** Bytes of a unix socket's address, the closing zero included: 108 on Linux, 104 on macOS. */
 const ADDRESS_BYTES = 104;
@@ -30,7 +31,7 @@ export async function startControlServer(
   actions: ControlActions,
 ): Promise<ControlServer> {
   const socket = socketPath(folder);
-  const server = createServer((request, response) => void answer(request, response, actions));
+  const server = nodeHttp().createServer((request, response) => void answer(request, response, actions));
   rmSync(socket, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -1,6 +1,6 @@
-import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceName } from '../../contracts/index.ts';
+import { nodeHttp } from './node-http.ts';
 
 const POLL_MS = 25;
 
@@ -20,7 +20,7 @@ export async function waitHealthy(name: ServiceName, url: string, signal: AbortS
 
 function isHealthy(url: string, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    const request = get(url, { agent: false, signal }, (response) => {
+    const request = nodeHttp().get(url, { agent: false, signal }, (response) => {
       response.resume();
       resolve(response.statusCode === 200);
     });

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { loadConfig } from '../../../kit/config.ts';
+import { systemRandom } from '../../../kit/random.ts';
 import type { CommandContext } from '../../context.ts';
 import { formatRecord } from '../../log-format.ts';
 import { runSupervisor } from '../../supervisor/run-supervisor.ts';
@@ -17,7 +18,7 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
   const readable = ui.interactive && !globals.json;
   const supervisor = await runSupervisor({
     clock: context.clock,
-    random: context.random,
+    random: systemRandom(),
     loadConfig: () => loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
     onEvent: (event) => announce(event, ui),
     onLines(source, lines) {
