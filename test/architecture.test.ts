@@ -38,13 +38,13 @@ test.each([
 
 test.each([
   ['kit/errors.ts', '../contracts/index.ts'],
-  ['daemons/load-definition.ts', './rest/index.ts'],
+  ['daemons/start-by-name.ts', './rest/index.ts'],
   ['daemons/rest/routes/plugins.ts', '../domain/plugin-routes.ts'],
   ['daemons/rest/domain/plugin-routes.ts', '../../../plugins/execution.ts'],
   ['daemons/state/domain/entries.ts', '../../../store/ports/index.ts'],
   ['daemons/state/services.ts', '../../store/sqlite/index.ts'],
   ['plugins/registry.ts', '../store/ports/index.ts'],
-  ['cli/main.ts', '../daemons/load-definition.ts'],
+  ['cli/main.ts', '../daemons/start-by-name.ts'],
 ])('%s may import %s', (file, specifier) => {
   expect(forbidden(file, specifier)).toBeUndefined();
 });

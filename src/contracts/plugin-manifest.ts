@@ -50,7 +50,9 @@ export const SchemaRef = z.union([
 ]);
 export type SchemaRef = z.infer<typeof SchemaRef>;
 
+/** Who may call a route; any listed one suffices. @spec Plugin REST route declaration; docs/decisions.md "Route security" */
 export const Security = z.enum(['none', 'user', 'token', 'oauth']);
+export type Security = z.infer<typeof Security>;
 
 const FsPaths = z.array(z.string().min(1)).default([]);
 

@@ -54,9 +54,14 @@ export function createClient({ url, headers, timeoutMs = 30_000, peer }: ClientO
 }
 
 function fillPath(path: string, params: object): string {
-  return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) =>
-    encodeURIComponent(String((params as Record<string, unknown>)[name])),
-  );
+  return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) => {
+    const value = String((params as Record<string, unknown>)[name]);
+    // A URL cannot hold these as a segment, however they are escaped: the call would go somewhere else.
+    if (value === '' || value === '.' || value === '..') {
+      throw new PlatformError('VALIDATION_ERROR', `${name} cannot be ${JSON.stringify(value)}.`);
+    }
+    return encodeURIComponent(value);
+  });
 }
 
 function queryString(query: object): string {

@@ -2,6 +2,8 @@ import type { z } from 'zod';
 import { type Endpoint, ErrorBody, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
 import { createSchemaComponents, type SchemaComponents } from './json-schema.ts';
 
+export type { SchemaComponents } from './json-schema.ts';
+
 /** What was mounted: an endpoint of ours as data, or a route known only by method and path. */
 export interface MountedEndpoint {
   method: string;

@@ -26,6 +26,8 @@ declare module 'fastify' {
     traceId: string;
     /** Set once authenticated. */
     caller: Caller | null;
+    /** What metrics and log call the route where Fastify's own pattern (a wildcard) says too little. */
+    routeLabel: string | null;
   }
   interface FastifyInstance {
     kit: HttpKit;
@@ -84,6 +86,7 @@ export function createHttp(options: HttpOptions): Http {
   http.decorateRequest('startedAt', 0);
   http.decorateRequest('traceId', '');
   http.decorateRequest('caller', null);
+  http.decorateRequest('routeLabel', null);
   parseJsonStrictly(http);
 
   http.addHook('onRequest', (request, reply, done) => {
@@ -143,7 +146,7 @@ export function finishRequest(
   access: ReturnType<typeof createAccessLog>,
 ): void {
   const durationMs = performance.now() - request.startedAt;
-  const route = request.routeOptions.url ?? '(none)';
+  const route = request.routeLabel ?? request.routeOptions.url ?? '(none)';
   metrics.observeRequest(request.method, route, status, durationMs);
   access(request, route, status, durationMs);
 }

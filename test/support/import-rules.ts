@@ -30,7 +30,7 @@ const PACKAGES: Record<string, readonly string[]> = { contracts: ['zod'], sdk: [
 const NOT_IN_DOMAIN = ['fastify', 'better-sqlite3'];
 
 /** The one file that names every daemon. */
-const DAEMON_REGISTRY = 'daemons/load-definition.ts';
+const DAEMON_REGISTRY = 'daemons/start-by-name.ts';
 
 export interface ImportFault {
   file: string;

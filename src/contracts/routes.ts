@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+
+export const RouteItem = z
+  .object({
+    method: z.string(),
+    path: z.string().describe('The pattern; ":name" stands for one segment'),
+    tagged: z.boolean(),
+    visible: z.boolean().describe('Whether the route stands in the API description'),
+    pluginId: z.string().nullable().describe('The plugin that contributes it; null: the platform'),
+  })
+  .meta({ id: 'RouteItem' });
+export type RouteItem = z.infer<typeof RouteItem>;
+
+/** Every route of the service, whether described or not. @spec Health, metrics, specification */
+export const listRoutes = endpoint({
+  method: 'GET',
+  path: '/api/v1/routes',
+  summary: 'Every registered route, unfiltered',
+  tags: ['routes'],
+  reply: z.object({ items: z.array(RouteItem) }),
+});

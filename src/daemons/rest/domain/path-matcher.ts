@@ -1,0 +1,93 @@
+/** What is at a path: a route for this method, routes for other methods only, or nothing. */
+export type PathMatch<Target> =
+  | { found: true; target: Target; params: Record<string, string>; pattern: string }
+  | { found: false; allowed: string[] };
+
+export interface PathMatcher<Target> {
+  /** Adds a pattern such as `/a/:id`. Returns the target that matches the same requests already, and then adds nothing. */
+  add(method: string, pattern: string, target: Target): Target | undefined;
+  find(method: string, rawPath: string): PathMatch<Target>;
+}
+
+interface Node<Target> {
+  words: Map<string, Node<Target>>;
+  parameter: Node<Target> | undefined;
+  leaf: { target: Target; names: string[]; pattern: string } | undefined;
+}
+
+const node = <Target>(): Node<Target> => ({ words: new Map(), parameter: undefined, leaf: undefined });
+
+function childOf<Target>(children: Map<string, Node<Target>>, name: string): Node<Target> {
+  const found = children.get(name) ?? node<Target>();
+  children.set(name, found);
+  return found;
+}
+
+/**
+ * Finds routes by method and path. Fastify's router is fixed once it listens, while plugins come and go; and it
+ * compares escapes literally, while `%40acme%2Fx`, `@acme%2fx` and the like are one plugin. Words win over
+ * parameters; each segment is decoded on its own, so that an escaped slash never splits one.
+ */
+export function createPathMatcher<Target>(): PathMatcher<Target> {
+  const trees = new Map<string, Node<Target>>();
+
+  return {
+    add(method, pattern, target) {
+      const names: string[] = [];
+      let at = childOf(trees, method);
+      for (const part of pattern.split('/')) {
+        if (part.startsWith(':')) {
+          names.push(part.slice(1));
+          at = at.parameter ??= node();
+        } else {
+          at = childOf(at.words, decodeSegment(part) ?? part);
+        }
+      }
+      if (at.leaf) return at.leaf.target;
+      at.leaf = { target, names, pattern };
+      return undefined;
+    },
+    find(method, rawPath) {
+      const segments = rawPath.split('/').map(decodeSegment);
+      if (segments.some((segment) => segment === undefined)) return { found: false, allowed: [] };
+      const path = segments as string[];
+      const tree = trees.get(method);
+      const values: string[] = [];
+      const leaf = tree && descend(tree, path, 0, values);
+      if (leaf) {
+        const params = Object.fromEntries(leaf.names.map((name, index) => [name, values[index]!]));
+        return { found: true, target: leaf.target, params, pattern: leaf.pattern };
+      }
+      const allowed = [...trees].filter(([, other]) => descend(other, path, 0, [])).map(([name]) => name);
+      return { found: false, allowed: allowed.sort() };
+    },
+  };
+}
+
+/** The leaf that the segments from `index` on lead to, with the parameters' values pushed to `values`. */
+function descend<Target>(
+  at: Node<Target>,
+  segments: readonly string[],
+  index: number,
+  values: string[],
+): Node<Target>['leaf'] {
+  if (index === segments.length) return at.leaf;
+  const segment = segments[index]!;
+  const word = at.words.get(segment);
+  const found = word && descend(word, segments, index + 1, values);
+  if (found || !at.parameter || segment === '') return found;
+  const depth = values.push(segment);
+  const leaf = descend(at.parameter, segments, index + 1, values);
+  // A dead end further down must not leave its value behind for another way.
+  if (!leaf) values.length = depth - 1;
+  return leaf;
+}
+
+function decodeSegment(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

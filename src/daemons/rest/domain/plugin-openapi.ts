@@ -1,0 +1,143 @@
+import {
+  describeApi,
+  errorResponse,
+  type OpenApiDocument,
+  operationId,
+  parametersFrom,
+  pathParameterNames,
+  type SchemaComponents,
+} from '../../../http/openapi.ts';
+import type { PluginRoute } from './plugin-routes.ts';
+import type { PluginSchemas } from './plugin-schemas.ts';
+
+/** What is described of a route besides its manifest entry. */
+interface DescribedRoute {
+  route: PluginRoute;
+  input: Record<string, unknown> | undefined;
+  output: Record<string, unknown> | undefined;
+}
+
+/**
+ * The API that plugins contribute, from their manifests and schemas; each route once, at its first path.
+ * `schemasOf` reads a plugin's schema files. @spec Health, metrics, specification: /openapi-plugins.json
+ */
+export async function pluginOpenApi(
+  routes: readonly PluginRoute[],
+  version: string,
+  schemasOf: (plugin: PluginRoute['plugin']) => PluginSchemas,
+): Promise<OpenApiDocument> {
+  const described = await Promise.all(routes.map((route) => describe(route, schemasOf(route.plugin))));
+  return describeApi({ title: 'svc plugins', version }, (add, components) => {
+    for (const { route, input, output } of described) {
+      const { method } = route.declaration;
+      const path = route.paths[0]!;
+      const prefix = componentPrefix(route.plugin.id);
+      add(method, path, {
+        ...headOf(route, path),
+        ...inputOf(route, path, input && components.lift(prefixed(input, prefix), prefix), components),
+        responses: responsesOf(route, output && components.lift(prefixed(output, prefix), prefix)),
+        security: securityOf(route),
+      });
+    }
+  });
+}
+
+async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<DescribedRoute> {
+  const { input, output } = route.declaration;
+  return {
+    route,
+    input: input && (await schemas.describe(input)),
+    output: output && (await schemas.describe(output)),
+  };
+}
+
+function headOf({ plugin, declaration }: PluginRoute, path: string): Record<string, unknown> {
+  return {
+    ...(declaration.description ? { summary: declaration.description } : {}),
+    operationId: operationId(declaration.method, path),
+    tags: [`plugin:${plugin.id}`],
+  };
+}
+
+/** The query of GET and DELETE as parameters, anything else as the JSON body. @spec Plugin routes 1 */
+function inputOf(
+  { declaration }: PluginRoute,
+  path: string,
+  input: Record<string, unknown> | undefined,
+  components: SchemaComponents,
+): Record<string, unknown> {
+  const fromPath = pathParameterNames(path).map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+  if (declaration.method === 'GET' || declaration.method === 'DELETE') {
+    return { parameters: [...fromPath, ...parametersFrom(follow(input ?? {}, components), 'query')] };
+  }
+  return {
+    parameters: fromPath,
+    ...(input ? { requestBody: { required: true, content: { 'application/json': { schema: input } } } } : {}),
+  };
+}
+
+/** Parameters stand one by one, so a schema that is a reference is looked up. */
+function follow(schema: Record<string, unknown>, { schemas }: SchemaComponents): Record<string, unknown> {
+  const { $ref } = schema;
+  return typeof $ref === 'string' ? (schemas[$ref.split('/').at(-1)!] ?? {}) : schema;
+}
+
+function responsesOf(
+  { declaration }: PluginRoute,
+  output: Record<string, unknown> | undefined,
+): Record<string, unknown> {
+  const responses: Record<string, unknown> = {
+    200: {
+      description: 'What the handler returned',
+      content: { 'application/json': { schema: output ?? {} } },
+    },
+  };
+  for (const [status, errors] of Map.groupBy(declaration.errors, ({ http }) => http)) {
+    responses[status] = errorResponse(
+      errors.map(({ code, description }) => (description ? `${code}: ${description}` : code)).join('; '),
+    );
+  }
+  if (declaration.input) responses[400] ??= errorResponse('VALIDATION_ERROR');
+  responses.default = errorResponse('Any other failure');
+  return responses;
+}
+
+function securityOf({ security }: PluginRoute): unknown[] {
+  if (!security) return [{ bearer: [] }];
+  return security.every((way) => way === 'none')
+    ? []
+    : security.includes('none')
+      ? [{}, { bearer: [] }]
+      : [{ bearer: [] }];
+}
+
+/** `@acme/orders` as `acme.orders`: component names take letters, digits and `. _ -` alone. */
+function componentPrefix(pluginId: string): string {
+  return pluginId.replace(/^@/, '').replace(/[^A-Za-z0-9._-]/g, '.');
+}
+
+/** Puts the plugin's name before each definition: two plugins may both have a `ListQuery`. */
+function prefixed(schema: Record<string, unknown>, prefix: string): Record<string, unknown> {
+  const { $defs = {}, ...root } = schema as { $defs?: Record<string, unknown> };
+  const rename = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(rename);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        key,
+        key === '$ref' && typeof item === 'string'
+          ? item.replace('#/$defs/', `#/$defs/${prefix}.`)
+          : rename(item),
+      ]),
+    );
+  };
+  return {
+    ...(rename(root) as Record<string, unknown>),
+    $defs: Object.fromEntries(Object.entries($defs).map(([name, def]) => [`${prefix}.${name}`, rename(def)])),
+  };
+}

@@ -1,0 +1,38 @@
+import type { CommandResult, RouteDecl } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+
+/** What the caller of a plugin route gets. `undeclared`: the manifest does not list the code, which is worth a warning. */
+export interface RouteAnswer {
+  status: number;
+  body: unknown;
+  undeclared?: boolean;
+}
+
+/** The answer to what a handler returned. @spec Plugin routes 3, 4 */
+export function answerTo(
+  { exitCode, result, error }: CommandResult,
+  errors: RouteDecl['errors'],
+): RouteAnswer {
+  if (exitCode === 0) return { status: 200, body: result ?? null };
+  const code = error?.code ?? 'EXECUTION_ERROR';
+  const declared = errors.find((entry) => entry.code === code);
+  const message = error?.message ?? `The handler ended with exit code ${exitCode}.`;
+  return {
+    status: declared?.http ?? 500,
+    body: { error: { code, message, details: error?.details ?? {} } },
+    ...(declared ? {} : { undeclared: true }),
+  };
+}
+
+/**
+ * What to answer when the handler did not return. Its own exceptions stay opaque: their text may hold anything.
+ * What the platform says (input faults, timeouts, refusals, no capacity) is meant for the caller. @spec Plugin routes 2, 5, 6, 7
+ */
+export function failureFor(thrown: unknown): unknown {
+  if (!(thrown instanceof PlatformError) || thrown.code !== 'EXECUTION_ERROR') return thrown;
+  return new PlatformError(
+    'EXECUTION_ERROR',
+    'The handler of this route failed; the log has the details under this request id.',
+    { cause: thrown },
+  );
+}

@@ -1,0 +1,16 @@
+import { apiHealth } from '../../contracts/index.ts';
+import { defineDaemon } from '../define-daemon.ts';
+import { catalogueRoutes } from './routes/catalogue.ts';
+import { forwardedRoutes } from './routes/forwarded.ts';
+import { pluginRoutes } from './routes/plugins.ts';
+import { restServices } from './services.ts';
+
+/** The platform's REST API, with what plugins add to it. @spec What the service does; Plugin routes */
+export const rest = defineDaemon({
+  name: 'rest',
+  defaultPort: 5050,
+  services: restServices,
+  standard: { health: [apiHealth], metricsPaths: ['/metrics', '/api/v1/metrics'] },
+  routes: [forwardedRoutes, pluginRoutes, catalogueRoutes],
+  close: ({ plugins }) => plugins.close(),
+});

@@ -1,0 +1,48 @@
+import { Counter, Histogram } from 'prom-client';
+import type { Metrics } from '../../kit/metrics.ts';
+
+const LABELS = ['service', 'domain', 'operation', 'outcome'] as const;
+const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
+
+/** Times one operation of one domain (`workflows`, `plugins`, …) and counts how it ended; what it throws goes on. */
+export type Observe = <Result>(
+  domain: string,
+  operation: string,
+  run: () => Promise<Result>,
+  /** Default: whatever returns has succeeded. */
+  failed?: (result: Result) => boolean,
+) => Promise<Result>;
+
+/** @spec Metrics: svc_rest_domain_operation_* */
+export function createOperationMetrics({ registry }: Metrics): Observe {
+  const registers = [registry];
+  const total = new Counter({
+    name: 'svc_rest_domain_operation_total',
+    help: 'Operations of the REST API, by domain, operation and outcome',
+    labelNames: LABELS,
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'svc_rest_domain_operation_duration_ms',
+    help: 'How long operations of the REST API took, in milliseconds',
+    labelNames: LABELS,
+    buckets: DURATION_MS,
+    registers,
+  });
+  return async (domain, operation, run, failed = () => false) => {
+    const startedAt = performance.now();
+    const count = (outcome: 'succeeded' | 'failed'): void => {
+      const labels = { service: 'rest', domain, operation, outcome };
+      total.inc(labels);
+      duration.observe(labels, performance.now() - startedAt);
+    };
+    try {
+      const result = await run();
+      count(failed(result) ? 'failed' : 'succeeded');
+      return result;
+    } catch (error) {
+      count('failed');
+      throw error;
+    }
+  };
+}

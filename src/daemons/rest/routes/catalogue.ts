@@ -1,0 +1,48 @@
+import { listRoutes, type RouteItem } from '../../../contracts/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import { isVisible } from '../../../http/openapi.ts';
+import { version } from '../../../kit/paths.ts';
+import { pluginOpenApi } from '../domain/plugin-openapi.ts';
+import { PLUGIN_ROUTES_PREFIX } from '../domain/plugin-routes.ts';
+import type { RestServices } from '../services.ts';
+
+/** What there is: every route, and the description of those that plugins bring. @spec Health, metrics, specification */
+export function catalogueRoutes(http: Http, { table, schemasOf }: RestServices): void {
+  mount(http, listRoutes, { auth: 'open' }, () => ({
+    items: [...platformRoutes(http), ...pluginItems(table.routes)].sort(byPath),
+  }));
+  http.get('/openapi-plugins.json', () => pluginOpenApi(table.routes, version, schemasOf));
+}
+
+function platformRoutes({ kit }: Http): RouteItem[] {
+  return kit.routes
+    .filter(({ path }) => path !== `${PLUGIN_ROUTES_PREFIX}*`)
+    .map(({ method, path }) => {
+      const endpoint = kit.endpoints.find((item) => item.method === method && item.path === path)?.endpoint;
+      return {
+        method,
+        path,
+        tagged: (endpoint?.tags?.length ?? 0) > 0,
+        visible: isVisible(endpoint),
+        pluginId: null,
+      };
+    });
+}
+
+/** Each path of each route; the description shows the first. */
+function pluginItems(routes: RestServices['table']['routes']): RouteItem[] {
+  return routes.flatMap(({ plugin, declaration, paths }) =>
+    paths.map((path, index) => ({
+      method: declaration.method,
+      path,
+      tagged: true,
+      visible: index === 0,
+      pluginId: plugin.id,
+    })),
+  );
+}
+
+function byPath(a: RouteItem, b: RouteItem): number {
+  const [left, right] = [`${a.path} ${a.method}`, `${b.path} ${b.method}`];
+  return left < right ? -1 : left > right ? 1 : 0;
+}

@@ -1,0 +1,168 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../../../contracts/index.ts';
+import { type Http, pathOf } from '../../../http/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../domain/plugin-routes.ts';
+import { answerTo, failureFor, type RouteAnswer } from '../domain/route-answer.ts';
+import { requireSecurity, userOf } from '../domain/route-security.ts';
+import type { RestServices } from '../services.ts';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+/** What nginx and others log for a caller that left; nobody reads it. */
+const CALLER_LEFT = 499;
+
+interface Found {
+  route: PluginRoute;
+  params: Record<string, string>;
+}
+
+/** Everything that plugins contribute, behind one wildcard: who calls, which route, may they, run it, answer. @spec Plugin routes */
+export function pluginRoutes(http: Http, services: RestServices): void {
+  const found = new WeakMap<FastifyRequest, Found>();
+  http.route({
+    method: METHODS,
+    url: `${PLUGIN_ROUTES_PREFIX}*`,
+    async onRequest(request) {
+      request.caller = await http.kit.authenticate(request);
+      const match = findRoute(services, request);
+      request.routeLabel = match.pattern;
+      requireSecurity(match.route.security, request.caller);
+      found.set(request, match);
+    },
+    handler: (request, reply) => serve(http, services, found.get(request)!, request, reply),
+  });
+}
+
+function findRoute({ table }: RestServices, request: FastifyRequest): Found & { pattern: string } {
+  const path = pathOf(request.url);
+  const match = table.find(methodOf(request), path);
+  if (match.found) return { route: match.target, params: match.params, pattern: match.pattern };
+  if (match.allowed.length === 0) {
+    throw new PlatformError(
+      'NOT_FOUND',
+      `No loaded plugin has a route ${path}; GET /api/v1/routes lists all there are.`,
+    );
+  }
+  const allow = match.allowed.join(', ');
+  throw new PlatformError('METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${request.method}.`, {
+    details: { method: request.method, allowed: match.allowed },
+    headers: { allow },
+  });
+}
+
+/** A HEAD is a GET whose body stays here. */
+function methodOf({ method }: FastifyRequest): string {
+  return method === 'HEAD' ? 'GET' : method;
+}
+
+async function serve(
+  http: Http,
+  services: RestServices,
+  { route, params }: Found,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const signal = abortedWithClient(reply);
+  const operation = `${route.plugin.id} ${route.declaration.method} ${route.declaration.path}`;
+  try {
+    const answer = await services.observe(
+      'plugins',
+      operation,
+      () => run(services, route, params, request, signal),
+      ({ status }) => status !== 200,
+    );
+    if (answer.undeclared) warnOfUndeclared(http, route, answer, request);
+    // As JSON text, so that a result that is a string or null goes out as JSON too.
+    return reply
+      .code(answer.status)
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(answer.body));
+  } catch (error) {
+    if (signal.aborted) return reply.code(CALLER_LEFT).send();
+    reportOutputFault(http, route, error, request);
+    throw failureFor(error);
+  }
+}
+
+async function run(
+  { plugins, routeTimeoutMs }: RestServices,
+  { plugin, declaration, timeoutMs }: PluginRoute,
+  params: Record<string, string>,
+  request: FastifyRequest,
+  signal: AbortSignal,
+): Promise<RouteAnswer> {
+  const caller = request.caller as Caller;
+  const { id: requestId, traceId } = request;
+  const method = methodOf(request);
+  const { input, output, permissions, handler, errors } = declaration;
+  const result = await plugins.execute(
+    {
+      plugin,
+      handler,
+      host: 'rest',
+      hostContext: { host: 'rest', method, path: pathOf(request.url), requestId },
+      input: method === 'GET' || method === 'DELETE' ? { ...(request.query as object) } : request.body,
+      params,
+      user: userOf(caller),
+      tenantId: caller.namespaceId,
+      requestId,
+      traceId,
+      schemas: { ...(input ? { input } : {}), ...(output ? { output } : {}) },
+      timeoutMs: timeoutMs ?? routeTimeoutMs,
+      ...(permissions ? { permissions } : {}),
+    },
+    { signal },
+  );
+  return answerTo(result, errors);
+}
+
+/** Fires when the connection ends before the answer is out: nobody waits for the handler any more. */
+function abortedWithClient(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort(new Error('the caller left'));
+  });
+  return controller.signal;
+}
+
+/** @spec Plugin routes 4 */
+function warnOfUndeclared(
+  http: Http,
+  { plugin, declaration }: PluginRoute,
+  { body }: RouteAnswer,
+  request: FastifyRequest,
+): void {
+  const { code, message } = (body as { error: { code: string; message: string } }).error;
+  http.kit.logger.warn(
+    `${declaration.method} ${declaration.path} of ${plugin.id} failed with ${code}, which its manifest does not declare: ${message}`,
+    {
+      pluginId: plugin.id,
+      requestId: request.id,
+      traceId: request.traceId,
+      meta: { code, handler: declaration.handler },
+    },
+  );
+}
+
+/** A result that breaks the route's own promise is the plugin author's to mend, so it is told apart from a throw. */
+function reportOutputFault(
+  http: Http,
+  { plugin, declaration }: PluginRoute,
+  error: unknown,
+  request: FastifyRequest,
+): void {
+  const issues = error instanceof PlatformError ? error.details.outputIssues : undefined;
+  if (issues === undefined) return;
+  http.kit.logger.diagnostic(
+    {
+      domain: 'plugins',
+      event: 'plugin.output_invalid',
+      level: 'error',
+      reasonCode: 'OUTPUT_SCHEMA',
+      message: `${declaration.method} ${declaration.path} of ${plugin.id} answered what its output schema does not allow`,
+      outcome: 'failed',
+      evidence: { handler: declaration.handler, issues },
+    },
+    { pluginId: plugin.id, requestId: request.id, traceId: request.traceId },
+  );
+}

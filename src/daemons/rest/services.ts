@@ -1,0 +1,61 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { type Client, createClient } from '../../http/index.ts';
+import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from './domain/plugin-routes.ts';
+import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
+import { createOperationMetrics, type Observe } from './metrics.ts';
+
+/** The daemons that own what the REST API serves. */
+export type Owner = 'workflow' | 'marketplace';
+
+export interface RestServices extends DaemonServices {
+  plugins: PluginRuntime;
+  table: PluginRouteTable;
+  schemasOf: (plugin: RoutedPlugin) => PluginSchemas;
+  owners: Record<Owner, Client>;
+  observe: Observe;
+  internalSecret: string;
+  /** For routes whose manifest sets none. */
+  routeTimeoutMs: number;
+}
+
+/** Loads the plugins, lays out their routes, and reports each route that cannot be served where it was declared. */
+export async function restServices(resources: Resources): Promise<RestServices> {
+  const { config, keys, logger, metrics, peers } = resources;
+  const plugins = await createPluginRuntime(resources);
+  const table = createPluginRouteTable([...plugins.registry.plugins]);
+  for (const { pluginId, code, path, message } of table.faults) {
+    logger.diagnostic(
+      {
+        domain: 'plugins',
+        event: 'plugin.route_refused',
+        level: 'warn',
+        reasonCode: code,
+        message: `${pluginId}: ${path}: ${message}`,
+        outcome: 'degraded',
+        evidence: { path },
+      },
+      { pluginId },
+    );
+  }
+  const ownerClient = (owner: Owner): Client => createClient({ url: () => peers.urlOf(owner), peer: owner });
+  return {
+    plugins,
+    table,
+    schemasOf: (plugin) => createPluginSchemas((file) => readPluginJson(plugin.root, file)),
+    owners: { workflow: ownerClient('workflow'), marketplace: ownerClient('marketplace') },
+    observe: createOperationMetrics(metrics),
+    internalSecret: keys.internalSecret,
+    routeTimeoutMs: config.rest.timeoutMs,
+  };
+}
+
+/** A plugin's own JSON file; a link that leads out of its folder is refused. */
+async function readPluginJson(root: string, file: string): Promise<unknown> {
+  const folder = await realpath(root);
+  const path = await realpath(join(folder, file));
+  if (!path.startsWith(folder + sep)) throw new Error(`${file} leads out of the plugin's folder`);
+  return JSON.parse(await readFile(path, 'utf8'));
+}

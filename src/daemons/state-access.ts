@@ -1,0 +1,55 @@
+import { deleteState, getState, HEADERS, incrementState, listState, putState } from '../contracts/index.ts';
+import { type CallOptions, createClient, serviceHeaders } from '../http/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+import type { StateAccess, StateScope } from '../plugins/index.ts';
+import type { Resources } from './define-daemon.ts';
+
+/** What plugins keep, over HTTP: the state daemon alone writes its file. Each call is made for the tenant of its execution. */
+export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StateAccess {
+  const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });
+
+  function options({ tenantId, requestId, traceId, signal }: StateScope): CallOptions {
+    const headers = {
+      ...serviceHeaders(keys.internalSecret, { namespaceId: tenantId }),
+      [HEADERS.requestId]: requestId,
+      [HEADERS.traceId]: traceId,
+    };
+    return { signal, headers };
+  }
+
+  async function put(
+    scope: StateScope,
+    key: string,
+    body: { value: never; ifAbsent: boolean; ttlMs?: number | undefined },
+  ): Promise<boolean> {
+    const params = { namespace: scope.namespace, key };
+    return (await client.call(putState, { params, body }, options(scope))).written;
+  }
+
+  return {
+    async get(scope, key) {
+      try {
+        const params = { namespace: scope.namespace, key };
+        return await client.call(getState, { params }, options(scope));
+      } catch (error) {
+        if (error instanceof PlatformError && error.code === 'NOT_FOUND') return undefined;
+        throw error;
+      }
+    },
+    async set(scope, key, value, ttlMs) {
+      await put(scope, key, { value: value as never, ifAbsent: false, ttlMs });
+    },
+    setIfAbsent: (scope, key, value, ttlMs) =>
+      put(scope, key, { value: value as never, ifAbsent: true, ttlMs }),
+    async delete(scope, key) {
+      const params = { namespace: scope.namespace, key };
+      return (await client.call(deleteState, { params }, options(scope))).deleted;
+    },
+    async increment(scope, key, by, windowMs) {
+      const params = { namespace: scope.namespace, key };
+      return (await client.call(incrementState, { params, body: { by, windowMs } }, options(scope))).value;
+    },
+    list: (scope, query) =>
+      client.call(listState, { params: { namespace: scope.namespace }, query }, options(scope)),
+  };
+}
