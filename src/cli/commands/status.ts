@@ -7,7 +7,7 @@ import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import type { Style } from '../style.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
-import type { ServiceStatus, SupervisorStatus } from '../supervisor/control-protocol.ts';
+import type { SandboxStatus, ServiceStatus, SupervisorStatus } from '../supervisor/control-protocol.ts';
 import { statusText } from './status-view.ts';
 
 export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'> {
@@ -70,6 +70,7 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
     dataDir,
     configFile,
     uptimeMs: null,
+    sandbox: null,
     services,
   };
 }
@@ -97,5 +98,19 @@ function describe(result: StatusResult, style: Style): string {
   const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
   if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\nStart it: svc up -d`;
   const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
-  return `svc ${result.version} runs in ${where}: ${facts}\n\n${statusText(result, style)}`;
+  return [
+    `svc ${result.version} runs in ${where}: ${facts}`,
+    `plugins are confined by ${sandboxWords(result.sandbox)}`,
+    '',
+    statusText(result, style),
+  ].join('\n');
+}
+
+function sandboxWords(sandbox: SandboxStatus | null): string {
+  if (sandbox === null) return '(not known yet)';
+  const network = sandbox.networkGuarded ? '' : '; network is NOT guarded';
+  const why = sandbox.reason ? ` (${sandbox.reason})` : '';
+  if (sandbox.mode === 'bwrap') return `bubblewrap and Node's permission model${network}`;
+  if (sandbox.mode === 'permission') return `Node's permission model alone${network}${why}`;
+  return `nothing: plugins do not start${why}`;
 }

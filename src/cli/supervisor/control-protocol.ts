@@ -25,6 +25,15 @@ export interface ServiceStatus {
   lastExit: LastExit | null;
 }
 
+/** What confines plugin code. @spec docs/security.md */
+export interface SandboxStatus {
+  mode: 'bwrap' | 'permission' | 'unavailable';
+  /** Whether a plugin without network permission is kept from opening connections. */
+  networkGuarded: boolean;
+  /** Why it is not `bwrap`. */
+  reason?: string;
+}
+
 export interface SupervisorStatus {
   pid: number;
   version: string;
@@ -33,6 +42,8 @@ export interface SupervisorStatus {
   dataDir: string;
   configFile: string | null;
   uptimeMs: number;
+  /** Null until it was found out, just after the start. */
+  sandbox: SandboxStatus | null;
   services: ServiceStatus[];
 }
 

@@ -12,7 +12,7 @@ import { nodeHttp } from './node-http.ts';
 const ADDRESS_BYTES = 104;
 
 export interface ControlActions {
-  status(): SupervisorStatus;
+  status(): Promise<SupervisorStatus>;
   /** Resolves when every daemon has stopped. */
   stop(): Promise<void>;
   /** Without a name: all of them. Resolves when they are ready again. */

@@ -141,7 +141,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     const timer = setTimeout(() => {
       restarts++;
       launch().catch((error: unknown) => {
-        if (state === 'starting') comeBack(messageOf(error), 0);
+        if (state === 'starting') comeBack(messageOf(error).replace(/\.$/, ''), 0);
       });
     }, verdict.delayMs);
     cancelRestart = () => clearTimeout(timer);

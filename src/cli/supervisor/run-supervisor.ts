@@ -3,11 +3,12 @@ import type { ServiceName } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { LoadedConfig } from '../../kit/config.ts';
 import { formatDuration } from '../../kit/duration.ts';
+import { PlatformError } from '../../kit/errors.ts';
 import { createLogger, type Diagnostic, type Logger, type LogLevel } from '../../kit/logger.ts';
 import { version } from '../../kit/paths.ts';
 import type { Random } from '../../kit/random.ts';
-import { acquireOwnerLock } from '../../store/sqlite/owner-lock.ts';
-import type { SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
+import { acquireOwnerLock, type Owner, type OwnerLock } from '../../store/sqlite/owner-lock.ts';
+import type { SandboxStatus, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
 import { type ControlServer, startControlServer } from './control-server.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
 import { loadSecrets } from './keys-file.ts';
@@ -15,6 +16,7 @@ import { awaitLeftovers } from './leftovers.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import { identify } from './process-identity.ts';
 import { removeRunFile, writeRunFile } from './run-file.ts';
+import { sandboxStatus } from './sandbox-status.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 /** Whose lines these are: a service's, or the supervisor's own. */
@@ -53,7 +55,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
   const loaded = options.loadConfig();
   const folder = dataFolder(loaded.dataDir);
   ensureDataFolder(folder);
-  const lock = await acquireOwnerLock({ file: folder.ownerLock, waitMs: LOCK_WAIT_MS, label: 'supervisor' });
+  const lock = await takeFolder(folder);
   const logs = openLogs(folder, options.onLines);
   const output = { write: (line: string) => logs.write('supervisor', Buffer.from(line)), flush: () => {} };
   const logger = createLogger({ serviceId: 'supervisor', output, clock });
@@ -83,7 +85,14 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     const writeRun = (): void => {
       if (control) writeRunFile(folder, describeRun(control.socket, supervisor));
     };
-    const status = (): SupervisorStatus => describeStatus(loaded, supervisor, clock.now() - startedAt);
+    let sandbox: SandboxStatus | null = null;
+    const status = (): SupervisorStatus => ({
+      ...describeStatus(loaded, supervisor, clock.now() - startedAt),
+      sandbox,
+    });
+    const findSandbox = lazily(async () => {
+      sandbox = await sandboxStatus(loaded.config.execution.worker.sandbox);
+    });
     const { promise: ended, resolve: onEnd, reject: onEndFailed } = Promise.withResolvers<void>();
     let stopping: Promise<void> | undefined;
     const stop = (): Promise<void> => {
@@ -94,16 +103,23 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       return stopping;
     };
     control = await startControlServer(folder, {
-      status,
+      async status() {
+        await findSandbox();
+        return status();
+      },
       stop,
       restart: supervisor.restart,
     });
     writeRun();
-    const ready = supervisor.start().catch(async (error: unknown) => {
-      await stop();
-      await ended;
-      throw error;
-    });
+    const ready = supervisor.start().then(
+      // Starts a process to see: not while the services need the processors.
+      () => void findSandbox(),
+      async (error: unknown) => {
+        await stop();
+        await ended;
+        throw error;
+      },
+    );
     return {
       firstStart: secrets.created,
       ready,
@@ -118,6 +134,37 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
   }
 }
 
+async function takeFolder(folder: DataFolder): Promise<OwnerLock> {
+  try {
+    return await acquireOwnerLock({ file: folder.ownerLock, waitMs: LOCK_WAIT_MS, label: 'supervisor' });
+  } catch (error) {
+    if (!(error instanceof PlatformError && error.code === 'CONFLICT')) throw error;
+    const { owner } = error.details as { owner?: Owner | null };
+    throw new PlatformError(
+      'CONFLICT',
+      `svc runs already on ${folder.root}${owner ? ` (pid ${owner.pid})` : ''}.`,
+      {
+        details: {
+          alreadyRunning: true,
+          dataDir: folder.root,
+          owner: owner ?? null,
+          hint: 'svc status shows it, svc down stops it; SVC_HOME=<folder> gives this one data of its own.',
+        },
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Runs once, when first asked for. */
+function lazily(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= run();
+    return running;
+  };
+}
+
 function describeRun(socket: string, supervisor: Supervisor) {
   const children = supervisor
     .services()
@@ -125,7 +172,11 @@ function describeRun(socket: string, supervisor: Supervisor) {
   return { supervisor: identify(process.pid), socket, children };
 }
 
-function describeStatus(loaded: LoadedConfig, supervisor: Supervisor, uptimeMs: number): SupervisorStatus {
+function describeStatus(
+  loaded: LoadedConfig,
+  supervisor: Supervisor,
+  uptimeMs: number,
+): Omit<SupervisorStatus, 'sandbox'> {
   const { profile, projectDir, dataDir, configFile } = loaded;
   return {
     pid: process.pid,

@@ -76,11 +76,14 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   async function startAll(): Promise<void> {
-    const results = await Promise.allSettled(services.map((service) => service.start()));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (!failed) return;
-    await drain(services);
-    throw failed.reason;
+    const starts = services.map((service) => service.start());
+    try {
+      await Promise.all(starts);
+    } catch (error) {
+      await drain(services);
+      await Promise.allSettled(starts);
+      throw error;
+    }
   }
 
   return {

@@ -26,17 +26,32 @@ export async function startDetached(ports: Ports, context: CommandContext): Prom
     return await startSupervisor(ports, context);
   } catch (error) {
     // Another `up` was faster: its platform is the one that was asked for.
-    const lost = error instanceof PlatformError && error.code === 'CONFLICT' && 'owner' in error.details;
-    const other = lost && !('port' in error.details) ? await findRunning(ports, context) : null;
+    const lost = error instanceof PlatformError && error.details.alreadyRunning === true;
+    const other = lost ? await awaitRunning(ports, context) : null;
     if (other) return other;
     throw error;
   }
 }
 
+/** A supervisor has the folder; it may not have said so yet. */
+async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
+  for (let waited = 0; waited < OTHER_START_DEADLINE_MS; waited += POLL_MS) {
+    const running = await findRunning(ports, context);
+    if (running) return running;
+    await sleep(POLL_MS);
+  }
+  return null;
+}
+
+/** Null when none runs, or when it ended while we looked. */
 async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   const supervisor = findSupervisor(context.folder());
   if (!supervisor) return null;
-  const status = await untilSettled(supervisor);
+  const status = await untilSettled(supervisor).catch((error: unknown) => {
+    if (findSupervisor(context.folder())) throw error;
+    return null;
+  });
+  if (!status) return null;
   for (const [name, wanted] of Object.entries(ports)) {
     const actual = status.services.find((service) => service.name === name)?.port;
     if (wanted !== 0 && actual !== wanted) {
