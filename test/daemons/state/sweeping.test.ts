@@ -38,11 +38,12 @@ test('every minute all that has expired goes, in steps, and the rest stays', asy
 test('stops between two steps, and does not begin again', async () => {
   const { clock, entries } = await startStore();
   const sweeping = startSweeping({ store: entries, clock, logger: silentLogger });
-  await entries.set('s', 'k', 1, 1000);
+  await Promise.all(Array.from({ length: 2500 }, (_, i) => entries.set('s', `k${i}`, i, 1000)));
+  clock.advance(minutes(1));
   await sweeping.stop();
   clock.advance(minutes(5));
   await sleep(20);
-  expect(await entries.sweep(10)).toBe(1);
+  expect(await entries.sweep(5000)).toBe(1500);
 });
 
 test('a failure is told and the next minute tries again', async () => {

@@ -49,6 +49,12 @@ test('writes of one turn of the event loop share a transaction, in their order',
   await add('d');
   expect(statements.filter((sql) => sql === 'commit')).toHaveLength(2);
   expect(ran).toEqual(['a', 'b', 'c', 'd']);
+
+  // A failure in their midst costs the others a second run, not a commit each.
+  statements.length = 0;
+  const results = await Promise.allSettled(['e', 'a', 'f', 'g'].map(add));
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+  expect(statements.filter((sql) => sql === 'commit')).toHaveLength(1);
 });
 
 test('a write settles when others can see it', async () => {

@@ -119,18 +119,19 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
 
     test('a pending marker lapses with its lease, a done one with its window', async () => {
       const { port, clock, delivery } = await openInbox();
-      await port.begin(delivery(), { key: 'k', expiresAt: clock.now() + 1000 });
-      clock.advance(998);
+      const [first, second, third] = [delivery(), delivery(), delivery()];
+      await port.begin(first, { key: 'k', expiresAt: clock.now() + 1000 });
+      clock.advance(999);
       expect(await port.seen('k', clock.now())).toBe('pending');
-      clock.advance(2);
+      expect(await port.begin(second, { key: 'k', expiresAt: clock.now() + 1000 })).toBe('pending');
+      clock.advance(1);
       expect(await port.seen('k', clock.now())).toBeUndefined();
-      expect(await port.accept(delivery(), { key: 'k', expiresAt: clock.now() + days(7) }, '[]')).toBe(
-        'begun',
-      );
+      expect(await port.accept(second, { key: 'k', expiresAt: clock.now() + days(7) }, '[]')).toBe('begun');
       clock.advance(days(7) - 1);
       expect(await port.seen('k', clock.now())).toBe('done');
       clock.advance(1);
       expect(await port.seen('k', clock.now())).toBeUndefined();
+      expect(await port.begin(third, { key: 'k', expiresAt: clock.now() + 1000 })).toBe('begun');
     });
 
     test('success keeps the marker for the window, failure frees it for the redelivery', async () => {
