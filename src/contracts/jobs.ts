@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { RunStatus } from './workflows.ts';
+import { RetryPolicy } from './workflow-definition.ts';
+import { RunError, RunStatus } from './workflows.ts';
 
 export const JobId = z.string().min(1).max(128).brand('JobId');
 export type JobId = z.infer<typeof JobId>;
@@ -11,12 +13,12 @@ export const Job = z
     id: JobId,
     handler: z.string(),
     status: RunStatus,
+    queuedReason: z.string().nullable().describe('Why a queued job does not run yet'),
     attempts: z.number().int(),
+    priority: z.number().int(),
     input: z.json(),
     result: z.json().nullable(),
-    error: z
-      .object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) })
-      .nullable(),
+    error: RunError.nullable(),
     createdAt: z.number().describe('Epoch milliseconds'),
     runAt: z.number().nullable(),
     startedAt: z.number().nullable(),
@@ -25,7 +27,13 @@ export const Job = z
   .meta({ id: 'Job' });
 export type Job = z.infer<typeof Job>;
 
-/** `handler` is `<plugin id>/<job id>`. */
+const JobHandler = z
+  .string()
+  .min(3)
+  .max(512)
+  .regex(/^.+\/[^/]+$/, 'must be "<plugin id>/<job id>"');
+
+/** `handler` is `<plugin id>/<job id>`. The header `Idempotency-Key` does as well as the field. */
 export const submitJob = endpoint({
   method: 'POST',
   path: '/api/v1/jobs',
@@ -33,26 +41,50 @@ export const submitJob = endpoint({
   tags: ['jobs'],
   status: 202,
   body: z.strictObject({
-    handler: z
-      .string()
-      .min(3)
-      .max(512)
-      .regex(/^.+\/[^/]+$/, 'must be "<plugin id>/<job id>"'),
+    handler: JobHandler,
     input: z.json().default({}),
     runAt: z.number().optional(),
     priority: z.number().int().min(-100).max(100).default(0),
     idempotencyKey: z.string().min(1).max(256).optional(),
+    retry: RetryPolicy.optional(),
+    timeoutMs: z.number().int().positive().optional(),
   }),
   reply: z.object({ job: Job }),
-  errors: ['VALIDATION_ERROR', 'JOB_NOT_FOUND', 'CONFLICT', 'QUOTA_EXCEEDED'],
+  errors: ['VALIDATION_ERROR', 'JOB_NOT_FOUND', 'CONFLICT', 'QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED'],
 });
+
+const params = z.object({ jobId: JobId });
 
 export const getJob = endpoint({
   method: 'GET',
   path: '/api/v1/jobs/:jobId',
   summary: 'Status and result of a job',
   tags: ['jobs'],
-  params: z.object({ jobId: JobId }),
+  params,
   reply: Job,
   errors: ['NOT_FOUND'],
+});
+
+export const listJobs = endpoint({
+  method: 'GET',
+  path: '/api/v1/jobs',
+  summary: 'List jobs, newest first',
+  tags: ['jobs'],
+  query: z.object({
+    status: RunStatus.optional(),
+    handler: JobHandler.optional(),
+    cursor: z.string().max(1024).optional(),
+    limit: z.coerce.number().int().min(1).max(1000).default(50),
+  }),
+  reply: page(Job),
+});
+
+export const cancelJob = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/jobs/:jobId',
+  summary: 'Cancel a job',
+  tags: ['jobs'],
+  params,
+  reply: z.object({ cancelled: z.boolean(), status: RunStatus }),
+  errors: ['NOT_FOUND', 'WORKFLOW_ALREADY_CANCELLED'],
 });

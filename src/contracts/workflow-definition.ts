@@ -1,0 +1,154 @@
+import { z } from 'zod';
+
+/** Names of jobs and steps: they stand in expressions (`steps.build.output`) and in URLs. */
+const Name = z
+  .string()
+  .max(64)
+  .regex(
+    /^[A-Za-z_][A-Za-z0-9_-]*$/,
+    'must begin with a letter or "_" and hold letters, digits, "_" and "-"',
+  );
+
+export const WorkflowId = z
+  .string()
+  .max(256)
+  .regex(/^[A-Za-z0-9@][A-Za-z0-9@/._-]*$/, 'must hold letters, digits and @ / . _ - only');
+
+const Ms = z
+  .number()
+  .int()
+  .positive()
+  .max(366 * 24 * 3600_000);
+
+/** How a failure is classed; the first four pass by themselves. @spec Errors: workflow retries */
+export const ERROR_CLASSES = [
+  'network',
+  'timeout',
+  'rate_limit',
+  'server',
+  'validation',
+  'auth',
+  'not_found',
+  'cancelled',
+  'code',
+] as const;
+export const ErrorClass = z.enum(ERROR_CLASSES);
+export type ErrorClass = z.infer<typeof ErrorClass>;
+export const TRANSIENT_CLASSES: readonly ErrorClass[] = ['network', 'timeout', 'rate_limit', 'server'];
+
+const backoff = {
+  maxAttempts: z.number().int().min(1).max(100),
+  initialMs: Ms,
+  factor: z.number().min(1).max(100),
+  maxMs: Ms,
+};
+
+/**
+ * When a failed step is tried again. Only classes in `on` are; each may have figures of its own under `classes`. The
+ * pause before attempt n+1 is `initialMs * factor^(n-1)`, at most `maxMs`, with full jitter a random part of that; a
+ * `Retry-After` of the other side wins when it is longer. No attempt starts after `deadlineMs` from the first one.
+ */
+export const RetryPolicy = z.strictObject({
+  maxAttempts: backoff.maxAttempts.default(3),
+  initialMs: backoff.initialMs.default(1000),
+  factor: backoff.factor.default(2),
+  maxMs: backoff.maxMs.default(60_000),
+  jitter: z.enum(['full', 'none']).default('full'),
+  deadlineMs: Ms.optional(),
+  on: z.array(ErrorClass).default([...TRANSIENT_CLASSES]),
+  classes: z
+    .partialRecord(
+      ErrorClass,
+      z.strictObject({
+        maxAttempts: backoff.maxAttempts.optional(),
+        initialMs: backoff.initialMs.optional(),
+        factor: backoff.factor.optional(),
+        maxMs: backoff.maxMs.optional(),
+      }),
+    )
+    .default({}),
+});
+export type RetryPolicy = z.infer<typeof RetryPolicy>;
+
+/** A condition: CEL, with or without `${{ }}` around it. */
+const Condition = z.union([z.string().min(1).max(4096), z.boolean()]);
+
+export const StepDefinition = z.strictObject({
+  id: Name.optional().describe('Default: step1, step2, …'),
+  name: z.string().max(256).optional(),
+  uses: z.string().min(1).max(512),
+  with: z.record(z.string(), z.json()).default({}),
+  if: Condition.optional(),
+  retry: RetryPolicy.optional(),
+  timeoutMs: Ms.optional(),
+  continueOnError: z.boolean().default(false),
+  /** Says that a second run of the step does no harm: it is run again after a crash. */
+  idempotent: z.boolean().optional(),
+  /** Handed to the handler (and sent by `http`), so that a second run has no second effect. */
+  idempotencyKey: z.string().min(1).max(1024).optional(),
+});
+export type StepDefinition = z.infer<typeof StepDefinition>;
+
+export const JobDefinition = z.strictObject({
+  name: z.string().max(256).optional(),
+  needs: z
+    .union([Name, z.array(Name)])
+    .default([])
+    .transform((needs) => [needs].flat()),
+  if: Condition.optional(),
+  strategy: z
+    .strictObject({
+      matrix: z.record(Name, z.union([z.array(z.json()).min(1).max(256), z.string().min(1)])),
+      maxParallel: z.number().int().min(1).max(256).optional(),
+      failFast: z.boolean().default(true),
+    })
+    .optional(),
+  timeoutMs: Ms.optional(),
+  continueOnError: z.boolean().default(false),
+  outputs: z.record(Name, z.json()).default({}),
+  steps: z.array(StepDefinition).min(1).max(200),
+});
+export type JobDefinition = z.infer<typeof JobDefinition>;
+
+/** A time plan. `overlap`: what happens while the run before is unfinished. `catchUp`: what happens to times missed while nothing ran. */
+export const ScheduleDefinition = z.strictObject({
+  cron: z.string().min(1).max(256),
+  timezone: z.string().min(1).max(64).default('UTC'),
+  overlap: z.enum(['skip', 'queue', 'allow']).default('skip'),
+  catchUp: z.enum(['none', 'latest', 'all']).default('latest'),
+  input: z.json().default({}),
+});
+export type ScheduleDefinition = z.infer<typeof ScheduleDefinition>;
+
+export const CONCURRENCY_STRATEGIES = ['queue', 'cancel-running', 'replace-queued', 'reject'] as const;
+
+/** A workflow as written, YAML or JSON. @spec docs/workflows.md */
+export const WorkflowDefinition = z.strictObject({
+  $schema: z.string().optional(),
+  id: WorkflowId,
+  name: z.string().max(256).optional(),
+  description: z.string().max(4096).optional(),
+  version: z
+    .union([z.string().max(64), z.number()])
+    .transform(String)
+    .default('1'),
+  inputs: z.record(z.string(), z.json()).optional().describe('A JSON Schema (2020-12) of the input'),
+  on: z
+    .strictObject({
+      manual: z.boolean().default(true),
+      schedule: z.array(ScheduleDefinition).max(50).default([]),
+    })
+    .prefault({}),
+  concurrency: z
+    .strictObject({
+      key: z.string().min(1).max(1024),
+      limit: z.number().int().min(1).max(10_000).default(1),
+      strategy: z.enum(CONCURRENCY_STRATEGIES).default('queue'),
+    })
+    .optional(),
+  timeoutMs: Ms.optional(),
+  retry: RetryPolicy.optional().describe('For every step without a policy of its own'),
+  outputs: z.record(Name, z.json()).optional(),
+  jobs: z.record(Name, JobDefinition).refine((jobs) => Object.keys(jobs).length > 0, 'must have a job'),
+});
+export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;
