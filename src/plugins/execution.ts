@@ -24,5 +24,8 @@ export interface PlatformCallContext {
 }
 
 /** One service that handlers reach through their context: `state`, `cache`, `fetch`, … */
-export type PlatformService = Record<string, (context: PlatformCallContext, args: unknown[]) => Promise<unknown>>;
+export type PlatformService = Record<
+  string,
+  (context: PlatformCallContext, args: unknown[]) => Promise<unknown>
+>;
 export type PlatformServices = Record<string, PlatformService>;

@@ -14,7 +14,8 @@ export function parseUntrusted(text: string): unknown {
   }
   const value: unknown = JSON.parse(text);
   // The key can also be written with \u escapes.
-  if (text.includes('__proto__') || text.includes('\\u005') || text.includes('\\u007')) dropPrototypeKeys(value);
+  if (text.includes('__proto__') || text.includes('\\u005') || text.includes('\\u007'))
+    dropPrototypeKeys(value);
   return value;
 }
 

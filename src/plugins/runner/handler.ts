@@ -71,7 +71,12 @@ async function importModule(path: string, ref: string): Promise<Record<string, u
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {
     if ((error as { code?: unknown } | null)?.code === 'ERR_ACCESS_DENIED') throw error;
-    throw new RunnerFailure('EXECUTION_ERROR', `"${ref}" could not be loaded: ${messageOf(error)}`, { ref }, error);
+    throw new RunnerFailure(
+      'EXECUTION_ERROR',
+      `"${ref}" could not be loaded: ${messageOf(error)}`,
+      { ref },
+      error,
+    );
   }
 }
 

@@ -52,7 +52,8 @@ function cut(text: string, limit: number): string {
 function metaJson(meta: unknown, limit: number): string {
   try {
     const text = JSON.stringify(meta);
-    if (text === undefined || typeof meta !== 'object') return JSON.stringify({ value: cut(String(meta), limit) });
+    if (text === undefined || typeof meta !== 'object')
+      return JSON.stringify({ value: cut(String(meta), limit) });
     return text.length <= limit * 2 ? text : JSON.stringify({ dropped: `${text.length} characters of meta` });
   } catch (error) {
     return JSON.stringify({ dropped: cut(messageOf(error), limit) });

@@ -31,8 +31,12 @@ function initialise(frame: InitFrame, channel: Channel): Executions {
   const executions = createExecutions(frame, channel);
   captureConsole(executions.write);
   // After either, the process's state is unknown: it ends, its calls fail, and a fresh one serves the next.
-  process.on('uncaughtException', (error) => channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE));
-  process.on('unhandledRejection', (error) => channel.sendLast(fatal('unhandled rejection', error), FATAL_EXIT_CODE));
+  process.on('uncaughtException', (error) =>
+    channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE),
+  );
+  process.on('unhandledRejection', (error) =>
+    channel.sendLast(fatal('unhandled rejection', error), FATAL_EXIT_CODE),
+  );
   channel.send({ type: 'ready', protocol: PROTOCOL_VERSION });
   return executions;
 }

@@ -47,8 +47,15 @@ export function resultFrame(executionId: string, result: CommandResult, maxBytes
 
 function toJson(result: CommandResult): string {
   const value = result.result as { getReader?: unknown; pipe?: unknown } | null | undefined;
-  if (typeof value?.getReader === 'function' || typeof value?.pipe === 'function' || value instanceof Response) {
-    throw new RunnerFailure('EXECUTION_ERROR', 'The handler returned a stream or Response; a result must be JSON.');
+  if (
+    typeof value?.getReader === 'function' ||
+    typeof value?.pipe === 'function' ||
+    value instanceof Response
+  ) {
+    throw new RunnerFailure(
+      'EXECUTION_ERROR',
+      'The handler returned a stream or Response; a result must be JSON.',
+    );
   }
   try {
     return JSON.stringify(result);

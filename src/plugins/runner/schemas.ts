@@ -89,7 +89,9 @@ async function importedSchema(root: string, ref: string): Promise<Check> {
     : pluginSpecifier(from);
   const schema = findExport(await importFor(ref, specifier), name) as StandardSchema | undefined;
   if (typeof schema?.['~standard']?.validate !== 'function') {
-    throw new RunnerFailure('INVALID_HANDLER', `"${ref}" is no zod schema: ${from} has no such export.`, { ref });
+    throw new RunnerFailure('INVALID_HANDLER', `"${ref}" is no zod schema: ${from} has no such export.`, {
+      ref,
+    });
   }
   return standardCheck(schema);
 }
@@ -137,8 +139,8 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
   const compiled = new Map<boolean, ReturnType<typeof compile>>();
   return async (value, coerce) => {
-    let validate = compiled.get(coerce);
-    if (!validate) compiled.set(coerce, (validate = compile(coerce)));
+    const validate = compiled.get(coerce) ?? compile(coerce);
+    compiled.set(coerce, validate);
     const check = await validate;
     if (check(value)) return { ok: true, value };
     return {
@@ -153,14 +155,21 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
 
 function readSchemaFile(root: string, uri: string, ref: string): Record<string, unknown> {
   if (!uri.startsWith('file:')) {
-    throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" refers to ${uri}; only files of the plugin are read.`);
+    throw new RunnerFailure(
+      'INVALID_HANDLER',
+      `The schema "${ref}" refers to ${uri}; only files of the plugin are read.`,
+    );
   }
   const file = relative(root, fileURLToPath(uri));
-  if (isAbsolute(file)) throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" leads out of the plugin.`);
+  if (isAbsolute(file))
+    throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" leads out of the plugin.`);
   try {
     return JSON.parse(readFileSync(resolveInside(root, file, ref), 'utf8'));
   } catch (error) {
     if (error instanceof RunnerFailure) throw error;
-    throw new RunnerFailure('INVALID_HANDLER', `The schema file ${file} could not be read: ${messageOf(error)}`);
+    throw new RunnerFailure(
+      'INVALID_HANDLER',
+      `The schema file ${file} could not be read: ${messageOf(error)}`,
+    );
   }
 }

@@ -24,7 +24,10 @@ const USERS: string[][] = [
   ['--unshare-user', '--uid', '65534', '--gid', '65534'],
   [],
 ];
-const PROCS: string[][] = [['--proc', '/proc'], ['--dir', '/proc']];
+const PROCS: string[][] = [
+  ['--proc', '/proc'],
+  ['--dir', '/proc'],
+];
 
 let probed: Promise<BwrapProbe> | undefined;
 
@@ -35,7 +38,8 @@ export function probeBwrap(): Promise<BwrapProbe> {
 }
 
 async function probe(): Promise<BwrapProbe> {
-  if (process.platform !== 'linux') return { works: false, reason: `bubblewrap needs Linux, this is ${process.platform}` };
+  if (process.platform !== 'linux')
+    return { works: false, reason: `bubblewrap needs Linux, this is ${process.platform}` };
   let reason = '';
   for (const proc of PROCS) {
     for (const user of USERS) {
@@ -51,11 +55,16 @@ async function probe(): Promise<BwrapProbe> {
 
 function tryStart(args: string[]): Promise<{ missing: boolean; message: string } | undefined> {
   return new Promise((resolve) => {
-    execFile('bwrap', args, { timeout: PROBE_MS, env: { PATH: process.env.PATH } }, (error, _stdout, stderr) => {
-      if (!error) return resolve(undefined);
-      const message = (stderr.trim().split('\n')[0] || messageOf(error)).slice(0, 300);
-      resolve({ missing: error.code === 'ENOENT', message });
-    });
+    execFile(
+      'bwrap',
+      args,
+      { timeout: PROBE_MS, env: { PATH: process.env.PATH } },
+      (error, _stdout, stderr) => {
+        if (!error) return resolve(undefined);
+        const message = (stderr.trim().split('\n')[0] || messageOf(error)).slice(0, 300);
+        resolve({ missing: error.code === 'ENOENT', message });
+      },
+    );
   });
 }
 
@@ -85,7 +94,14 @@ export function bwrapArgs(
 /** The loader and the libraries of a dynamically linked Node. */
 const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/lib32', '/lib', '/lib64', '/lib32', '/nix/store'];
 const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];
-const NETWORK_FILES = ['/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf', '/etc/gai.conf', '/etc/ssl', '/etc/pki'];
+const NETWORK_FILES = [
+  '/etc/resolv.conf',
+  '/etc/hosts',
+  '/etc/nsswitch.conf',
+  '/etc/gai.conf',
+  '/etc/ssl',
+  '/etc/pki',
+];
 
 function isolation(variant: Variant, sharesNetwork: boolean): string[] {
   const node = realpathSync(process.execPath);

@@ -82,7 +82,9 @@ async function manifestPaths(
     paths.map(async (path, index) => {
       const asked = resolve(root, path);
       const real = await realpath(asked).catch(() => asked);
-      refuseDataFolder(real, dataDir, `permissions.fs.${kind}[${index}] "${path}"`);
+      const what = `permissions.fs.${kind}[${index}] "${path}"`;
+      refuseDataFolder(real, dataDir, what);
+      refuseKernelFolder(real, what);
       return real;
     }),
   );
@@ -100,12 +102,30 @@ function refuseDataFolder(path: string, dataDir: string, what: string): void {
   );
 }
 
+/** Through these a process reads its neighbours' environment and memory, and the devices. */
+const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
+
+function refuseKernelFolder(path: string, what: string): void {
+  if (!KERNEL_FOLDERS.some((folder) => isInside(folder, path) || isInside(path, folder))) return;
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `${what} cannot be granted: ${path} shows other processes to the plugin.`,
+    {
+      details: { path },
+    },
+  );
+}
+
 /** Node reads `*` in a granted path as a wildcard. */
 function refuseWildcard(path: string): void {
   if (!path.includes('*')) return;
-  throw new PlatformError('SANDBOX_ERROR', `The path ${path} cannot be granted because it has a "*" in it; rename it.`, {
-    details: { path },
-  });
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `The path ${path} cannot be granted because it has a "*" in it; rename it.`,
+    {
+      details: { path },
+    },
+  );
 }
 
 /** Node's permission model follows symbolic links wherever they lead, so those that leave are refused beforehand. */
@@ -135,7 +155,10 @@ async function refuseEscapingLink(path: string, allowed: string[]): Promise<void
 }
 
 function tooMany(root: string): PlatformError {
-  return new PlatformError('SANDBOX_ERROR', `The plugin's folder ${root} has more than ${MAX_ENTRIES} files.`);
+  return new PlatformError(
+    'SANDBOX_ERROR',
+    `The plugin's folder ${root} has more than ${MAX_ENTRIES} files.`,
+  );
 }
 
 function unique(paths: string[]): string[] {

@@ -50,7 +50,8 @@ export async function sandboxInForce(preference: SandboxPreference = 'auto'): Pr
 }
 
 async function chooseMode(preference: SandboxPreference): Promise<{ mode: SandboxMode; reason?: string }> {
-  if (preference === 'permission') return { mode: 'permission', reason: 'execution.worker.sandbox is "permission"' };
+  if (preference === 'permission')
+    return { mode: 'permission', reason: 'execution.worker.sandbox is "permission"' };
   const probe = await probeBwrap();
   if (probe.works) return { mode: 'bwrap' };
   if (preference === 'auto') return { mode: 'permission', reason: probe.reason };
@@ -104,7 +105,9 @@ function parentDeathSignal(): Promise<string[]> {
   if (!program || process.platform !== 'linux') return Promise.resolve([]);
   const prefix = [program, '--pdeathsig', 'KILL', '--no-new-privs', '--'];
   setpriv ??= new Promise((resolve) => {
-    execFile(program, [...prefix.slice(1), process.execPath, '--version'], (error) => resolve(error ? [] : prefix));
+    execFile(program, [...prefix.slice(1), process.execPath, '--version'], (error) =>
+      resolve(error ? [] : prefix),
+    );
   });
   return setpriv;
 }

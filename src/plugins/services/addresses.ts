@@ -74,7 +74,8 @@ function groupsOf(address: string): number[] {
   // The URL parser writes every form, the dotted one included, in hexadecimal groups.
   const text = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = text.split('::');
-  const parse = (part: string) => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
+  const parse = (part: string) =>
+    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
   const before = parse(head);
   if (tail === undefined) return before;
   const after = parse(tail);

@@ -16,7 +16,8 @@ export function optionsArgument(value: unknown): Record<string, unknown> {
 /** Undefined stays undefined; else a whole number within the bounds. */
 export function wholeArgument(value: unknown, name: string, min: number, max: number): number | undefined {
   if (value === undefined || value === null) return undefined;
-  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)
+    return value as number;
   throw invalid(`${name} must be a whole number from ${min} to ${max}`);
 }
 

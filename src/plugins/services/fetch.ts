@@ -58,7 +58,11 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
   let dispatchers: Promise<Dispatchers> | undefined;
   const places = createPlaces();
 
-  async function hop(request: FetchRequest, context: PlatformCallContext, signal: AbortSignal): Promise<Response> {
+  async function hop(
+    request: FetchRequest,
+    context: PlatformCallContext,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const url = new URL(request.url);
     const { isExact } = requireHost(url, context.request.permissions.network);
     const literal = literalAddress(url.hostname);
@@ -77,15 +81,21 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
     })) as unknown as Response;
   }
 
-  async function follow(request: FetchRequest, context: PlatformCallContext, signal: AbortSignal): Promise<FetchReply> {
+  async function follow(
+    request: FetchRequest,
+    context: PlatformCallContext,
+    signal: AbortSignal,
+  ): Promise<FetchReply> {
     let current = request;
     for (let redirects = 0; ; redirects++) {
       const response = await hop(current, context, signal);
       const next = request.redirect === 'manual' ? null : redirectOf(current, response);
       if (!next) return readReply(current.url, response, redirects > 0, maxResponseBytes);
       await response.body?.cancel();
-      if (request.redirect === 'error') throw upstream(`${current.url} answered with a redirect, which the call refuses`);
-      if (redirects >= MAX_REDIRECTS) throw upstream(`${request.url} redirected more than ${MAX_REDIRECTS} times`);
+      if (request.redirect === 'error')
+        throw upstream(`${current.url} answered with a redirect, which the call refuses`);
+      if (redirects >= MAX_REDIRECTS)
+        throw upstream(`${request.url} redirected more than ${MAX_REDIRECTS} times`);
       current = next;
     }
   }
@@ -113,8 +123,10 @@ function readRequest(sent: unknown): FetchRequest {
   const { url, method, headers, body, redirect } = optionsArgument(sent);
   if (typeof url !== 'string' || !URL.canParse(url)) throw invalid('the URL must be absolute');
   const { protocol, username, password } = new URL(url);
-  if (protocol !== 'http:' && protocol !== 'https:') throw invalid(`ctx.fetch speaks http and https, not ${protocol}`);
-  if (username !== '' || password !== '') throw invalid('credentials belong into the Authorization header, not the URL');
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw invalid(`ctx.fetch speaks http and https, not ${protocol}`);
+  if (username !== '' || password !== '')
+    throw invalid('credentials belong into the Authorization header, not the URL');
   if (typeof method !== 'string' || !/^[A-Z]{1,16}$/i.test(method) || /^(?:connect|trace)$/i.test(method)) {
     throw invalid('the method is not allowed');
   }
@@ -139,7 +151,8 @@ function isPair(value: unknown): value is [string, string] {
 function redirectOf(request: FetchRequest, response: Response): FetchRequest | null {
   const location = response.headers.get('location');
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return null;
-  if (!URL.canParse(location, request.url)) throw upstream(`${request.url} redirected to "${location}", which is no URL`);
+  if (!URL.canParse(location, request.url))
+    throw upstream(`${request.url} redirected to "${location}", which is no URL`);
   const url = new URL(location, request.url);
   const { href } = readTarget(url);
   const isSameOrigin = url.origin === new URL(request.url).origin;
@@ -155,21 +168,31 @@ function redirectOf(request: FetchRequest, response: Response): FetchRequest | n
 }
 
 function readTarget(url: URL): URL {
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw upstream(`a redirect led to ${url.protocol}`);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw upstream(`a redirect led to ${url.protocol}`);
   if (url.username !== '' || url.password !== '') throw upstream('a redirect carried credentials in its URL');
   return url;
 }
 
-async function readReply(url: string, response: Response, redirected: boolean, maxBytes: number): Promise<FetchReply> {
+async function readReply(
+  url: string,
+  response: Response,
+  redirected: boolean,
+  maxBytes: number,
+): Promise<FetchReply> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   // Counted after decoding: a small bomb is as large as what it unpacks to.
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
     if (size > maxBytes) {
-      throw new PlatformError('PAYLOAD_TOO_LARGE', `${url} answered with more than ${maxBytes} bytes; ask for less.`, {
-        details: { maxBytes },
-      });
+      throw new PlatformError(
+        'PAYLOAD_TOO_LARGE',
+        `${url} answered with more than ${maxBytes} bytes; ask for less.`,
+        {
+          details: { maxBytes },
+        },
+      );
     }
     chunks.push(chunk);
   }
@@ -201,7 +224,9 @@ function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal
   const code = codeOf(cause);
   const { host } = new URL(url);
   return new PlatformError(
-    code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'UND_ERR_HEADERS_TIMEOUT' ? 'UPSTREAM_TIMEOUT' : 'UPSTREAM_UNAVAILABLE',
+    code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'UND_ERR_HEADERS_TIMEOUT'
+      ? 'UPSTREAM_TIMEOUT'
+      : 'UPSTREAM_UNAVAILABLE',
     `The call to ${host} failed: ${messageOf(cause)}${code ? ` (${code})` : ''}.`,
     { details: { host, ...(code ? { code } : {}) }, cause: thrown },
   );

@@ -15,7 +15,12 @@ export interface PlatformServicesDeps {
 }
 
 /** What handlers reach through their context, the same for every backend. @spec docs/plugins.md */
-export function createPlatformServices({ state, logger, clock, fetch }: PlatformServicesDeps): PlatformServices {
+export function createPlatformServices({
+  state,
+  logger,
+  clock,
+  fetch,
+}: PlatformServicesDeps): PlatformServices {
   return {
     log: createLogService(createPluginLogSink({ logger, clock })),
     state: createKeyValueService('state', state),

@@ -1,5 +1,5 @@
-import { PlatformError } from '../../kit/errors.ts';
 import { hours } from '../../kit/duration.ts';
+import { PlatformError } from '../../kit/errors.ts';
 import type { JsonValue } from '../../store/ports/key-value.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { invalid, optionsArgument, textArgument, wholeArgument } from './arguments.ts';
@@ -55,10 +55,10 @@ export function createKeyValueService(kind: 'state' | 'cache', state: StateAcces
       return item ? { value: item.value } : {};
     },
     async set(context, [key, value, options]) {
-      await state.set(scopeOf(context), keyOf(key), valueOf(value), ttlOf(options));
+      await state.set(scopeOf(context), keyOf(key), requireValue(value), ttlOf(options));
     },
     async setIfAbsent(context, [key, value, options]) {
-      return state.setIfAbsent(scopeOf(context), keyOf(key), valueOf(value), ttlOf(options));
+      return state.setIfAbsent(scopeOf(context), keyOf(key), requireValue(value), ttlOf(options));
     },
     async delete(context, [key]) {
       return state.delete(scopeOf(context), keyOf(key));
@@ -74,7 +74,9 @@ export function createKeyValueService(kind: 'state' | 'cache', state: StateAcces
       return state.list(scopeOf(context), {
         prefix: prefix === undefined || prefix === '' ? '' : textArgument(prefix, 'prefix', KEY_CHARS),
         limit: wholeArgument(limit, 'limit', 1, 1000) ?? 100,
-        ...(cursor === undefined || cursor === null ? {} : { cursor: textArgument(cursor, 'cursor', CURSOR_CHARS) }),
+        ...(cursor === undefined || cursor === null
+          ? {}
+          : { cursor: textArgument(cursor, 'cursor', CURSOR_CHARS) }),
       });
     },
   };
@@ -84,7 +86,7 @@ function keyOf(key: unknown): string {
   return textArgument(key, 'the key', KEY_CHARS);
 }
 
-function valueOf(value: unknown): JsonValue {
+function requireValue(value: unknown): JsonValue {
   if (value === undefined) throw invalid('the value is missing');
   return value as JsonValue;
 }

@@ -27,7 +27,10 @@ export function createCallRouter(deps: {
   const { services, logger, reply } = deps;
   let inFlight = 0;
 
-  async function answer({ service, method, args }: PlatformCall, context: PlatformCallContext): Promise<unknown> {
+  async function answer(
+    { service, method, args }: PlatformCall,
+    context: PlatformCallContext,
+  ): Promise<unknown> {
     if (inFlight > MAX_IN_FLIGHT) {
       throw new PlatformError(
         'SERVICE_UNAVAILABLE',
@@ -36,7 +39,8 @@ export function createCallRouter(deps: {
     }
     const found = Object.hasOwn(services, service) ? services[service]! : {};
     const run = Object.hasOwn(found, method) ? found[method] : undefined;
-    if (!run) throw new PlatformError('NOT_IMPLEMENTED', `The platform has no service "${service}.${method}".`);
+    if (!run)
+      throw new PlatformError('NOT_IMPLEMENTED', `The platform has no service "${service}.${method}".`);
     return run(context, args);
   }
 

@@ -52,7 +52,9 @@ function executeFrame({ executionId, plugin: _, permissions: __, ...request }: E
   try {
     return `${JSON.stringify(frame)}\n`;
   } catch (cause) {
-    throw new PlatformError('VALIDATION_ERROR', `The input cannot be sent as JSON: ${messageOf(cause)}`, { cause });
+    throw new PlatformError('VALIDATION_ERROR', `The input cannot be sent as JSON: ${messageOf(cause)}`, {
+      cause,
+    });
   }
 }
 
@@ -66,9 +68,13 @@ export function timedOut(call: Call): PlatformError {
 }
 
 export function cancelled(request: ExecutionRequest): PlatformError {
-  return new PlatformError('EXECUTION_ERROR', `The call of "${request.handler}" was cancelled by its caller.`, {
-    details: { reason: 'cancelled' },
-  });
+  return new PlatformError(
+    'EXECUTION_ERROR',
+    `The call of "${request.handler}" was cancelled by its caller.`,
+    {
+      details: { reason: 'cancelled' },
+    },
+  );
 }
 
 /** SERVICE_UNAVAILABLE for a call that never ran, so that it may safely be sent again. */

@@ -36,7 +36,10 @@ export function lostProcess(exit: ProcessExit, pluginId: string): PlatformError 
 }
 
 function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
-  const why = exit.ended?.kind === 'start' ? `was not ready after ${exit.ended.afterMs} ms` : describeExit(exit).message;
+  const why =
+    exit.ended?.kind === 'start'
+      ? `was not ready after ${exit.ended.afterMs} ms`
+      : describeExit(exit).message;
   const said = exit.stderr.trim().slice(-500);
   return new PlatformError(
     'SANDBOX_ERROR',

@@ -53,7 +53,8 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
     try {
       frame = asFrame(parseUntrusted(line));
     } catch (error) {
-      return fault(`sent a frame that cannot be read (${messageOf(error).slice(0, 200)})`);
+      fault(`sent a frame that cannot be read (${messageOf(error).slice(0, 200)})`);
+      return;
     }
     if (!frame || !events.onFrame(frame, line.length)) cost += EMPTY_FRAME_COST;
   }

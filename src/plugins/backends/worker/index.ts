@@ -1,6 +1,11 @@
 import { realpath } from 'node:fs/promises';
 import process from 'node:process';
-import type { CommandResult, ExecutionRequest, Permissions, PlatformConfig } from '../../../contracts/index.ts';
+import type {
+  CommandResult,
+  ExecutionRequest,
+  Permissions,
+  PlatformConfig,
+} from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
@@ -93,7 +98,17 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       },
       start: (launch, events) =>
         startRunnerProcess(
-          { launch, plugin: { ...plugin, root }, permissions, memoryMb, limits, services, sink, logger, clock },
+          {
+            launch,
+            plugin: { ...plugin, root },
+            permissions,
+            memoryMb,
+            limits,
+            services,
+            sink,
+            logger,
+            clock,
+          },
           events,
         ),
       onEmpty,
@@ -119,6 +134,8 @@ async function realRoot(plugin: ExecutionRequest['plugin']): Promise<string> {
   try {
     return await realpath(plugin.root);
   } catch (cause) {
-    throw new PlatformError('SANDBOX_ERROR', `The folder of plugin ${plugin.id} is gone: ${plugin.root}.`, { cause });
+    throw new PlatformError('SANDBOX_ERROR', `The folder of plugin ${plugin.id} is gone: ${plugin.root}.`, {
+      cause,
+    });
   }
 }

@@ -1,11 +1,11 @@
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import type { Launch } from '../../sandbox/index.ts';
 import type { RunOptions } from '../../execution.ts';
+import type { Launch } from '../../sandbox/index.ts';
 import { type Call, cancelled, createCall, unavailable } from './call.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
-import { type RunnerProcess, type RunnerProcessEvents, startRunnerProcess } from './runner-process.ts';
+import type { RunnerProcess, RunnerProcessEvents, startRunnerProcess } from './runner-process.ts';
 
 /** Deaths at load, in a row, that are borne before new starts are put off. */
 const TOLERATED_DEATHS = 3;
@@ -94,7 +94,10 @@ export function createPool(deps: PoolDeps): Pool {
   function enqueue(call: Call): void {
     const bytes = Buffer.byteLength(call.frame);
     if (queue.length >= deps.maxQueue || queuedBytes + bytes > deps.maxQueueBytes) {
-      throw unavailable(`${queue.length} calls of plugin ${pluginId} are waiting already.`, retryAfterSeconds());
+      throw unavailable(
+        `${queue.length} calls of plugin ${pluginId} are waiting already.`,
+        retryAfterSeconds(),
+      );
     }
     queue.push(call);
     queuedBytes += bytes;
@@ -102,8 +105,10 @@ export function createPool(deps: PoolDeps): Pool {
       if (!take(call)) return;
       call.reject(error);
     };
-    const stopTimer = clock.after(call.timeoutMs, () => {
-      const message = `No process of plugin ${pluginId} became free within ${call.timeoutMs} ms; all are busy.`;
+    // The handler's time begins when it runs; until then it waits as long again, or for a process to start.
+    const waitMs = Math.max(call.timeoutMs, START_MS);
+    const stopTimer = clock.after(waitMs, () => {
+      const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
       leave(unavailable(message, retryAfterSeconds()));
     });
     call.promise.then(stopTimer, stopTimer);
@@ -137,7 +142,8 @@ export function createPool(deps: PoolDeps): Pool {
 
   function startIfNeeded(): void {
     if (closing) return;
-    const starting = preparing + [...processes.keys()].filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
+    const starting =
+      preparing + [...processes.keys()].filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
     const missing = Math.ceil(queue.length / concurrency) - starting;
     const places = maxProcesses - processes.size - preparing;
     for (let count = Math.min(missing, places); count > 0; count--) void startOne();
@@ -204,7 +210,10 @@ export function createPool(deps: PoolDeps): Pool {
     return new PlatformError(
       lastDeath?.code ?? 'EXECUTION_ERROR',
       `Plugin ${pluginId} died ${deathsAtLoad} times in a row while it was loaded; it is tried again in ${seconds} s. The last time: ${lastDeath?.message}`,
-      { headers: { 'Retry-After': String(seconds) }, details: { ...lastDeath?.details, retryAfterSeconds: seconds } },
+      {
+        headers: { 'Retry-After': String(seconds) },
+        details: { ...lastDeath?.details, retryAfterSeconds: seconds },
+      },
     );
   }
 
@@ -245,7 +254,11 @@ export function createPool(deps: PoolDeps): Pool {
 
 function asSandboxError(error: unknown, pluginId: string): PlatformError {
   if (error instanceof PlatformError) return error;
-  return new PlatformError('SANDBOX_ERROR', `The sandbox of plugin ${pluginId} could not be prepared: ${messageOf(error)}`, {
-    cause: error,
-  });
+  return new PlatformError(
+    'SANDBOX_ERROR',
+    `The sandbox of plugin ${pluginId} could not be prepared: ${messageOf(error)}`,
+    {
+      cause: error,
+    },
+  );
 }

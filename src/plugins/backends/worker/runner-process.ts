@@ -17,7 +17,7 @@ import { residentMb } from './memory.ts';
 import { spawnRunner } from './spawn-runner.ts';
 
 /** From the start of the process until the runner is ready; plugin code comes later, within the call's timeout. */
-const START_MS = 15_000;
+export const START_MS = 15_000;
 /** Between the abort of `ctx.signal` and the end of the process. */
 const GRACE_MS = 500;
 /** For a process that was asked to leave. */
@@ -131,7 +131,9 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     if (fatal) return false;
     const error = asFrame(frame.error);
     fatal = { reason: readText(frame.reason, 64), message: readText(error?.message) };
-    sink.write(logFields, 'error', `${fatal.reason}: ${fatal.message}`, { stack: readText(error?.stack, 8000) });
+    sink.write(logFields, 'error', `${fatal.reason}: ${fatal.message}`, {
+      stack: readText(error?.stack, 8000),
+    });
     return true;
   }
 
@@ -204,9 +206,10 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   function end(reason: EndReason): void {
     if (ended || isGone) return;
     ended = reason;
-    if (reason.kind !== 'idle') return runner.kill();
-    runner.leave();
-    systemClock.after(LEAVE_MS, runner.kill);
+    if (reason.kind === 'idle') {
+      runner.leave();
+      systemClock.after(LEAVE_MS, runner.kill);
+    } else runner.kill();
   }
 
   function finish(code: number | null, signal: string | null, error?: Error): void {

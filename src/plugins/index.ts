@@ -1,0 +1,19 @@
+export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
+export type * from './execution.ts';
+export {
+  type BrokenPlugin,
+  createRegistry,
+  type LoadedPlugin,
+  type LoadPluginsOptions,
+  loadPlugins,
+  type PluginFault,
+  type PluginRegistry,
+} from './registry.ts';
+export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
+export {
+  createPlatformServices,
+  type PlatformServicesDeps,
+  type StateAccess,
+  type StateItem,
+  type StateScope,
+} from './services/index.ts';

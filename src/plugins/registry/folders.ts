@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { readFile, realpath } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { glob, isDynamicPattern } from 'tinyglobby';
+import { MANIFEST_FILE } from '../../contracts/index.ts';
+import type { BrokenPlugin, PluginFault } from './types.ts';
+
+export interface FoundFolders {
+  /** Folders with a manifest, as real paths, in the order of the patterns and then of their names. */
+  folders: string[];
+  broken: BrokenPlugin[];
+}
+
+/**
+ * Finds plugin folders by the config's `plugins` patterns. A folder that a wildcard happens to match and
+ * that holds no plugin is passed over; one that is named must be one.
+ */
+export async function findFolders(projectDir: string, patterns: string[]): Promise<FoundFolders> {
+  const folders = new Set<string>();
+  const broken: BrokenPlugin[] = [];
+  for (const pattern of patterns) {
+    const isNamed = !isDynamicPattern(pattern);
+    for (const match of await matchFolders(projectDir, pattern, isNamed)) {
+      if (existsSync(join(match, MANIFEST_FILE))) folders.add(await realpath(match));
+      else {
+        const fault = await withoutManifest(match, isNamed);
+        if (fault) broken.push({ folder: match, faults: [fault] });
+      }
+    }
+  }
+  return { folders: [...folders], broken };
+}
+
+async function matchFolders(projectDir: string, pattern: string, isNamed: boolean): Promise<string[]> {
+  if (isNamed) return [resolve(projectDir, pattern)];
+  const matches = await glob(pattern, {
+    cwd: projectDir,
+    absolute: true,
+    onlyDirectories: true,
+    expandDirectories: false,
+  });
+  return matches.map((match) => resolve(match)).sort();
+}
+
+async function withoutManifest(folder: string, isNamed: boolean): Promise<PluginFault | undefined> {
+  const fault = (message: string): PluginFault => ({ code: 'INVALID_MANIFEST', path: '', message });
+  if (await namesManifestModule(folder)) {
+    return fault(
+      `package.json names a manifest module under "svc", which this version does not read; write ${MANIFEST_FILE} beside it.`,
+    );
+  }
+  if (!isNamed) return undefined;
+  if (!existsSync(folder)) return fault('The folder does not exist; check "plugins" in svc.config.json.');
+  return fault(`The folder has no ${MANIFEST_FILE}.`);
+}
+
+async function namesManifestModule(folder: string): Promise<boolean> {
+  try {
+    return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).svc !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,149 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import semver from 'semver';
+import type { z } from 'zod';
+import { MANIFEST_FILE, ManifestV3, PluginId } from '../../contracts/index.ts';
+import { messageOf } from '../../kit/errors.ts';
+import { nearest } from '../../kit/nearest.ts';
+import { version as platformVersion } from '../../kit/paths.ts';
+import type { PluginFault } from './types.ts';
+
+const MAX_BYTES = 1024 * 1024;
+
+export interface ReadManifest {
+  manifest?: ManifestV3;
+  /** Read leniently, so that a broken plugin can be named. */
+  id?: string;
+  faults: PluginFault[];
+}
+
+/** Reads and checks `svc.plugin.json`; every fault is told with its path. Never runs plugin code. */
+export async function readManifest(folder: string): Promise<ReadManifest> {
+  const file = join(folder, MANIFEST_FILE);
+  let raw: unknown;
+  try {
+    const { size } = await stat(file);
+    if (size > MAX_BYTES) return broken(`${MANIFEST_FILE} has ${size} bytes; at most ${MAX_BYTES} are read.`);
+    // A byte-order mark is no JSON, but editors write it.
+    raw = JSON.parse((await readFile(file, 'utf8')).replace(/^\uFEFF/, ''));
+  } catch (error) {
+    return broken(`${MANIFEST_FILE} cannot be read as JSON: ${messageOf(error)}`);
+  }
+  return checkManifest(raw);
+}
+
+function broken(message: string): ReadManifest {
+  return { faults: [{ code: 'INVALID_MANIFEST', path: '', message }] };
+}
+
+/** Checks a manifest that was parsed already. */
+export function checkManifest(raw: unknown): ReadManifest {
+  const id = PluginId.safeParse((raw as { id?: unknown } | null)?.id);
+  const named = id.success ? { id: id.data as string } : {};
+  const parsed = ManifestV3.safeParse(raw);
+  if (!parsed.success)
+    return { ...named, faults: parsed.error.issues.flatMap((issue) => toFaults(issue, raw)) };
+  const faults = [...versionFaults(parsed.data), ...duplicateFaults(parsed.data)];
+  return { ...named, faults, ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
+}
+
+/** `webhooks[0].auth.type`. */
+export function formatPath(path: ReadonlyArray<PropertyKey>): string {
+  return path
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
+    .join('');
+}
+
+function toFaults(issue: z.core.$ZodIssue, raw: unknown): PluginFault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => fault([...issue.path, key], unknownKey(key, raw, issue.path)));
+  }
+  const message = issue.code === 'invalid_union' ? unionMessage(issue) : issue.message;
+  return [fault(issue.path, valueAt(raw, issue.path) === undefined ? `is missing: ${message}` : message)];
+}
+
+function fault(path: ReadonlyArray<PropertyKey>, message: string): PluginFault {
+  const text = formatPath(path);
+  // Without a known way to check its sender, a webhook would be open to anyone. @spec Webhook declaration: auth
+  const isUnchecked = /^webhooks\[\d+\]\.auth(?:\.type)?$/.test(text);
+  return {
+    code: 'INVALID_MANIFEST',
+    path: text,
+    message,
+    ...(isUnchecked ? { refusesGatewayStart: true as const } : {}),
+  };
+}
+
+const ROOT_KEYS = Object.keys(ManifestV3.shape);
+
+function unknownKey(key: string, raw: unknown, path: ReadonlyArray<PropertyKey>): string {
+  const meant = path.length === 0 ? nearest(key, ROOT_KEYS) : undefined;
+  const where = valueAt(raw, path) === raw ? 'the manifest' : formatPath(path);
+  return `"${key}" is not a key of ${where}${meant ? `; did you mean "${meant}"?` : ''}`;
+}
+
+function unionMessage(issue: Extract<z.core.$ZodIssue, { code: 'invalid_union' }>): string {
+  if (issue.discriminator !== undefined) return 'is none of the known types: secret, hmac, custom';
+  const alternatives = issue.errors.map((issues) => issues[0]?.message).filter(Boolean);
+  return alternatives.length > 0 ? `fits no alternative: ${alternatives.join(', or ')}` : issue.message;
+}
+
+function valueAt(raw: unknown, path: ReadonlyArray<PropertyKey>): unknown {
+  let value = raw;
+  for (const part of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}
+
+function versionFaults({ version, engines, dependencies }: ManifestV3): PluginFault[] {
+  const faults: PluginFault[] = [];
+  if (!semver.valid(version)) faults.push(fault(['version'], `"${version}" is no version such as "1.2.0"`));
+  const wanted = engines?.svc;
+  if (wanted !== undefined && !semver.validRange(wanted)) {
+    faults.push(fault(['engines', 'svc'], `"${wanted}" is no version range such as "^1.0.0"`));
+  } else if (
+    wanted !== undefined &&
+    !semver.satisfies(platformVersion, wanted, { includePrerelease: true })
+  ) {
+    faults.push(fault(['engines', 'svc'], `needs svc ${wanted}, this is ${platformVersion}`));
+  }
+  for (const [id, range] of Object.entries(dependencies)) {
+    if (semver.validRange(range)) continue;
+    faults.push(fault(['dependencies', id], `"${range}" is no version range such as "^1.0.0"`));
+  }
+  return faults;
+}
+
+/** What one manifest may declare once only. */
+function duplicateFaults({ commands, jobs, webhooks, rest }: ManifestV3): PluginFault[] {
+  const routes = rest?.routes ?? [];
+  return [
+    ...duplicates(
+      commands.map(({ id }) => id),
+      (index) => ['commands', index, 'id'],
+    ),
+    ...duplicates(
+      jobs.map(({ id }) => id),
+      (index) => ['jobs', index, 'id'],
+    ),
+    ...duplicates(
+      webhooks.map(({ event }) => event),
+      (index) => ['webhooks', index, 'event'],
+    ),
+    ...duplicates(
+      routes.map(({ method, path }) => `${method} ${path.replaceAll(/:\w+/g, ':')}`),
+      (index) => ['rest', 'routes', index, 'path'],
+    ),
+  ];
+}
+
+function duplicates(names: string[], pathOf: (index: number) => PropertyKey[]): PluginFault[] {
+  return names.flatMap((name, index) => {
+    const first = names.indexOf(name);
+    return first === index
+      ? []
+      : [fault(pathOf(index), `is declared before, at ${formatPath(pathOf(first))}`)];
+  });
+}

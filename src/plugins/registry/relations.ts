@@ -1,0 +1,129 @@
+import semver from 'semver';
+import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
+
+export interface Related {
+  /** Dependencies before those that need them. */
+  plugins: LoadedPlugin[];
+  broken: BrokenPlugin[];
+}
+
+/** Leaves out what cannot stand beside or without others. Of two that clash the one found first stays. */
+export function relate(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Related {
+  const conflicts = dropConflicts(candidates);
+  const broken = [...knownBroken, ...conflicts.broken];
+  const dependencies = dropUnmet(conflicts.plugins, broken);
+  return { plugins: dependencies.plugins, broken: [...conflicts.broken, ...dependencies.broken] };
+}
+
+function leaveOut({ id, root }: LoadedPlugin, faults: PluginFault[]): BrokenPlugin {
+  return { folder: root, id, faults };
+}
+
+function dropConflicts(candidates: LoadedPlugin[]): Related {
+  const kept = new Map<string, LoadedPlugin>();
+  const broken: BrokenPlugin[] = [];
+  for (const plugin of candidates) {
+    const faults = conflictsOf(plugin, kept);
+    if (faults.length > 0) broken.push(leaveOut(plugin, faults));
+    else kept.set(plugin.id, plugin);
+  }
+  return { plugins: [...kept.values()], broken };
+}
+
+function conflictsOf(plugin: LoadedPlugin, kept: Map<string, LoadedPlugin>): PluginFault[] {
+  const conflict = (path: string, message: string): PluginFault => ({
+    code: 'PLUGIN_CONFLICT',
+    path,
+    message,
+  });
+  const twin = kept.get(plugin.id);
+  if (twin) return [conflict('id', `The plugin ${plugin.id} is loaded from ${twin.root} already.`)];
+  const faults: PluginFault[] = [];
+  for (const other of kept.values()) {
+    const taken = new Set(other.manifest.commands.map(({ id }) => id));
+    for (const [index, { id }] of plugin.manifest.commands.entries()) {
+      if (!taken.has(id)) continue;
+      faults.push(
+        conflict(`commands[${index}].id`, `The command "${id}" belongs to the plugin ${other.id} already.`),
+      );
+    }
+    const basePath = plugin.manifest.rest?.basePath;
+    if (basePath !== undefined && basePath === other.manifest.rest?.basePath) {
+      faults.push(conflict('rest.basePath', `${basePath} belongs to the plugin ${other.id} already.`));
+    }
+  }
+  return faults;
+}
+
+function dropUnmet(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Related {
+  const left = new Map(candidates.map((plugin) => [plugin.id, plugin]));
+  const broken: BrokenPlugin[] = [];
+  for (const [plugin, chain] of cyclesIn(left)) {
+    left.delete(plugin.id);
+    const message = `The dependencies run in a circle: ${chain.join(' -> ')}.`;
+    broken.push(
+      leaveOut(plugin, [{ code: 'CIRCULAR_DEPENDENCY', path: `dependencies.${chain[1]}`, message }]),
+    );
+  }
+  // One that is left out can leave others without their dependency.
+  for (let isStable = false; !isStable; ) {
+    isStable = true;
+    for (const plugin of left.values()) {
+      const faults = unmet(plugin, left, [...knownBroken, ...broken]);
+      if (faults.length === 0) continue;
+      left.delete(plugin.id);
+      broken.push(leaveOut(plugin, faults));
+      isStable = false;
+    }
+  }
+  return { plugins: inOrder(left), broken };
+}
+
+function unmet(plugin: LoadedPlugin, left: Map<string, LoadedPlugin>, broken: BrokenPlugin[]): PluginFault[] {
+  return Object.entries(plugin.manifest.dependencies).flatMap(([id, range]): PluginFault[] => {
+    const found = left.get(id);
+    if (found && semver.satisfies(found.version, range, { includePrerelease: true })) return [];
+    const message = found
+      ? `The plugin ${id} is there in version ${found.version}, but ${range} is needed.`
+      : broken.some((other) => other.id === id)
+        ? `The plugin ${id} is needed, but it is broken itself.`
+        : `The plugin ${id} (${range}) is needed, but it is not installed.`;
+    return [{ code: 'MISSING_DEPENDENCY', path: `dependencies.${id}`, message }];
+  });
+}
+
+/** Each plugin that depends on itself by way of others, with one such way. */
+function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, string[]]> {
+  return [...plugins.values()].flatMap((plugin): Array<[LoadedPlugin, string[]]> => {
+    const chain = wayBack(plugin.id, plugins);
+    return chain ? [[plugin, chain]] : [];
+  });
+}
+
+/** The shortest way from a plugin back to itself. */
+function wayBack(start: string, plugins: Map<string, LoadedPlugin>): string[] | undefined {
+  const ways: string[][] = [[start]];
+  const seen = new Set<string>();
+  for (let way = ways.shift(); way; way = ways.shift()) {
+    for (const next of Object.keys(plugins.get(way.at(-1)!)?.manifest.dependencies ?? {})) {
+      if (next === start) return [...way, next];
+      if (seen.has(next)) continue;
+      seen.add(next);
+      ways.push([...way, next]);
+    }
+  }
+  return undefined;
+}
+
+function inOrder(plugins: Map<string, LoadedPlugin>): LoadedPlugin[] {
+  const ordered = new Set<LoadedPlugin>();
+  const visit = (plugin: LoadedPlugin): void => {
+    for (const id of Object.keys(plugin.manifest.dependencies)) {
+      const dependency = plugins.get(id);
+      if (dependency && !ordered.has(dependency)) visit(dependency);
+    }
+    ordered.add(plugin);
+  };
+  for (const plugin of plugins.values()) visit(plugin);
+  return [...ordered];
+}
