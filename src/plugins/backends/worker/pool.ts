@@ -5,7 +5,12 @@ import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { type Call, cancelled, createCall, unavailable } from './call.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
-import type { RunnerProcess, RunnerProcessEvents, startRunnerProcess } from './runner-process.ts';
+import {
+  type RunnerProcess,
+  type RunnerProcessEvents,
+  START_MS,
+  type startRunnerProcess,
+} from './runner-process.ts';
 
 /** Deaths at load, in a row, that are borne before new starts are put off. */
 const TOLERATED_DEATHS = 3;
