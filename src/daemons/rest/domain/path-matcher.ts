@@ -4,8 +4,8 @@ export type PathMatch<Target> =
   | { found: false; allowed: string[] };
 
 export interface PathMatcher<Target> {
-  /** Adds a pattern such as `/a/:id`. Returns the target that matches the same requests already, and then adds nothing. */
-  add(method: string, pattern: string, target: Target): Target | undefined;
+  /** Adds a pattern such as `/a/:id`. False, and nothing is added, when another pattern means the same requests. */
+  add(method: string, pattern: string, target: Target): boolean;
   find(method: string, rawPath: string): PathMatch<Target>;
 }
 
@@ -43,9 +43,9 @@ export function createPathMatcher<Target>(): PathMatcher<Target> {
           at = childOf(at.words, decodeSegment(part) ?? part);
         }
       }
-      if (at.leaf) return at.leaf.target;
+      if (at.leaf) return false;
       at.leaf = { target, names, pattern };
-      return undefined;
+      return true;
     },
     find(method, rawPath) {
       const segments = rawPath.split('/').map(decodeSegment);

@@ -25,7 +25,7 @@ export interface PluginRoute {
 /** Why a route is not served where its manifest wants it. */
 export interface RouteFault {
   pluginId: string;
-  code: 'PLUGIN_CONFLICT' | 'INVALID_MANIFEST';
+  code: 'PLUGIN_CONFLICT';
   /** Where in the manifest. */
   path: string;
   message: string;
@@ -60,7 +60,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
     const rival = claims.claim(plugin.id, rest.basePath);
     if (rival) faults.push(takenBasePath(plugin.id, rest.basePath, rival));
     const bases = [...(rival ? [] : [rest.basePath]), aliasOf(plugin.id)].map((base) => PREFIX + base);
-    for (const [index, declaration] of rest.routes.entries()) {
+    for (const declaration of rest.routes) {
       const route: PluginRoute = {
         plugin,
         declaration,
@@ -70,14 +70,13 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
       };
       for (const base of bases) {
         const path = joinPath(base, declaration.path);
-        const earlier = matcher.add(declaration.method, path, route);
-        if (earlier === undefined) route.paths.push(path);
-        else if (earlier !== route) faults.push(duplicateRoute(plugin.id, index, declaration));
+        // A base path that is the alias gives one path twice; the registry refuses manifests with equal routes.
+        if (matcher.add(declaration.method, path, route)) route.paths.push(path);
       }
-      if (route.paths.length > 0) routes.push(route);
+      routes.push(route);
     }
   }
-  return { routes, faults: uniqueFaults(faults), find: matcher.find };
+  return { routes, faults, find: matcher.find };
 }
 
 /** Where a plugin's routes are reached by its id, whatever its base path. */
@@ -129,18 +128,4 @@ function takenBasePath(pluginId: string, basePath: string, rival: string): Route
     path: 'rest.basePath',
     message: `${basePath} belongs to the plugin ${rival}; the routes of ${pluginId} are served under ${PREFIX}${aliasOf(pluginId)} alone. Change rest.basePath to end with the plugin's own name.`,
   };
-}
-
-function duplicateRoute(pluginId: string, index: number, { method, path }: RouteDecl): RouteFault {
-  return {
-    pluginId,
-    code: 'INVALID_MANIFEST',
-    path: `rest.routes.${index}`,
-    message: `${method} ${path} means the same requests as an earlier route; it is not served.`,
-  };
-}
-
-/** A route that clashes does so on each of its paths; once is enough. */
-function uniqueFaults(faults: RouteFault[]): RouteFault[] {
-  return [...new Map(faults.map((fault) => [`${fault.pluginId} ${fault.path}`, fault])).values()];
 }

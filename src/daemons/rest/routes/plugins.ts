@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
-import { type Http, pathOf } from '../../../http/index.ts';
+import { createAccessLog } from '../../../http/access-log.ts';
+import { finishRequest, type Http, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../domain/plugin-routes.ts';
 import { answerTo, failureFor, type RouteAnswer } from '../domain/route-answer.ts';
@@ -8,7 +9,7 @@ import { requireSecurity, userOf } from '../domain/route-security.ts';
 import type { RestServices } from '../services.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** What nginx and others log for a caller that left; nobody reads it. */
+/** What nginx and others log for a caller that left. */
 const CALLER_LEFT = 499;
 
 interface Found {
@@ -78,7 +79,11 @@ async function serve(
       .type('application/json; charset=utf-8')
       .send(JSON.stringify(answer.body));
   } catch (error) {
-    if (signal.aborted) return reply.code(CALLER_LEFT).send();
+    if (signal.aborted) {
+      // Fastify never sees the end of an answer that nobody takes, and would neither count nor log it.
+      finishRequest(request, CALLER_LEFT, http.kit.metrics, createAccessLog(http.kit.logger));
+      return reply.hijack();
+    }
     reportOutputFault(http, route, error, request);
     throw failureFor(error);
   }

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { createPeers } from '../../../src/daemons/peers.ts';
+import { rest } from '../../../src/daemons/rest/index.ts';
+import { serviceHeaders } from '../../../src/http/index.ts';
+import { startTestDaemon, TEST_KEYS, type TestDaemonOptions } from '../../support/daemon.ts';
+
+export const REST_PROJECT = join(import.meta.dirname, '../../fixtures/projects/rest');
+
+/** The real REST daemon on the project of `test/fixtures/projects/rest`, or another. */
+export function startRest(options: TestDaemonOptions = {}) {
+  return startTestDaemon(rest, { projectDir: REST_PROJECT, peers: createPeers(), ...options });
+}
+export type TestRest = Awaited<ReturnType<typeof startRest>>;
+
+/** Headers with which the gateway calls on behalf of somebody. */
+export const asCaller = (hostId: string, namespaceId = 'default') =>
+  serviceHeaders(TEST_KEYS.internalSecret, { hostId, namespaceId });
+
+/** Sends JSON to a plugin route and reads the JSON that comes back. */
+export async function send(
+  daemon: TestRest,
+  method: string,
+  path: string,
+  { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+): Promise<{ status: number; headers: Headers; body: never }> {
+  const response = await daemon.fetch(path, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (text ? JSON.parse(text) : undefined) as never,
+  };
+}
