@@ -1,7 +1,6 @@
 // Makes a checkout ready to run: dependencies as the lockfile says, a build of these very sources.
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { buildCurrent, dependenciesCurrent } from './freshness.js';
 import { withLock } from './lock.js';
 import { run, withoutOwnPrograms } from './run.js';
@@ -52,7 +51,8 @@ async function must(what, exit) {
 
 /** npm as on PATH; where PATH has none, the one that belongs to this Node, or the one that runs us. */
 function npmCommand(root, env) {
-  if (spawnSync('npm', ['--version'], { env: withoutOwnPrograms(root, env) }).status === 0) return ['npm'];
+  const folders = withoutOwnPrograms(root, env).PATH.split(delimiter);
+  if (folders.some((folder) => existsSync(join(folder, 'npm')))) return ['npm'];
   const beside = join(dirname(process.execPath), '..', 'lib', 'node_modules', 'npm', 'bin', 'npm-cli.js');
   const script = [process.env.npm_execpath, beside].find((file) => file && existsSync(file));
   if (script) return [process.execPath, script];

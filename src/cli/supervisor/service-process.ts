@@ -10,6 +10,7 @@ import {
 import type { Environment } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { entryFile } from '../../kit/paths.ts';
+import { dataFolder } from './data-folder.ts';
 import { lineBlocks } from './line-blocks.ts';
 
 export interface ExitInfo {
@@ -50,7 +51,7 @@ const SECRET_VARIABLES = [
 export function spawnService({ name, start, env, onLines, now }: SpawnOptions): ServiceProcess {
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
-    env: Object.fromEntries(Object.entries(env).filter(([key]) => !SECRET_VARIABLES.includes(key))),
+    env: daemonEnvironment(start.dataDir, env),
     // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then drains in order.
     detached: true,
     execArgv: [],
@@ -82,6 +83,11 @@ export function spawnService({ name, start, env, onLines, now }: SpawnOptions): 
     stop: () => tell({ type: 'stop' }),
     kill: () => void child.kill('SIGKILL'),
   };
+}
+
+function daemonEnvironment(dataDir: string, env: Environment): Environment {
+  const told = Object.entries(env).filter(([key]) => !SECRET_VARIABLES.includes(key));
+  return { NODE_COMPILE_CACHE: dataFolder(dataDir).compileCache, ...Object.fromEntries(told) };
 }
 
 function waitForListening(name: ServiceName, child: ChildProcess): Promise<{ url: string; port: number }> {
