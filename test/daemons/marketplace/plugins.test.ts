@@ -1,0 +1,88 @@
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { getPlugin, listPlugins } from '../../../src/contracts/index.ts';
+import { marketplace } from '../../../src/daemons/marketplace/index.ts';
+import { startTestDaemon, tempDir } from '../../support/daemon.ts';
+import { openApiFaults } from '../../support/openapi.ts';
+
+const PROJECT = join(import.meta.dirname, '../../fixtures/projects/rest');
+
+test('installed plugins are listed by id, broken ones with what is wrong', async () => {
+  const daemon = await startTestDaemon(marketplace, { projectDir: PROJECT });
+  const { items, nextCursor } = await daemon.call(listPlugins);
+  expect(nextCursor).toBeNull();
+  expect(items).toEqual([
+    {
+      id: '@acme/shop',
+      version: '2.1.0',
+      source: 'linked',
+      enabled: true,
+      status: 'loaded',
+      faults: [],
+      root: join(PROJECT, 'plugins/shop'),
+    },
+    expect.objectContaining({
+      id: 'broken',
+      version: null,
+      status: 'broken',
+      faults: [{ code: 'INVALID_MANIFEST', path: 'webhooks[0].auth', message: expect.any(String) }],
+    }),
+    expect.objectContaining({ id: 'squatter', status: 'loaded' }),
+  ]);
+});
+
+test('one plugin with what it brings along', async () => {
+  const daemon = await startTestDaemon(marketplace, { projectDir: PROJECT });
+  const shop = await daemon.call(getPlugin, { params: { pluginId: '@acme/shop' as never } });
+  expect(shop).toMatchObject({
+    id: '@acme/shop',
+    display: { name: 'Shop', description: 'Routes that tests call' },
+    webhooks: [],
+    commands: [],
+  });
+  expect(shop.routes).toContainEqual({ method: 'GET', path: '/api/v1/plugins/shop', security: [] });
+  expect(shop.routes).toContainEqual({
+    method: 'GET',
+    path: '/api/v1/plugins/shop/for-both',
+    security: ['oauth', 'token'],
+  });
+  const broken = await daemon.call(getPlugin, { params: { pluginId: 'broken' as never } });
+  expect(broken).toMatchObject({ status: 'broken', faults: [expect.anything()], routes: [] });
+  await expect(daemon.call(getPlugin, { params: { pluginId: 'squater' as never } })).rejects.toMatchObject({
+    code: 'PLUGIN_NOT_FOUND',
+    message: expect.stringContaining('squatter'),
+  });
+});
+
+test('the list is what is on disk now', async () => {
+  const projectDir = await tempDir();
+  await cp(PROJECT, projectDir, { recursive: true });
+  const daemon = await startTestDaemon(marketplace, { projectDir });
+  expect((await daemon.call(listPlugins)).items).toHaveLength(3);
+  await rm(join(projectDir, 'plugins/squatter'), { recursive: true });
+  expect((await daemon.call(listPlugins)).items.map(({ id }) => id)).toEqual(['@acme/shop', 'broken']);
+});
+
+test.each([
+  ['POST', '/api/v1/marketplace/plugins'],
+  ['DELETE', '/api/v1/marketplace/plugins/github'],
+])('%s %s says 501', async (method, path) => {
+  const daemon = await startTestDaemon(marketplace, { projectDir: PROJECT });
+  const response = await daemon.fetch(path, { method });
+  expect([response.status, await response.json()]).toEqual([
+    501,
+    { error: expect.objectContaining({ code: 'NOT_IMPLEMENTED' }) },
+  ]);
+});
+
+test('it is alive, guarded and describes itself', async () => {
+  const daemon = await startTestDaemon(marketplace, {
+    projectDir: PROJECT,
+    config: { auth: { mode: 'required' } },
+  });
+  expect((await daemon.fetch('/health')).status).toBe(200);
+  expect((await daemon.fetch('/metrics')).status).toBe(200);
+  expect((await daemon.fetch('/api/v1/marketplace/plugins')).status).toBe(401);
+  expect(await openApiFaults(await (await daemon.fetch('/openapi.json')).json())).toEqual([]);
+});
