@@ -1,11 +1,18 @@
 import { createSocket } from 'node:dgram';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { PlatformError } from '../../src/kit/errors.ts';
-import { type CallOptions, eventually, SANDBOXES, startBackend, type TestBackend } from './support.ts';
+import {
+  type CallOptions,
+  eventually,
+  failureOf,
+  SANDBOXES,
+  startBackend,
+  type TestBackend,
+} from './support.ts';
 
 /** Runs an attack that must fail, with another plugin served while it goes on, and shows that the next call works. */
 async function expectContained(
@@ -13,14 +20,7 @@ async function expectContained(
   handler: string,
   options: CallOptions,
 ): Promise<PlatformError> {
-  const attack = call(handler, options).then(
-    (result) => {
-      throw new Error(
-        `${handler} was expected to fail, but returned ${JSON.stringify(result)?.slice(0, 200)}`,
-      );
-    },
-    (error: PlatformError) => error,
-  );
+  const attack = failureOf(call(handler, options));
   const neighbour = call('handlers.ts#greet', { plugin: 'good', input: { name: 'you' } });
   expect(await neighbour).toBe('Hello you');
   const error = await attack;
@@ -214,9 +214,8 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
       "import fs from 'node:fs'; export const h = () => fs.readFileSync(import.meta.dirname + '/l', 'utf8');",
     );
     await writeFile(join(root, 'package.json'), '{"type": "module"}');
-    const { symlink, rm } = await import('node:fs/promises');
     await symlink('/etc/passwd', join(root, 'l'));
-    const failure = await platform.call('h.js#h', { plugin: 'linked', root }).catch((error) => error);
+    const failure = await failureOf(platform.call('h.js#h', { plugin: 'linked', root }));
     expect([failure.code, failure.message]).toEqual([
       'SANDBOX_ERROR',
       expect.stringContaining(`${join(root, 'l')} leads to /etc/passwd`),
@@ -234,9 +233,7 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
       await mkdir(root, { recursive: true });
       await writeFile(join(root, 'h.js'), 'exports.h = () => 1;');
       const permissions = { fs: { read: [path], write: [] } };
-      const failure = await platform
-        .call('h.js#h', { plugin: 'greedy', root, permissions })
-        .catch((error) => error);
+      const failure = await failureOf(platform.call('h.js#h', { plugin: 'greedy', root, permissions }));
       expect([failure.code, failure.message]).toEqual([
         'SANDBOX_ERROR',
         expect.stringContaining(`permissions.fs.read[0] "${path}"`),
@@ -246,7 +243,7 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
 
   test('processes end with the backend', async () => {
     const { backend, call } = await start();
-    const hanging = call('attacks.js#blocks', { timeoutMs: 60_000 }).catch((error) => error);
+    const hanging = failureOf(call('attacks.js#blocks', { timeoutMs: 60_000 }));
     await eventually(() => backend.stats()[0]?.running === 1);
     const { pids } = backend.stats()[0]!;
     await backend.close();

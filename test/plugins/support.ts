@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { type ExecutionRequest, Permissions, PlatformConfig } from '../../src/contracts/index.ts';
 import { systemClock } from '../../src/kit/clock.ts';
+import type { PlatformError } from '../../src/kit/errors.ts';
 import { createLogger } from '../../src/kit/logger.ts';
 import { systemRandom } from '../../src/kit/random.ts';
 import {
@@ -118,6 +119,18 @@ export async function startBackend(options: TestBackendOptions = {}): Promise<Te
     dataDir,
     call: async (handler, callOptions) => (await backend.run(requestFor(handler, callOptions))).result,
   };
+}
+
+/** What a call that must fail failed with. */
+export async function failureOf(call: Promise<unknown>): Promise<PlatformError> {
+  const outcome = await call.then(
+    (result) => ({ result }),
+    (error: PlatformError) => ({ error }),
+  );
+  if ('error' in outcome) return outcome.error;
+  throw new Error(
+    `The call was expected to fail, but returned ${JSON.stringify(outcome.result)?.slice(0, 200)}`,
+  );
 }
 
 /** Waits until a claim holds, for what happens in other processes. */

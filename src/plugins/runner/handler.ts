@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
-import { isAbsolute, join, relative, sep } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   type HandlerDefinition,
@@ -7,6 +7,7 @@ import {
   type PluginContextV3,
   type StandardSchema,
 } from '../../contracts/plugin-context.ts';
+import { isInside } from '../inside.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import type { RunnerRequest } from './protocol.ts';
 
@@ -23,14 +24,15 @@ export interface Handler {
 /** Finds the path of a file inside the plugin's folder; refuses one outside, also by way of a symbolic link. */
 export function resolveInside(root: string, file: string, ref: string): string {
   const path = join(root, file);
-  if (isAbsolute(file) || !existsSync(path)) {
+  const leadsOut = () =>
+    new RunnerFailure('INVALID_HANDLER', `"${ref}" leads out of the plugin's folder.`, { ref });
+  // The sandbox refuses to look at a file outside, but would say less.
+  if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
+  if (!existsSync(path)) {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, { ref });
   }
   const real = realpathSync(path);
-  const inside = relative(root, real);
-  if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) {
-    throw new RunnerFailure('INVALID_HANDLER', `"${ref}" leads out of the plugin's folder.`, { ref });
-  }
+  if (!isInside(root, real)) throw leadsOut();
   return real;
 }
 
