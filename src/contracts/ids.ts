@@ -20,8 +20,13 @@ export const EventName = z
   .brand('EventName');
 export type EventName = z.infer<typeof EventName>;
 
-/** Names one instance of a `multi` webhook; any text, percent-encoded in the URL. */
-export const InstanceId = z.string().min(1).max(256).brand('InstanceId');
+/** Names one instance of a `multi` webhook; any text but `.` and `..`, percent-encoded in the URL. */
+export const InstanceId = z
+  .string()
+  .min(1)
+  .max(256)
+  .regex(/^(?!\.{1,2}$)/s, 'cannot be "." or "..": clients resolve these away from a URL')
+  .brand('InstanceId');
 export type InstanceId = z.infer<typeof InstanceId>;
 
 /** A tenant. One word for both sides of the spec: `namespaceId` in tokens, tenant id in `X-Tenant-ID`. */

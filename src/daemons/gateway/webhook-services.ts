@@ -4,7 +4,6 @@ import { createSeal } from '../../kit/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime.ts';
-import { createActingNamespace } from './domain/acting-namespace.ts';
 import { createWebhookAdmin } from './domain/webhook-admin.ts';
 import { createWebhookDelivery } from './domain/webhook-delivery.ts';
 import { createWebhookDispatcher } from './domain/webhook-dispatcher.ts';
@@ -92,7 +91,6 @@ export function webhookServices(resources: Resources, store: GatewayStore, plugi
       runOnProvision: (target, handler, input, options) =>
         callSide(target, handler, 'webhook', input, { ...options, namespaceId: input.namespaceId }),
     }),
-    actingNamespace: createActingNamespace(config.gateway.admins),
   };
 }
 

@@ -43,7 +43,7 @@ export function createContext(parts: ContextParts): PluginContextV3 {
   let fetch: typeof globalThis.fetch | undefined;
   return Object.assign(Object.create(base) as object, {
     host: request.host,
-    hostContext: request.hostContext,
+    hostContext: hostContextOf(request),
     requestId: request.requestId,
     traceId: request.traceId,
     executionId,
@@ -63,6 +63,11 @@ export function createContext(parts: ContextParts): PluginContextV3 {
       return fetch(...args);
     },
   });
+}
+
+/** A webhook's payload is its input; it travels once. @spec Webhook handler context */
+function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<string, unknown> {
+  return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
 }
 
 function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 'cache'): KeyValueAccess {

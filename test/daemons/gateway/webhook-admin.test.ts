@@ -80,6 +80,9 @@ test('a missing or superfluous instance id is 400 here, an unknown plugin or eve
   expect(await attempt({ pluginId: '@acme/orders', event: 'plain', instanceId: 'x' })).toBe(
     '400 VALIDATION_ERROR',
   );
+  expect(await attempt({ pluginId: '@acme/orders', event: 'shop', instanceId: '..' })).toBe(
+    '400 VALIDATION_ERROR',
+  );
   expect(await attempt({ pluginId: '@acme/orders', event: 'no' })).toBe('404 WEBHOOK_NOT_FOUND');
   expect(await attempt({ pluginId: 'nobody', event: 'plain' })).toBe('404 PLUGIN_NOT_FOUND');
   expect(await attempt({ pluginId: '@acme/orders' })).toBe('400 VALIDATION_ERROR');
@@ -171,7 +174,7 @@ test('a webhook declared without auth keeps the gateway from starting, and it sa
     await writeFile(`${project}/plugins/open/svc.plugin.json`, JSON.stringify(manifest));
     await expect(startGateway({ projectDir: project })).rejects.toMatchObject({
       code: 'INVALID_MANIFEST',
-      message: expect.stringMatching(/open.*webhooks\.0\.auth/s),
+      message: expect.stringMatching(/open.*webhooks\[0\]\.auth/s),
     });
   }
 });

@@ -1,26 +1,28 @@
+import type { FastifyRequest } from 'fastify';
 import {
+  type Caller,
+  HEADERS,
   LIMITS,
   listWebhooks,
+  NamespaceId,
   provisionWebhook,
   revokeWebhook,
   revokeWebhookInstance,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/duration.ts';
+import { PlatformError } from '../../../kit/errors.ts';
 import { createRateLimiter } from '../../../kit/rate-limiter.ts';
-import type { ActingNamespace } from '../domain/acting-namespace.ts';
+import type { Admins } from '../domain/admins.ts';
 import type { WebhookAdmin } from '../domain/webhook-admin.ts';
 
 export interface WebhookAdminServices {
   webhookAdmin: WebhookAdmin;
-  actingNamespace: ActingNamespace;
+  admins: Admins;
 }
 
 /** @spec Webhook admin API; Limits: 10 provisions and revocations a minute together, 60 lists */
-export function webhookAdminRoutes(
-  http: Http,
-  { webhookAdmin, actingNamespace }: WebhookAdminServices,
-): void {
+export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
     perMinute: {
@@ -28,30 +30,35 @@ export function webhookAdminRoutes(
       limit: LIMITS.webhookProvisionsPerMinute,
     },
   } as const;
+  const scopeOf = ({ request, caller }: { request: FastifyRequest; caller: Caller }): string =>
+    admins.scope(caller, namedNamespace(request));
 
-  mount(http, provisionWebhook, changes, ({ body, caller, request }) =>
-    webhookAdmin.provision(
-      { ...body, instanceId: body.instanceId ?? '', namespaceId: actingNamespace(request, caller) },
-      {
-        namespaceInUrl: body.namespaceInUrl ?? false,
-        requestId: request.id,
-        traceId: request.traceId,
-      },
-    ),
+  mount(http, provisionWebhook, changes, (call) => {
+    const { instanceId = '', namespaceInUrl = false, ...target } = call.body;
+    const { id: requestId, traceId } = call.request;
+    const key = { ...target, instanceId, namespaceId: scopeOf(call) };
+    return webhookAdmin.provision(key, { namespaceInUrl, requestId, traceId });
+  });
+  mount(http, listWebhooks, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) => ({
+    items: await webhookAdmin.list(scopeOf(call)),
+    nextCursor: null,
+  }));
+  mount(http, revokeWebhook, changes, (call) =>
+    webhookAdmin.revoke({ ...call.params, instanceId: '', namespaceId: scopeOf(call) }),
   );
-  mount(
-    http,
-    listWebhooks,
-    { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute },
-    async ({ caller, request }) => ({
-      items: await webhookAdmin.list(actingNamespace(request, caller)),
-      nextCursor: null,
-    }),
+  mount(http, revokeWebhookInstance, changes, (call) =>
+    webhookAdmin.revoke({ ...call.params, namespaceId: scopeOf(call) }),
   );
-  mount(http, revokeWebhook, changes, ({ params, caller, request }) =>
-    webhookAdmin.revoke({ ...params, instanceId: '', namespaceId: actingNamespace(request, caller) }),
-  );
-  mount(http, revokeWebhookInstance, changes, ({ params, caller, request }) =>
-    webhookAdmin.revoke({ ...params, namespaceId: actingNamespace(request, caller) }),
+}
+
+/** What an admin names to act on another namespace. @spec docs/decisions.md "Acting on another namespace" */
+function namedNamespace({ headers }: FastifyRequest): string | undefined {
+  const sent = headers[HEADERS.namespace];
+  if (sent === undefined) return undefined;
+  const named = NamespaceId.safeParse(sent);
+  if (named.success) return named.data;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The ${HEADERS.namespace} header ${named.error.issues[0]?.message}.`,
   );
 }
