@@ -1,0 +1,18 @@
+import type { ServiceName } from '../contracts/index.ts';
+import { type RunningDaemon, type StartOptions, startDaemon } from './run-daemon.ts';
+
+type Start = (options: StartOptions) => Promise<RunningDaemon>;
+
+/** Each daemon's process loads that daemon alone. */
+const START: Record<ServiceName, Start> = {
+  state: async (options) => startDaemon((await import('./state/index.ts')).state, options),
+  marketplace: async (options) => startDaemon((await import('./marketplace/index.ts')).marketplace, options),
+  workflow: async (options) => startDaemon((await import('./workflow/index.ts')).workflow, options),
+  rest: async (options) => startDaemon((await import('./rest/index.ts')).rest, options),
+  gateway: async (options) => startDaemon((await import('./gateway/index.ts')).gateway, options),
+};
+
+/** Starts the daemon of that name in this process. */
+export function startByName(name: ServiceName, options: StartOptions): Promise<RunningDaemon> {
+  return START[name](options);
+}
