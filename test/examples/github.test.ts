@@ -13,8 +13,9 @@ const PROJECT = join(import.meta.dirname, '../../examples');
 type Payload = Record<string, unknown>;
 
 /** GitHub's own examples of an event. */
-const examples = (event: string) =>
-  webhooks.find(({ name }) => name === event)!.examples as unknown as Payload[];
+const examples = (event: string): Payload[] =>
+  (webhooks as unknown as Array<{ name: string; examples: Payload[] }>).find(({ name }) => name === event)!
+    .examples;
 
 /** The example plugin in the real runner, its state in the real state daemon. */
 async function startGithub() {
