@@ -12,6 +12,8 @@ export const LIMITS = {
 
   headerBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
+  /** Until a request has arrived whole. */
+  requestTimeoutMs: 120_000,
   keepAliveMs: 60_000,
   jsonDepth: 512,
   requestIdChars: 128,

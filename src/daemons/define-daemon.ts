@@ -52,10 +52,9 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   /** After the last request was answered. */
   close?: (services: Services) => void | Promise<void>;
   bodyLimitBytes?: (config: PlatformConfig) => number;
+  /** Addresses whose word on the client's address counts; none by default. */
+  trustedProxies?: (config: PlatformConfig) => readonly string[];
 }
-
-// The services differ from daemon to daemon; whoever runs a definition passes them through without looking.
-export type AnyDaemonDefinition = DaemonDefinition<never>;
 
 export function defineDaemon<Services extends DaemonServices>(
   definition: DaemonDefinition<Services>,

@@ -1,5 +1,13 @@
 import { isIPv6 } from 'node:net';
-import { createHttp, type Http, STANDARD_ROUTES, standardRoutes, upstreamIdentity } from '../http/index.ts';
+import type { PlatformConfig } from '../contracts/index.ts';
+import {
+  createHostCheck,
+  createHttp,
+  type Http,
+  STANDARD_ROUTES,
+  standardRoutes,
+  upstreamIdentity,
+} from '../http/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
 import { createMetrics } from '../kit/metrics.ts';
@@ -70,7 +78,7 @@ export async function startDaemon<Services extends DaemonServices>(
 
   try {
     services = await definition.services(resources);
-    const { bodyLimitBytes } = definition;
+    const { bodyLimitBytes, trustedProxies } = definition;
     http = createHttp({
       service: name,
       logger,
@@ -84,6 +92,11 @@ export async function startDaemon<Services extends DaemonServices>(
           mode: config.auth.mode ?? 'optional',
         }),
       ...(bodyLimitBytes ? { bodyLimitBytes: bodyLimitBytes(config) } : {}),
+      ...(trustedProxies ? { trustedProxies: trustedProxies(config) } : {}),
+      checkHost: createHostCheck({
+        listenHost: (options.listen ?? config[name]).host,
+        allowedHosts: allowedHosts(config),
+      }),
     });
     standardRoutes(http, { ...STANDARD_ROUTES, ...definition.standard, isDraining: () => draining });
     for (const routes of definition.routes) routes(http, services);
@@ -113,6 +126,11 @@ export async function startDaemon<Services extends DaemonServices>(
     evidence: { url, pid: process.pid },
   });
   return { name, url, port: bound.port, services, logger, close };
+}
+
+/** The names under which clients may call, beside those of this machine. */
+function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig): string[] {
+  return publicUrl ? [...allowedHosts, new URL(publicUrl).hostname] : allowedHosts;
 }
 
 async function listen(http: Http, address: { host: string; port: number }, name: string): Promise<number> {

@@ -14,7 +14,9 @@ const REASONS: Partial<Record<PlatformCode, string>> = {
 /** Answers what never became a request (bad framing, oversize headers) in the error shape, then closes: its framing cannot be trusted. */
 export function answerClientError(error: Error, socket: Socket): void {
   const code = codeOf(error) ?? '';
-  if (code === 'ECONNRESET' || !socket.writable) {
+  // Once an answer has begun, ours would land in the middle of it.
+  const { _httpMessage } = socket as { _httpMessage?: { _headerSent: boolean } };
+  if (code === 'ECONNRESET' || !socket.writable || _httpMessage?._headerSent) {
     socket.destroy();
     return;
   }

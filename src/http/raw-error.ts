@@ -2,15 +2,20 @@ import type { ServerResponse } from 'node:http';
 import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors.ts';
 
-/** Answers a request that was taken from Fastify (`reply.hijack`) in the error shape. */
-export function sendRawError(res: ServerResponse, error: PlatformError, requestId: string): void {
+/** Answers a request that was taken from Fastify (`reply.hijack`) in the error shape. `extra`: more headers, flat. */
+export function sendRawError(
+  res: ServerResponse,
+  error: PlatformError,
+  requestId: string,
+  extra: readonly string[] | null = null,
+): void {
   if (res.headersSent || res.destroyed) return;
   const body = Buffer.from(JSON.stringify(errorBody(error)));
-  res.writeHead(error.status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': body.length,
-    [HEADERS.requestId]: requestId,
-    ...error.headers,
-  });
+  res.writeHead(error.status, [
+    ...['content-type', 'application/json; charset=utf-8', 'content-length', String(body.length)],
+    ...[HEADERS.requestId, requestId, 'x-content-type-options', 'nosniff'],
+    ...Object.entries(error.headers).flat(),
+    ...(extra ?? []),
+  ]);
   res.end(body);
 }

@@ -15,8 +15,12 @@ import type { Random } from '../kit/random.ts';
 import { saneId, traceIdOf } from '../kit/trace.ts';
 import { createAccessLog } from './access-log.ts';
 import { answerClientError } from './client-error.ts';
+import { drainPolitely } from './drain.ts';
 import { toHttpError } from './error-body.ts';
+import { continueWhenWanted } from './expectations.ts';
+import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
+import { originForm } from './request-target.ts';
 import { allowedMethods, type RegisteredRoute } from './route-table.ts';
 
 declare module 'fastify' {
@@ -45,6 +49,10 @@ export interface HttpKit {
   clock: Clock;
   random: Random;
   authenticate: Authenticate;
+  /** Counts and logs a request whose reply Fastify does not see the end of. */
+  account: (request: FastifyRequest, status: number) => void;
+  /** Refuses names that are not this daemon's; throws. */
+  checkHost?: CheckHost | undefined;
   /** Every endpoint mounted so far: what OpenAPI prints. */
   endpoints: MountedEndpoint[];
   /** Every route of the server, mounted as an endpoint or not. */
@@ -53,8 +61,10 @@ export interface HttpKit {
 
 export type Http = FastifyInstance;
 
-export interface HttpOptions extends Omit<HttpKit, 'endpoints' | 'routes'> {
+export interface HttpOptions extends Omit<HttpKit, 'account' | 'endpoints' | 'routes'> {
   bodyLimitBytes?: number;
+  /** Addresses whose `X-Forwarded-*` count. */
+  trustedProxies?: readonly string[];
 }
 
 /** A Fastify server with the platform's ids, error bodies, access log, metrics and limits. */
@@ -73,11 +83,17 @@ export function createHttp(options: HttpOptions): Http {
       headersTimeout: LIMITS.headersTimeoutMs,
       connectionsCheckingInterval: 2000,
     },
+    requestTimeout: LIMITS.requestTimeoutMs,
+    ...(options.trustedProxies?.length ? { trustProxy: [...options.trustedProxies] } : {}),
+    rewriteUrl: originForm,
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, logger),
   };
   const http: Http = fastify(settings);
-  http.decorate('kit', { ...options, endpoints: [], routes: [] });
+  const access = createAccessLog(logger);
+  const account = (request: FastifyRequest, status: number): void =>
+    finishRequest(request, status, metrics, access);
+  http.decorate('kit', { ...options, account, endpoints: [], routes: [] });
   http.addHook('onRoute', ({ method, url }) => {
     // A HEAD comes with each GET and says nothing of its own.
     for (const name of [method].flat())
@@ -93,19 +109,36 @@ export function createHttp(options: HttpOptions): Http {
     request.startedAt = performance.now();
     request.traceId = traceIdOf(request.headers, random);
     reply.header(HEADERS.requestId, request.id);
-    done();
+    // No browser may guess that our JSON is a script or a page.
+    reply.header('x-content-type-options', 'nosniff');
+    try {
+      if (!isDelivery(request.raw.url!)) options.checkHost?.(request.raw.headers.host);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
   });
-  const access = createAccessLog(logger);
   http.addHook('onResponse', (request, reply, done) => {
-    finishRequest(request, reply.statusCode, metrics, access);
+    account(request, reply.statusCode);
     done();
   });
   http.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
-  http.setNotFoundHandler((request) => {
+  http.setNotFoundHandler((request, reply) => {
+    // The server as a whole, which is all that this asks about (RFC 9110 9.3.7).
+    if (request.raw.url === '*' && request.method === 'OPTIONS') {
+      return reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send();
+    }
     throw notFound(request.method, pathOf(request.url), http.kit.routes);
   });
   refuseExpectations(http.server, random);
+  continueWhenWanted(http);
+  drainPolitely(http);
   return http;
+}
+
+/** Deliveries prove themselves by a secret and come through tunnels under any name. */
+function isDelivery(url: string): boolean {
+  return url.startsWith('/webhooks/');
 }
 
 function notFound(method: string, path: string, routes: readonly RegisteredRoute[]): PlatformError {

@@ -1,19 +1,34 @@
 import type { FastifyRequest } from 'fastify';
+import { allowOrigins, type Http } from '../../http/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { proxyRoutes } from './routes/proxy.ts';
 import { tokenRoutes } from './routes/tokens.ts';
-import { gatewayServices } from './services.ts';
+import { webhookAdminRoutes } from './routes/webhook-admin.ts';
+import { webhookDeliveryRoutes } from './routes/webhook-delivery.ts';
+import { type GatewayServices, gatewayServices } from './services.ts';
 
 /** The single entry point for clients. @spec What the service does */
 export const gateway = defineDaemon({
   name: 'gateway',
   defaultPort: 4000,
   services: gatewayServices,
-  routes: [authRoutes, hostRoutes, clientRoutes, tokenRoutes, proxyRoutes],
+  routes: [
+    corsRules,
+    authRoutes,
+    hostRoutes,
+    clientRoutes,
+    tokenRoutes,
+    webhookAdminRoutes,
+    webhookDeliveryRoutes,
+    proxyRoutes,
+  ],
+  /** Deliveries that an earlier process accepted: once the other services can be told where we are. */
+  ready: ({ dispatcher }) => dispatcher.recover(),
   standard: { guardMetrics },
+  trustedProxies: (config) => config.gateway.trustedProxies,
   bodyLimitBytes: (config) => config.gateway.bodyLimitBytes,
   async close({ upstreamClient, revocations, close }) {
     revocations.close();
@@ -21,6 +36,10 @@ export const gateway = defineDaemon({
     await close();
   },
 });
+
+function corsRules(http: Http, { corsOrigins }: Pick<GatewayServices, 'corsOrigins'>): void {
+  allowOrigins(http, corsOrigins);
+}
 
 /** Metrics are for this machine, and for whoever has a token. A forwarded call only looks local. @spec docs/decisions.md "Open paths" */
 async function guardMetrics(request: FastifyRequest): Promise<void> {

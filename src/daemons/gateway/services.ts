@@ -1,26 +1,35 @@
 import { join } from 'node:path';
+import type { Authenticate } from '../../http/index.ts';
 import { seconds } from '../../kit/duration.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createAdmins } from './domain/admins.ts';
 import { createAttemptLimits } from './domain/attempt-limits.ts';
-import { createAuthenticator } from './domain/authenticator.ts';
+import { type Authenticator, createAuthenticator } from './domain/authenticator.ts';
 import { createClientRegistry } from './domain/client-registry.ts';
 import { createClients } from './domain/clients.ts';
 import { createEnrolments } from './domain/enrolments.ts';
 import { createHosts } from './domain/hosts.ts';
+import { startHousekeeping } from './domain/housekeeping.ts';
 import { createJwts } from './domain/jwt.ts';
 import { createMintedTokens } from './domain/minted-tokens.ts';
+import { createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import { createRevocations } from './domain/revocations.ts';
 import { signingKeys } from './domain/signing-secrets.ts';
 import { syncStaticTokens } from './domain/static-tokens.ts';
 import { createTokenExchange } from './domain/token-exchange.ts';
+import type { WebhookDispatcher } from './domain/webhook-dispatcher.ts';
 import { upstreamRequestCounter } from './metrics.ts';
 import { createForwarder } from './proxy/forward.ts';
+import { createLeanClient } from './proxy/lean-client.ts';
 import { createUndiciClient } from './proxy/undici-client.ts';
+import { createUpstreamClient } from './proxy/upstream-client.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
+import { countedOf } from './routes/counted.ts';
 import { subjectOf } from './routes/subject.ts';
+import { webhookServices } from './webhook-services.ts';
 
 /** A gateway that is restarted finds its predecessor still writing its last answers. */
 const LOCK_WAIT_MS = seconds(5);
@@ -38,10 +47,24 @@ export async function gatewayServices(resources: Resources) {
     label: 'gateway',
   });
   let store: GatewayStore | undefined;
+  let plugins: PluginRuntime | undefined;
   try {
+    plugins = await createPluginRuntime(resources);
     store = await sqliteGatewayStore({ dataDir, clock, logger });
-    return { ...(await build(resources, store, signing)), close: closer(store, lock) };
+    const webhooks = webhookServices(resources, store, plugins);
+    const stopHousekeeping = startHousekeeping({
+      store,
+      deliveriesDays: resources.config.retention.deliveriesDays,
+      clock,
+      logger,
+    });
+    return {
+      ...(await build(resources, store, signing)),
+      ...webhooks,
+      close: closer({ store, plugins, dispatcher: webhooks.dispatcher, stopHousekeeping, lock }),
+    };
   } catch (error) {
+    await plugins?.close();
     await store?.close();
     lock.release();
     throw error;
@@ -52,7 +75,9 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
   const identity = await buildIdentity(resources, store, keys);
   const { config, logger, metrics, peers } = resources;
   const { upstreams, upstreamTimeoutMs, bodyLimitBytes } = config.gateway;
-  const upstreamClient = createUndiciClient({ timeoutMs: upstreamTimeoutMs });
+  const timeouts = { timeoutMs: upstreamTimeoutMs };
+  const upstreamClient = createUpstreamClient(createLeanClient(timeouts), createUndiciClient(timeouts));
+  const limitRequests = createRequestLimits(config, resources.clock);
   const forward = createForwarder({
     client: upstreamClient,
     internalSecret: resources.keys.internalSecret,
@@ -60,7 +85,16 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     count: upstreamRequestCounter(metrics),
     logger,
   });
-  return { store, ...identity, upstreams: createUpstreams(upstreams, peers), upstreamClient, forward };
+  return {
+    store,
+    ...identity,
+    authenticate: limited(identity.authenticator, limitRequests),
+    limitRequests,
+    corsOrigins: config.gateway.cors.origins,
+    upstreams: createUpstreams(upstreams, peers),
+    upstreamClient,
+    forward,
+  };
 }
 
 /** Who may call: tokens, clients, hosts, and what was revoked of them. */
@@ -87,8 +121,6 @@ async function buildIdentity(
     revocations,
     admins,
     authenticator,
-    authenticate: (request: Parameters<typeof subjectOf>[0]) =>
-      authenticator.authenticate(subjectOf(request)),
     attempts: createAttemptLimits(clock),
     exchange: createTokenExchange({ clients: registry, refreshTokens, jwts, clock, random, logger }),
     enrolments: createEnrolments({ cache: store.cache, clock, random }),
@@ -106,8 +138,29 @@ async function buildIdentity(
   };
 }
 
-function closer(store: GatewayStore, lock: Awaited<ReturnType<typeof acquireOwnerLock>>) {
+interface Closing {
+  store: GatewayStore;
+  plugins: PluginRuntime;
+  dispatcher: WebhookDispatcher;
+  stopHousekeeping: () => Promise<void>;
+  lock: Awaited<ReturnType<typeof acquireOwnerLock>>;
+}
+
+/** Who calls one of the gateway's own endpoints; counted against the same limits as proxied calls. */
+function limited(authenticator: Authenticator, limitRequests: LimitRequests | null): Authenticate {
+  return async (request) => {
+    const caller = await authenticator.authenticate(subjectOf(request));
+    limitRequests?.(countedOf(request, caller));
+    return caller;
+  };
+}
+
+/** What runs ends first, then what it runs on. */
+function closer({ store, plugins, dispatcher, stopHousekeeping, lock }: Closing) {
   return async (): Promise<void> => {
+    await dispatcher.close();
+    await plugins.close();
+    await stopHousekeeping();
     await store.close();
     lock.release();
   };

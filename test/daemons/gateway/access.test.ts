@@ -217,11 +217,12 @@ describe('tokens by hand', () => {
     const operator = await asOperator(gateway);
     const body = { hostId: 'ci-2' as never, namespaceId: 'acme' as never, ttlSeconds: 60 };
     const minted = await operator(mintToken, { body });
+    gateway.clock.advance(1);
     const other = await operator(mintToken, { body });
     expect(minted).toMatchObject({
       hostId: 'ci-2',
       namespaceId: 'acme',
-      expiresAt: gateway.clock.now() + seconds(60),
+      expiresAt: gateway.clock.now() - 1 + seconds(60),
     });
     expect(await statusWith(gateway, minted.token)).toBe(200);
     const { items } = await operator(listTokens, { query: {} });

@@ -1,15 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sendRawError } from '../../../http/index.ts';
-import { codeOf, PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { continueIfExpected, sendRawError } from '../../../http/index.ts';
+import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { Principal } from '../domain/authenticator.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import { createRequestHeaders } from './request-headers.ts';
 import { type ResponseHead, responseHead } from './response-headers.ts';
-import type { UpstreamCall, UpstreamClient, UpstreamHandler } from './upstream-client.ts';
+import {
+  type UpstreamCall,
+  type UpstreamClient,
+  type UpstreamHandler,
+  upstreamError,
+} from './upstream-client.ts';
 import type { Upstream } from './upstreams.ts';
 
 export interface ForwarderDeps {
@@ -20,22 +25,31 @@ export interface ForwarderDeps {
   logger: Logger;
 }
 
-/** Hands an authenticated request to its upstream and its answer back; answers errors itself. Never throws. */
+/**
+ * Hands an authenticated request to its upstream and its answer back; answers errors itself. Never throws.
+ * `extra`: headers of the gateway's own for the answer, flat.
+ */
 export type Forward = (
   request: FastifyRequest,
   reply: FastifyReply,
   upstream: Upstream,
   caller: Principal,
+  extra: readonly string[] | null,
 ) => void;
 
 export function createForwarder(deps: ForwarderDeps): Forward {
   const headersFor = createRequestHeaders(deps.internalSecret);
+  const { bodyLimitBytes, client } = deps;
 
-  function send(request: FastifyRequest, reply: FastifyReply, upstream: Upstream, caller: Principal): void {
+  function send(
+    request: FastifyRequest,
+    res: ServerResponse,
+    upstream: Upstream,
+    caller: Principal,
+    extra: readonly string[] | null,
+  ): void {
     const { raw } = request;
-    const contentLength = raw.headers['content-length'] ?? null;
-    if (Number(contentLength ?? 0) > deps.bodyLimitBytes) throw tooLarge(deps.bodyLimitBytes);
-    const withBody = hasBody(raw);
+    const framing = framingOf(raw, bodyLimitBytes);
     const headers = headersFor({
       rawHeaders: raw.rawHeaders,
       connection: raw.headers.connection,
@@ -44,25 +58,25 @@ export function createForwarder(deps: ForwarderDeps): Forward {
       traceId: request.traceId,
       traceparent: traceparentOf(raw.headers, request.traceId),
       forwardedFor: request.ip,
-      forwardedHost: request.host,
+      forwardedHost: raw.headers.host ?? '',
       forwardedProto: request.protocol === 'https' ? 'https' : 'http',
-      contentLength: withBody ? contentLength : null,
+      contentLength: framing.contentLength,
     });
-    if (raw.headers.expect !== undefined) reply.raw.writeContinue();
-    const exchange = createExchange(request, reply.raw, upstream, deps);
-    const body = withBody ? bodyOf(raw, deps.bodyLimitBytes, exchange.fail) : null;
+    const origin = upstream.origin();
+    const exchange = createExchange(request, res, upstream, deps, extra);
+    const { method } = request;
     const path = upstream.basePath + raw.url!;
-    exchange.start(
-      deps.client.send(
-        { origin: upstream.origin(), method: request.method, path, headers, body },
-        exchange.handler,
-      ),
-    );
+    const { chunked } = framing;
+    let body: Readable | null = null;
+    if (framing.contentLength !== null) body = raw;
+    else if (chunked) body = metered(raw, bodyLimitBytes, exchange.fail);
+    if (body) continueIfExpected(raw, res);
+    exchange.start(client.send({ origin, method, path, headers, body, chunked }, exchange.handler));
   }
 
-  return (request, reply, upstream, caller) => {
+  return (request, reply, upstream, caller, extra) => {
     try {
-      send(request, reply, upstream, caller);
+      send(request, reply.raw, upstream, caller, extra);
     } catch (error) {
       sendRawError(reply.raw, toPlatformError(error), request.id);
     }
@@ -75,6 +89,7 @@ function createExchange(
   res: ServerResponse,
   upstream: Upstream,
   deps: ForwarderDeps,
+  extra: readonly string[] | null,
 ) {
   let call: UpstreamCall | undefined;
   let head: ResponseHead | undefined;
@@ -85,20 +100,35 @@ function createExchange(
     if (over) return;
     over = true;
     call?.abort();
-    if (res.headersSent) res.destroy();
+    if (res.headersSent) cutShort();
     else sendRawError(res, error, request.id);
+  }
+  /** The client must see that the answer is not whole: its framing stays unfinished. */
+  function cutShort(): void {
+    res.destroy();
+    request.server.kit.account(request, res.statusCode);
+  }
+  function finish(chunk: Buffer | undefined): void {
+    over = true;
+    if (!res.headersSent) res.writeHead(head!.status, head!.headers);
+    if (chunk === undefined) res.end();
+    // As text it leaves in one write with the head.
+    else if (chunk.length < SMALL_BYTES) res.end(chunk.toString('latin1'), 'latin1');
+    else res.end(chunk);
   }
   const handler: UpstreamHandler = {
     onHead(status, rawHeaders) {
       deps.count(upstream.name, status);
-      head = responseHead(status, rawHeaders, request.id);
-      // Kept back until the first bytes come along, so that head and body leave in one write.
-      if (head.contentLength === null || head.contentLength > SMALL_BODY) res.writeHead(status, head.headers);
+      head = responseHead(status, rawHeaders, request.id, extra);
+      // A short body is close behind: its head waits for it. A stream's must not.
+      const { contentLength } = head;
+      if (contentLength !== null && contentLength < SMALL_BYTES) return;
+      res.writeHead(status, head.headers);
+      res.flushHeaders();
     },
     onData(chunk) {
       received += chunk.length;
-      const { contentLength } = head!;
-      if (received === contentLength) {
+      if (received === head!.contentLength) {
         finish(chunk);
         return true;
       }
@@ -106,29 +136,26 @@ function createExchange(
       return res.write(chunk);
     },
     onEnd() {
-      if (!over) finish();
+      if (!over) finish(undefined);
     },
     onError(error) {
-      if (!res.headersSent) deps.count(upstream.name, 'error');
+      if (over) return;
+      if (!head) deps.count(upstream.name, 'error');
       deps.logger.warn(`The ${upstream.name} service failed a call: ${error.message}`, {
         requestId: request.id,
         traceId: request.traceId,
+        tenantId: request.caller?.namespaceId ?? '',
         meta: { upstream: upstream.name, error },
       });
-      fail(upstreamError(upstream, error));
+      fail(upstreamError(upstream.name, error));
     },
   };
-  function finish(chunk?: Buffer): void {
-    over = true;
-    if (!res.headersSent) res.writeHead(head!.status, head!.headers);
-    if (chunk) res.end(chunk);
-    else res.end();
-  }
   res.on('drain', () => call?.resume());
   res.on('close', () => {
     if (over) return;
     over = true;
     call?.abort();
+    request.server.kit.account(request, CLIENT_LEFT);
   });
   return {
     handler,
@@ -140,16 +167,31 @@ function createExchange(
   };
 }
 
-const SMALL_BODY = 64 * 1024;
+/** What logs and metrics say of a client that left before its answer, as nginx does. */
+const CLIENT_LEFT = 499;
+const SMALL_BYTES = 16 * 1024;
 
-function hasBody(raw: IncomingMessage): boolean {
-  const length = raw.headers['content-length'];
-  return raw.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+interface Framing {
+  /** As sent; null: there is no body, or one in chunks. */
+  contentLength: string | null;
+  chunked: boolean;
 }
 
-/** The body as it streams in; one of unannounced length is counted as it passes. */
-function bodyOf(raw: IncomingMessage, limit: number, fail: (error: PlatformError) => void): Readable {
-  if (raw.headers['content-length'] !== undefined) return raw;
+/** How the body is delimited. Node has refused what is malformed or ambiguous; the rest is what we do not do. */
+function framingOf({ headers }: IncomingMessage, limit: number): Framing {
+  const length = headers['content-length'];
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined) {
+    if (coding.toLowerCase() === 'chunked') return { contentLength: null, chunked: true };
+    throw new PlatformError('NOT_IMPLEMENTED', 'The only transfer coding taken here is "chunked".', CLOSE);
+  }
+  if (length === undefined) return { contentLength: null, chunked: false };
+  if (Number(length) > limit) throw tooLarge(limit);
+  return { contentLength: length, chunked: false };
+}
+
+/** A body of unannounced length, counted as it passes. */
+function metered(raw: IncomingMessage, limit: number, fail: (error: PlatformError) => void): Readable {
   let seen = 0;
   const meter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -158,26 +200,17 @@ function bodyOf(raw: IncomingMessage, limit: number, fail: (error: PlatformError
       else done(null, chunk);
     },
   });
+  raw.on('close', () => {
+    if (!raw.complete) meter.destroy();
+  });
   return raw.pipe(meter);
 }
+
+const CLOSE = { headers: { connection: 'close' } };
 
 function tooLarge(limit: number): PlatformError {
   return new PlatformError('PAYLOAD_TOO_LARGE', `The request body is larger than ${limit} bytes.`, {
     details: { limitBytes: limit },
-    headers: { connection: 'close' },
+    ...CLOSE,
   });
-}
-
-function upstreamError({ name }: Upstream, error: Error): PlatformError {
-  if (error instanceof PlatformError) return error;
-  if (codeOf(error) === 'UND_ERR_HEADERS_TIMEOUT') {
-    return new PlatformError('UPSTREAM_TIMEOUT', `The ${name} service did not answer in time.`, {
-      cause: error,
-    });
-  }
-  return new PlatformError(
-    'UPSTREAM_UNAVAILABLE',
-    `The ${name} service cannot be reached; \`svc status\` shows whether it runs.`,
-    { cause: error },
-  );
 }

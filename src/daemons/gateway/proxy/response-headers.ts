@@ -1,4 +1,5 @@
-const HOP_BY_HOP = new Set([
+/** Of one connection, or the gateway's own to say: what it allows browsers, which request this was. */
+const DROPPED = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -7,8 +8,14 @@ const HOP_BY_HOP = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // The client gets the gateway's own, which is the one the upstream was given.
   'x-request-id',
+  'x-content-type-options',
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+  'access-control-allow-methods',
+  'access-control-allow-headers',
+  'access-control-expose-headers',
+  'access-control-max-age',
 ]);
 
 export interface ResponseHead {
@@ -19,31 +26,35 @@ export interface ResponseHead {
   contentLength: number | null;
 }
 
-/** What of an upstream's answer goes to the client, in one pass. */
-export function responseHead(status: number, upstream: readonly string[], requestId: string): ResponseHead {
-  const headers = ['x-request-id', requestId];
+/** What of an upstream's answer goes to the client, in one pass. Names are in lower case; `extra` are the gateway's own. */
+export function responseHead(
+  status: number,
+  upstream: readonly string[],
+  requestId: string,
+  extra: readonly string[] | null,
+): ResponseHead {
+  const headers = ['x-request-id', requestId, 'x-content-type-options', 'nosniff'];
+  if (extra) headers.push(...extra);
+  const own = headers.length;
   let contentLength: number | null = null;
   let named: Set<string> | undefined;
   for (let i = 0; i < upstream.length; i += 2) {
-    const name = upstream[i]!.toLowerCase();
+    const name = upstream[i]!;
     if (name === 'connection') named = namesIn(upstream[i + 1]!);
-    if (HOP_BY_HOP.has(name)) continue;
+    if (DROPPED.has(name)) continue;
     if (name === 'content-length') contentLength = Number(upstream[i + 1]);
     headers.push(name, upstream[i + 1]!);
   }
-  return { status, headers: named ? without(headers, named) : headers, contentLength };
+  return { status, headers: named ? without(headers, named, own) : headers, contentLength };
 }
 
 function namesIn(connection: string): Set<string> | undefined {
-  if (connection === 'keep-alive' || connection === 'close') return undefined;
-  return new Set(
-    connection
-      .toLowerCase()
-      .split(',')
-      .map((name) => name.trim()),
-  );
+  const text = connection.toLowerCase();
+  if (text === 'keep-alive' || text === 'close') return undefined;
+  return new Set(text.split(',').map((name) => name.trim()));
 }
 
-function without(headers: string[], names: Set<string>): string[] {
-  return headers.filter((_, index) => !names.has(headers[index - (index % 2)]!));
+/** The gateway's own come first and are not the upstream's to name. */
+function without(headers: string[], names: Set<string>, own: number): string[] {
+  return headers.filter((_, index) => index < own || !names.has(headers[index - (index % 2)]!));
 }

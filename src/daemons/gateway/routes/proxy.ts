@@ -2,9 +2,11 @@ import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { type Http, pathOf, sendRawError } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
+import type { LimitRequests } from '../domain/request-limits.ts';
 import type { Forward } from '../proxy/forward.ts';
 import { pathFault } from '../proxy/request-path.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
+import { countedOf } from './counted.ts';
 import { subjectOf } from './subject.ts';
 
 /** TRACE would show a page what headers we add; CONNECT is no request to an upstream. */
@@ -14,17 +16,16 @@ export interface ProxyRoutesServices {
   authenticator: Authenticator;
   upstreams: readonly Upstream[];
   forward: Forward;
+  limitRequests: LimitRequests | null;
 }
 
 /**
  * Everything at or below an upstream's prefixes that the gateway does not serve itself. The reply is taken from Fastify
  * before the body is read, so that bodies stream through unparsed. @spec Authentication 1: no routing without it
  */
-export function proxyRoutes(http: Http, { authenticator, upstreams, forward }: ProxyRoutesServices): void {
-  for (const upstream of upstreams) {
-    const onRequest = takeOver(authenticator, (request, reply, caller) =>
-      forward(request, reply, upstream, caller),
-    );
+export function proxyRoutes(http: Http, services: ProxyRoutesServices): void {
+  for (const upstream of services.upstreams) {
+    const onRequest = takeOver(services, upstream);
     for (const prefix of upstream.prefixes) {
       for (const url of [prefix || '/', `${prefix}/*`]) {
         http.route({ method: METHODS, url, exposeHeadRoute: false, onRequest, handler: unreachable });
@@ -34,26 +35,43 @@ export function proxyRoutes(http: Http, { authenticator, upstreams, forward }: P
 }
 
 /** Route, authenticate, limit, forward: at once for a token seen before, so that the usual call waits for no promise. */
-function takeOver(
-  authenticator: Authenticator,
-  forward: (request: FastifyRequest, reply: FastifyReply, caller: Principal) => void,
-) {
+function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
+  const { authenticator, forward, limitRequests } = services;
+
+  function proceed(request: FastifyRequest, reply: FastifyReply, caller: Principal): void {
+    request.caller = caller;
+    const limits = limitRequests?.(countedOf(request, caller)) ?? null;
+    forward(request, reply, upstream, caller, joined(request.corsHeaders, limits));
+  }
   return (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack();
-    const proceed = (caller: Principal): void => {
-      request.caller = caller;
-      forward(request, reply, caller);
-    };
-    const refuse = (error: unknown): void => sendRawError(reply.raw, toPlatformError(error), request.id);
+    const refuse = (error: unknown): void => answerError(request, reply, error);
     try {
       requireForwardable(request);
       const caller = authenticator.authenticate(subjectOf(request));
-      if (caller instanceof Promise) caller.then(proceed).catch(refuse);
-      else proceed(caller);
+      if (caller instanceof Promise) caller.then((known) => proceed(request, reply, known)).catch(refuse);
+      else proceed(request, reply, caller);
     } catch (error) {
       refuse(error);
     }
   };
+}
+
+function answerError(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
+  const error = toPlatformError(thrown);
+  if (error.status >= 500) {
+    const { id: requestId, traceId } = request;
+    request.server.kit.logger.error(`A proxied call failed: ${error.message}`, {
+      requestId,
+      traceId,
+      error: error.cause ?? error,
+    });
+  }
+  sendRawError(reply.raw, error, request.id, request.corsHeaders);
+}
+
+function joined(left: readonly string[] | null, right: readonly string[] | null): readonly string[] | null {
+  return left && right ? [...left, ...right] : (left ?? right);
 }
 
 function requireForwardable(request: FastifyRequest): void {

@@ -1,0 +1,87 @@
+import type { PlatformConfig } from '../../../contracts/index.ts';
+import { rateLimited } from '../../../http/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { minutes } from '../../../kit/duration.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { createRateLimiter, type RateLimiter } from '../../../kit/rate-limiter.ts';
+
+/** Whom a request counts against. */
+export interface Counted {
+  /** The whole Authorization header. */
+  token: string;
+  namespaceId: string;
+  ip: string;
+}
+
+/** What the tightest limit says, as the `RateLimit-*` headers put it; flat names and values. */
+export type LimitHeaders = string[];
+
+/** Counts one request; null when nothing is limited. Throws RATE_LIMIT_EXCEEDED. */
+export type LimitRequests = (request: Counted) => LimitHeaders | null;
+
+interface Rule {
+  limiter: RateLimiter;
+  keyOf(request: Counted): string;
+  /** Requests a minute; null: as many as they like. */
+  limitOf(request: Counted): number | null;
+}
+
+/**
+ * Limits per token, tenant and address; off unless configured. A tenant's own `requestsPerMinute` wins over the common
+ * one. @spec Limits: gateway-wide limits
+ */
+export function createRequestLimits(
+  { gateway, tenants }: Pick<PlatformConfig, 'gateway' | 'tenants'>,
+  clock: Clock,
+): LimitRequests | null {
+  const { perTokenPerMinute, perTenantPerMinute, perIpPerMinute } = gateway.rateLimit;
+  const perTenant = new Map(
+    Object.entries(tenants).map(([name, { requestsPerMinute }]) => [name, requestsPerMinute]),
+  );
+  const limiter = (): RateLimiter => createRateLimiter(clock, minutes(1));
+  const rules: Rule[] = [];
+  if (perTokenPerMinute) {
+    rules.push({ limiter: limiter(), keyOf: ({ token }) => token, limitOf: () => perTokenPerMinute });
+  }
+  if (perTenantPerMinute || [...perTenant.values()].some(Boolean)) {
+    rules.push({
+      limiter: limiter(),
+      keyOf: ({ namespaceId }) => namespaceId,
+      limitOf: ({ namespaceId }) => perTenant.get(namespaceId) ?? perTenantPerMinute,
+    });
+  }
+  if (perIpPerMinute)
+    rules.push({ limiter: limiter(), keyOf: ({ ip }) => ip, limitOf: () => perIpPerMinute });
+  return rules.length === 0 ? null : (request) => count(rules, request);
+}
+
+function count(rules: readonly Rule[], request: Counted): LimitHeaders | null {
+  let tightest: { limit: number; remaining: number; resetMs: number } | undefined;
+  for (const { limiter, keyOf, limitOf } of rules) {
+    const limit = limitOf(request);
+    if (limit === null) continue;
+    const { allowed, remaining, resetMs } = limiter.take(keyOf(request), limit);
+    if (!allowed) throw exceeded(limit, resetMs);
+    if (!tightest || remaining < tightest.remaining) tightest = { limit, remaining, resetMs };
+  }
+  return tightest ? headersOf(tightest.limit, tightest.remaining, tightest.resetMs) : null;
+}
+
+function exceeded(limit: number, resetMs: number): PlatformError {
+  const { code, message, details, headers } = rateLimited(limit, resetMs);
+  const flat = headersOf(limit, 0, resetMs);
+  const limits = Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1]!]] : [])));
+  return new PlatformError(code, message, { details, headers: { ...headers, ...limits } });
+}
+
+function headersOf(limit: number, remaining: number, resetMs: number): LimitHeaders {
+  const reset = String(Math.ceil(resetMs / 1000));
+  return [
+    'ratelimit-limit',
+    String(limit),
+    'ratelimit-remaining',
+    String(remaining),
+    'ratelimit-reset',
+    reset,
+  ];
+}

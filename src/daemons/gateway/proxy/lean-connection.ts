@@ -1,0 +1,196 @@
+import { connect, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { createResponseParser, ProtocolError } from './response-parser.ts';
+import type { UpstreamHandler, UpstreamRequest } from './upstream-client.ts';
+
+/** One exchange on a connection. */
+export interface Exchange {
+  request: UpstreamRequest;
+  handler: UpstreamHandler;
+  /** `performance.now()` by which the head must have come; moves on while the body is being sent. */
+  deadline: number;
+  /** Whether anything of the answer has come. */
+  answered: boolean;
+}
+
+export interface ConnectionEvents {
+  /** The exchange ended well and the connection can take another. */
+  onIdle(connection: LeanConnection): void;
+  /** The connection is gone; with the exchange that it took along and why. */
+  onLost(connection: LeanConnection, exchange: Exchange | undefined, error: Error): void;
+}
+
+export interface LeanConnection {
+  /** Whether it has carried an exchange before: only then can it be one that the other side is just closing. */
+  readonly used: boolean;
+  /** `performance.now()` since when it is idle. */
+  idleSince: number;
+  send(exchange: Exchange): void;
+  pause(): void;
+  resume(): void;
+  destroy(): void;
+}
+
+export interface ConnectionOptions {
+  host: string;
+  port: number;
+  timeoutMs: number;
+  events: ConnectionEvents;
+}
+
+/** One kept-alive socket to an upstream. Its listeners are set once and serve every exchange: setting them anew for each costs more than the request. */
+export function openConnection({ host, port, timeoutMs, events }: ConnectionOptions): LeanConnection {
+  const socket = connect({ host, port, noDelay: true });
+  const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  let exchange: Exchange | undefined;
+  let used = false;
+  let gone = false;
+  /** Whether the request has been sent whole. An answer that comes before is passed on, but the connection is spent. */
+  let sent = true;
+
+  const parser = createResponseParser({
+    onHead(status, headers) {
+      exchange!.answered = true;
+      exchange!.handler.onHead(status, headers);
+    },
+    onData(chunk) {
+      if (exchange && !exchange.handler.onData(chunk)) socket.pause();
+    },
+    onEnd(reusable) {
+      const { handler } = exchange!;
+      exchange = undefined;
+      used = true;
+      // A slow client may have had it paused at the very end.
+      socket.resume();
+      if (reusable && sent) events.onIdle(connection);
+      else drop();
+      handler.onEnd();
+    },
+  });
+
+  function drop(): void {
+    gone = true;
+    socket.destroy();
+    events.onLost(connection, undefined, new Error('closed'));
+  }
+  function lose(error: Error): void {
+    if (gone) return;
+    gone = true;
+    socket.destroy();
+    const lost = exchange;
+    exchange = undefined;
+    events.onLost(connection, lost, error);
+  }
+
+  socket.on('data', (chunk: Buffer) => {
+    // An aborted exchange takes its connection along; what was on the way is nobody's.
+    if (gone) return;
+    try {
+      parser.push(chunk);
+    } catch (error) {
+      lose(error as Error);
+    }
+  });
+  socket.on('end', () => {
+    if (gone) return;
+    try {
+      if (exchange) parser.end();
+      else lose(new Error('closed'));
+    } catch (error) {
+      lose(error as Error);
+    }
+  });
+  socket.on('error', lose);
+  socket.on('close', () =>
+    lose(new ProtocolError('It closed the connection before its answer was complete.')),
+  );
+
+  const connection: LeanConnection = {
+    get used() {
+      return used;
+    },
+    idleSince: 0,
+    send(next) {
+      const { request } = next;
+      exchange = next;
+      parser.expect(request.method);
+      const head = headText(request, authority);
+      if (!request.body) {
+        socket.write(head, 'latin1');
+        return;
+      }
+      sent = false;
+      // Head and first bytes of the body leave in one packet.
+      socket.cork();
+      socket.write(head, 'latin1');
+      streamBody(socket, request.body, request.chunked, {
+        current: () => exchange === next,
+        onProgress: () => {
+          next.deadline = performance.now() + timeoutMs;
+        },
+        onSent: () => {
+          sent = true;
+        },
+        onCut: () => lose(new Error('The client left.')),
+      });
+      process.nextTick(() => socket.uncork());
+    },
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    destroy() {
+      exchange = undefined;
+      if (!gone) drop();
+    },
+  };
+  return connection;
+}
+
+function headText({ method, path, headers, chunked }: UpstreamRequest, authority: string): string {
+  let text = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n`;
+  if (chunked) text += 'transfer-encoding: chunked\r\n';
+  for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${text}\r\n`;
+}
+
+interface BodyEvents {
+  /** Whether the exchange is still the one that this body belongs to. */
+  current(): boolean;
+  onProgress(): void;
+  onSent(): void;
+  /** The client left in the middle. */
+  onCut(): void;
+}
+
+function streamBody(socket: Socket, body: Readable, chunked: boolean, events: BodyEvents): void {
+  const onDrain = (): void => {
+    body.resume();
+  };
+  const stop = (): void => {
+    socket.off('drain', onDrain);
+    body.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onClose);
+  };
+  const onData = (chunk: Buffer): void => {
+    if (!events.current()) return stop();
+    events.onProgress();
+    if (chunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+    let room = socket.write(chunk);
+    if (chunked) room = socket.write('\r\n', 'latin1');
+    if (!room) body.pause();
+  };
+  const onEnd = (): void => {
+    stop();
+    if (!events.current()) return;
+    if (chunked) socket.write('0\r\n\r\n', 'latin1');
+    events.onSent();
+  };
+  const onCut = (): void => {
+    const mine = events.current();
+    stop();
+    if (mine) events.onCut();
+  };
+  const onClose = (): void => {
+    if (!body.readableEnded) onCut();
+  };
+  socket.on('drain', onDrain);
+  body.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onClose);
+}
