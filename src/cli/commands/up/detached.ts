@@ -83,7 +83,7 @@ async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus
 }
 
 async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
-  const { ui, globals } = context;
+  const { ui } = context;
   const child = spawnSupervisor(ports, context);
   const { status, firstStart } = await new Promise<{ status: SupervisorStatus; firstStart: boolean }>(
     (resolve, reject) => {
@@ -108,7 +108,7 @@ async function startSupervisor(ports: Ports, context: CommandContext): Promise<U
   );
   child.disconnect();
   child.unref();
-  if (!globals.json) announceReady(status, firstStart, ui);
+  announceReady(status, firstStart, ui);
   return { ...status, firstStart, alreadyRunning: false };
 }
 

@@ -1,0 +1,153 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { COMMANDS, findCommand } from '../../src/cli/command-table.ts';
+import { splitWords } from '../../src/cli/globals.ts';
+import { formatRecord } from '../../src/cli/log-format.ts';
+import { createStyle } from '../../src/cli/style.ts';
+import { entryFile, version } from '../../src/kit/paths.ts';
+import { tempDir } from '../support/daemon.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-cli-'));
+  return () => rm(folder, { recursive: true, force: true });
+});
+
+function svc(args: string[], env: Record<string, string> = {}, cwd = folder) {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|FORCE_COLOR$)/.test(name),
+  );
+  const { status, stdout, stderr } = spawnSync(process.execPath, [entryFile('cli'), ...args], {
+    cwd,
+    env: { ...Object.fromEntries(inherited), ...env },
+    encoding: 'utf8',
+  });
+  return { code: status, stdout, stderr };
+}
+
+const json = (args: string[], env?: Record<string, string>) => {
+  const { code, stdout, stderr } = svc([...args, '--json'], env);
+  return { code, stderr, envelope: JSON.parse(stdout) };
+};
+
+test('help lists every command by group with an example, and none that is hidden', () => {
+  const { code, stdout } = svc(['--help']);
+  expect(code).toBe(0);
+  for (const { name, example, hidden } of COMMANDS) {
+    expect(stdout.includes(`  ${name} `)).toBe(!hidden);
+    expect(stdout.includes(`$ ${example}`)).toBe(!hidden);
+  }
+  expect(svc([]).stdout).toBe(stdout);
+  expect(svc(['help']).stdout).toBe(stdout);
+});
+
+test('each command says of itself what the table says of it, and its help shows its example', async () => {
+  for (const entry of COMMANDS) {
+    const command = await entry.load();
+    expect(command).toMatchObject({ name: entry.name, summary: entry.summary, example: entry.example });
+  }
+  expect(svc(['webhooks', 'provision', '--help']).stdout).toContain('$ svc webhooks provision github push');
+  expect(svc(['webhooks', '--help']).stdout).toContain('webhooks revoke');
+});
+
+test('the version is that of the package', () => {
+  expect(svc(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  expect(json(['--version']).envelope).toMatchObject({ ok: true, result: { version } });
+});
+
+test.each([
+  [['sttus'], 'Did you mean "svc status"?'],
+  [['webhook', 'provison', 'a', 'b'], 'Did you mean "svc webhooks provision"?'],
+  [['webhooks'], 'needs a verb: provision, list, revoke'],
+  [['up', '--detatch'], '--detach'],
+  [['up', '--port', 'gatway=1'], 'Did you mean gateway?'],
+  [['up', '--port', 'gateway=99999'], 'from 0 to 65535'],
+  [['restart', 'gatewy'], 'Did you mean gateway?'],
+  [['logs', 'superviser'], 'Did you mean supervisor?'],
+  [['logs', '--lines', 'many'], '--lines'],
+  [['webhooks', 'provision', 'github'], "missing required argument 'event'"],
+  [['webhooks', 'provision', 'Git Hub', 'push'], '<plugin>'],
+  [['status', 'extra'], 'too many arguments'],
+])('%j is a usage error: exit code 2, and it says what was meant', (args, words) => {
+  const { code, stdout, stderr } = svc(args);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr.toLowerCase()).toContain(words.toLowerCase());
+  const { code: jsonCode, envelope, stderr: jsonStderr } = json(args);
+  expect([jsonCode, jsonStderr]).toEqual([2, '']);
+  expect(envelope).toMatchObject({ ok: false, error: { code: 'VALIDATION_ERROR' }, result: null, meta: {} });
+});
+
+test('global flags stand before or after the command', () => {
+  expect(splitWords(['--profile', 'webhooks', 'webhooks', '--json', 'list'], () => 2)).toEqual({
+    words: ['webhooks', 'list'],
+    rest: ['--profile', 'webhooks', '--json'],
+  });
+  expect(findCommand(['webhook', 'list'])?.name).toBe('webhooks list');
+  expect(JSON.parse(svc(['--json', 'status']).stdout).ok).toBe(true);
+});
+
+test('a stopped platform has a status, with every service stopped', () => {
+  const { code, envelope } = json(['status']);
+  expect([code, envelope.ok, envelope.result.running]).toEqual([0, true, false]);
+  expect(envelope.result.services.map(({ state }: { state: string }) => state)).toEqual(
+    Array(5).fill('stopped'),
+  );
+  expect(svc(['status']).stdout).toContain('svc up -d');
+  expect(json(['down']).envelope.result).toEqual({ stopped: false, pid: null });
+});
+
+test('exit codes tell not allowed, unreachable and failed apart', async () => {
+  expect(json(['webhooks', 'list']).envelope.error.code).toBe('UNAUTHORIZED');
+  expect(json(['webhooks', 'list']).code).toBe(4);
+  const nobody = ['--url', 'http://127.0.0.1:1', '--token', 'x'];
+  expect(json(['webhooks', 'list', ...nobody])).toMatchObject({
+    code: 5,
+    envelope: { error: { code: 'UPSTREAM_UNAVAILABLE' } },
+  });
+  expect(json(['restart'])).toMatchObject({ code: 1, envelope: { error: { code: 'SERVICE_UNAVAILABLE' } } });
+  expect(json(['status', '--config', 'absent.json'])).toMatchObject({
+    code: 1,
+    envelope: { error: { code: 'CONFIG_NOT_FOUND' } },
+  });
+});
+
+test('faults of the configuration are printed one a line, and as problems in JSON', async () => {
+  const project = await tempDir();
+  await writeFile(join(project, 'svc.config.json'), '{"gateway": {"prot": 1}, "rest": {"port": -1}}');
+  const { code, stderr } = svc(['up'], {}, project);
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    '  gateway.prot: is not a known key; did you mean gateway.port?\n  rest.port: must be at least 0',
+  );
+});
+
+test('colours follow NO_COLOR, FORCE_COLOR and the terminal', () => {
+  const level = (isTTY: boolean, env: Record<string, string>) => createStyle({ isTTY }, env).level;
+  expect(level(true, {})).toBe(1);
+  expect(level(false, {})).toBe(0);
+  expect(level(true, { NO_COLOR: '1' })).toBe(0);
+  expect(level(true, { TERM: 'dumb' })).toBe(0);
+  expect(level(false, { FORCE_COLOR: '1' })).toBe(1);
+  expect(level(true, { FORCE_COLOR: '0' })).toBe(0);
+});
+
+test('a record reads as one line with its fields, an error with its stack; other text stays', () => {
+  const style = createStyle({}, {});
+  const record = {
+    level: 'warn',
+    time: new Date(2030, 0, 2, 3, 4, 5, 6).getTime(),
+    serviceId: 'gateway',
+    logsSource: 'platform',
+    layer: 'service',
+    message: 'Slow',
+    requestId: 'r1',
+    meta: { ms: 12, note: 'a b', error: { message: 'x', stack: 'Error: x\n  at y' } },
+  };
+  expect(formatRecord(JSON.stringify(record), style)).toBe(
+    '03:04:05.006 WARN  gateway     Slow  requestId=r1 ms=12 note="a b"\n    Error: x\n      at y',
+  );
+  expect(formatRecord('plain text', style)).toBe('plain text');
+});

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { identify } from '../../src/cli/supervisor/process-identity.ts';
+import { packageRoot } from '../../src/kit/paths.ts';
+import { tempDir } from '../support/daemon.ts';
+
+export interface CliRun {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the envelope is said to hold.
+  json: any;
+}
+
+export interface StartedCli {
+  child: ChildProcess;
+  /** What stdout holds so far. */
+  stdout(): string;
+  stderr(): string;
+  done: Promise<CliRun>;
+}
+
+export interface TestPlatform {
+  folder: string;
+  dataDir: string;
+  /** Starts `svc` in the project folder. */
+  start(...args: string[]): StartedCli;
+  /** Runs `svc <args> --json` to its end. */
+  svc(...args: string[]): Promise<CliRun>;
+  /** The status of one service as the supervisor tells it. */
+  service(name: string): Promise<ServiceView>;
+}
+
+export interface ServiceView {
+  name: string;
+  state: string;
+  pid: number;
+  port: number;
+  url: string;
+  restarts: number;
+  lastExit: { reason: string; signal: string | null } | null;
+}
+
+const FREE_PORTS = Object.fromEntries(
+  ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
+);
+
+/** A project folder with the launcher to run in it; whatever still runs is stopped when the test ends. */
+export async function testPlatform(
+  config: Record<string, unknown> = {},
+  env: Record<string, string> = {},
+): Promise<TestPlatform> {
+  const folder = join(await tempDir(), 'project');
+  await mkdir(folder);
+  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|VITEST|FORCE_COLOR$|NODE_COMPILE_CACHE$)/.test(name),
+  );
+
+  function start(...args: string[]): StartedCli {
+    const child = spawn(join(packageRoot, 'bin', 'svc'), args, {
+      cwd: folder,
+      env: { ...Object.fromEntries(inherited), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (text) => (stdout += text));
+    child.stderr.on('data', (text) => (stderr += text));
+    const done = new Promise<CliRun>((resolve) =>
+      child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr, json: parse(stdout) })),
+    );
+    return { child, stdout: () => stdout, stderr: () => stderr, done };
+  }
+  const svc = (...args: string[]): Promise<CliRun> => start(...args, '--json').done;
+  onTestFinished(async () => void (await svc('down')));
+  return {
+    folder,
+    dataDir: join(folder, '.svc'),
+    start,
+    svc,
+    async service(name) {
+      const { json } = await svc('status');
+      return json.result.services.find((service: ServiceView) => service.name === name);
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Holds a TCP port until the test ends. */
+export async function occupyPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as { port: number }).port;
+}
+
+/** Whether it runs: an ended process whose parent has not looked yet does not count. */
+export function isAlive(pid: number): boolean {
+  return identify(pid).startedAt !== null;
+}

@@ -1,0 +1,253 @@
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { SERVICE_NAMES } from '../../src/contracts/index.ts';
+import { isAlive, occupyPort, type ServiceView, testPlatform } from './platform.ts';
+
+const SLOW = { timeout: 60_000 };
+const POLL = { timeout: 15_000, interval: 100 };
+
+const health = async (service: ServiceView) =>
+  (await fetch(service.url + (service.name === 'rest' ? '/api/v1/health' : '/health'))).status;
+
+test('up -d returns when all five are ready; status tells of each; down ends them all', SLOW, async () => {
+  const { svc, dataDir } = await testPlatform();
+  const up = await svc('up', '-d');
+  expect([up.code, up.json.ok, up.json.result.firstStart]).toEqual([0, true, true]);
+  expect(up.stderr).toContain('webhooks provision');
+
+  const { json } = await svc('status');
+  const services: ServiceView[] = json.result.services;
+  expect(
+    services.map(({ name, state, restarts, lastExit }) => ({ name, state, restarts, lastExit })),
+  ).toEqual(SERVICE_NAMES.map((name) => ({ name, state: 'ready', restarts: 0, lastExit: null })));
+  expect(await Promise.all(services.map(health))).toEqual([200, 200, 200, 200, 200]);
+  expect(json.result.sandbox.mode).toMatch(/^(?:bwrap|permission)$/);
+
+  for (const file of ['keys.json', 'credentials.json'])
+    expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600);
+  expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+
+  const down = await svc('down');
+  expect(down.json).toMatchObject({ ok: true, result: { stopped: true } });
+  expect([...services.map(({ pid }) => pid), json.result.pid].filter(isAlive)).toEqual([]);
+  const after = await svc('status');
+  expect([after.code, after.json.result.running]).toEqual([0, false]);
+  expect(new Set(after.json.result.services.map(({ state }: ServiceView) => state))).toEqual(
+    new Set(['stopped']),
+  );
+});
+
+test('secrets stand neither in arguments nor in the environment of the daemons', SLOW, async () => {
+  const secret = 'a-jwt-secret-of-more-than-thirty-two-bytes-in-the-environment';
+  const { svc, service, dataDir } = await testPlatform({}, { GATEWAY_JWT_SECRET: secret });
+  await svc('up', '-d');
+  const { pid } = await service('gateway');
+  const { masterKey, internalSecret } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'));
+  for (const file of ['cmdline', 'environ']) {
+    const text = await readFile(`/proc/${pid}/${file}`, 'utf8');
+    for (const value of [secret, masterKey, internalSecret]) expect(text).not.toContain(value);
+  }
+});
+
+test(
+  'keys and ports given at the second start are those of the first; the notice is given once',
+  SLOW,
+  async () => {
+    const { svc, dataDir } = await testPlatform();
+    await svc('up', '-d');
+    const keys = await readFile(join(dataDir, 'keys.json'), 'utf8');
+    await svc('down');
+    const again = await svc('up', '-d');
+    expect([again.json.result.firstStart, await readFile(join(dataDir, 'keys.json'), 'utf8')]).toEqual([
+      false,
+      keys,
+    ]);
+  },
+);
+
+test('a killed daemon comes back on its port, and the others learn nothing of it', SLOW, async () => {
+  const { svc, service } = await testPlatform();
+  await svc('up', '-d');
+  const before = await service('gateway');
+  process.kill(before.pid, 'SIGKILL');
+  await expect.poll(async () => (await service('gateway')).restarts, POLL).toBe(1);
+  await expect.poll(async () => (await service('gateway')).state, POLL).toBe('ready');
+  const after = await service('gateway');
+  expect(after).toMatchObject({
+    port: before.port,
+    lastExit: { signal: 'SIGKILL', reason: 'signal SIGKILL' },
+  });
+  expect(after.pid).not.toBe(before.pid);
+  expect((await service('state')).restarts).toBe(0);
+});
+
+test('a crash loop is stopped with its reason and last lines, and restart mends it', SLOW, async () => {
+  const { svc, service, dataDir } = await testPlatform();
+  await svc('up', '-d');
+  for (let crashes = 0; crashes < 5; crashes++) {
+    const { pid } = await service('state');
+    process.kill(pid, 'SIGKILL');
+    await expect
+      .poll(async () => {
+        const now = await service('state');
+        return now.state === 'failed' || (now.state === 'ready' && now.pid !== pid);
+      }, POLL)
+      .toBe(true);
+  }
+  expect(await service('state')).toMatchObject({ state: 'failed', restarts: 4, pid: null });
+  const log = await readFile(join(dataDir, 'logs', 'supervisor.log'), 'utf8');
+  const record = JSON.parse(
+    log
+      .trim()
+      .split('\n')
+      .findLast((line) => line.includes('CRASH_LOOP')) ?? '{}',
+  );
+  expect(record).toMatchObject({ level: 'fatal', evidence: { service: 'state', reason: 'signal SIGKILL' } });
+  expect(record.evidence.lastLines.length).toBeGreaterThan(0);
+
+  const restarted = await svc('restart', 'state');
+  expect([restarted.code, (await service('state')).state]).toEqual([0, 'ready']);
+});
+
+test('restart of one service leaves the others alone; restart of all gives new processes', SLOW, async () => {
+  const { svc } = await testPlatform();
+  const pids = async () => (await svc('status')).json.result.services.map(({ pid }: ServiceView) => pid);
+  await svc('up', '-d');
+  const first = await pids();
+  await svc('restart', 'workflow');
+  const second = await pids();
+  expect(second.map((pid: number, index: number) => pid === first[index])).toEqual([
+    true,
+    true,
+    false,
+    true,
+    true,
+  ]);
+  await svc('restart');
+  expect((await pids()).filter((pid: number) => second.includes(pid))).toEqual([]);
+});
+
+test('restart reads the config anew, and refuses a faulty one while all goes on', SLOW, async () => {
+  const { svc, service, folder } = await testPlatform();
+  await svc('up', '-d');
+  const config = JSON.parse(await readFile(join(folder, 'svc.config.json'), 'utf8'));
+  const port = await occupyPort();
+  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...config, gatway: {} }));
+  const refused = await svc('restart', 'gateway');
+  expect([refused.code, refused.json.error.code]).toEqual([1, 'VALIDATION_ERROR']);
+  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...config, rest: { port } }));
+  const clash = await svc('restart', 'rest');
+  expect(clash.json.error).toMatchObject({ code: 'CONFLICT', details: { owner: { pid: process.pid } } });
+  expect((await service('gateway')).state).toBe('ready');
+});
+
+test(
+  'a port that is taken is told with its owner and the flag that mends it; nothing is left running',
+  SLOW,
+  async () => {
+    const { svc } = await testPlatform();
+    const port = await occupyPort();
+    const { code, json } = await svc('up', '-d', '--port', `rest=${port}`);
+    expect(code).toBe(1);
+    expect(json.error).toMatchObject({
+      code: 'CONFLICT',
+      details: { service: 'rest', owner: { pid: process.pid } },
+    });
+    expect(json.error.message).toContain(`Port ${port}`);
+    expect(json.error.details.hint).toContain('--port rest=');
+    expect((await svc('status')).json.result.running).toBe(false);
+  },
+);
+
+test('two starts at once make one platform; a third in the foreground is refused', SLOW, async () => {
+  const { svc, start } = await testPlatform();
+  const both = await Promise.all([svc('up', '-d'), svc('up', '-d')]);
+  expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  expect(new Set(both.map(({ json }) => json.result.pid)).size).toBe(1);
+  expect(both.map(({ json }) => json.result.alreadyRunning).toSorted()).toEqual([false, true]);
+
+  const third = await start('up').done;
+  expect(third.code).toBe(1);
+  expect(third.stderr).toContain(`svc runs already on`);
+  expect(third.stderr).toContain(`pid ${both[0]!.json.result.pid}`);
+});
+
+test(
+  'daemons end by themselves when their supervisor is killed, and the next up starts anew',
+  SLOW,
+  async () => {
+    const { svc } = await testPlatform();
+    const first = (await svc('up', '-d')).json.result;
+    process.kill(first.pid, 'SIGKILL');
+    const second = (await svc('up', '-d')).json.result;
+    expect(second).toMatchObject({ alreadyRunning: false, firstStart: false });
+    expect(first.services.map(({ pid }: ServiceView) => pid).filter(isAlive)).toEqual([]);
+    expect(second.services.every(({ state }: ServiceView) => state === 'ready')).toBe(true);
+  },
+);
+
+test(
+  'in the foreground logs go to stdout as records, and one Ctrl-C drains in reverse order',
+  SLOW,
+  async () => {
+    const { start, svc } = await testPlatform();
+    const up = start('up');
+    await expect.poll(() => up.stderr(), POLL).toContain('svc is running');
+    const { pid } = (await svc('status')).json.result;
+    expect(pid).toBe(up.child.pid);
+    up.child.kill('SIGINT');
+    const { code, stdout, stderr } = await up.done;
+    expect(code).toBe(130);
+    for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('serviceId');
+    const stopped = [...stderr.matchAll(/^■ (\w+) stopped/gm)].map(([, name]) => name);
+    expect(stopped).toEqual(SERVICE_NAMES.toReversed());
+    expect((await svc('status')).json.result.running).toBe(false);
+  },
+);
+
+test('a start that is called off leaves nothing behind', SLOW, async () => {
+  const { start, svc } = await testPlatform();
+  const up = start('up', '-d');
+  await expect.poll(() => up.stderr(), POLL).toContain('ready after');
+  up.child.kill('SIGKILL');
+  await up.done;
+  await expect.poll(async () => (await svc('status')).json.result.running, POLL).toBe(false);
+});
+
+test('a data folder whose path is too long for a socket still works', SLOW, async () => {
+  const { folder, start } = await testPlatform();
+  const home = join(folder, 'x'.repeat(120));
+  await mkdir(home);
+  await chmod(home, 0o755);
+  const long = await testPlatform({}, { SVC_HOME: home });
+  expect((await long.svc('up', '-d')).code).toBe(0);
+  const { socket } = JSON.parse(await readFile(join(home, 'run', 'supervisor.json'), 'utf8'));
+  expect(socket.length).toBeLessThan(104);
+  expect((await stat(join(socket, '..'))).mode & 0o777).toBe(0o700);
+  expect((await stat(home)).mode & 0o777).toBe(0o700);
+  expect((await long.svc('down')).json.result.stopped).toBe(true);
+  await expect(stat(socket)).rejects.toThrow('ENOENT');
+  expect((await start('status').done).code).toBe(0);
+});
+
+test('logs shows the latest records of the chosen services in order, and follows them', SLOW, async () => {
+  const { svc, start, service } = await testPlatform();
+  await svc('up', '-d');
+  const { url } = await service('gateway');
+  await fetch(`${url}/health`, { headers: { 'x-request-id': 'first-request' } });
+  await expect
+    .poll(async () => (await start('logs', 'gateway', '--json').done).stdout, POLL)
+    .toContain('first-request');
+  const lines = (await start('logs', '--json', '-n', '5').done).stdout.trim().split('\n');
+  const times = lines.map((line) => JSON.parse(line).time);
+  expect([times.length, times]).toEqual([5, times.toSorted((a, b) => a - b)]);
+
+  const following = start('logs', '-f', '--lines', '0', 'gateway');
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  await fetch(`${url}/health`, { headers: { 'x-request-id': 'second-request' } });
+  await expect.poll(() => following.stdout(), POLL).toContain('requestId=second-request');
+  expect(following.stdout()).not.toContain('first-request');
+  following.child.kill('SIGINT');
+  await following.done;
+});

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { createCrashPolicy } from '../../../src/cli/supervisor/crash-policy.ts';
+import { manualClock } from '../../../src/kit/clock.ts';
+import { seconds } from '../../../src/kit/duration.ts';
+import { systemRandom } from '../../../src/kit/random.ts';
+
+function policy(fraction: number) {
+  const clock = manualClock();
+  const crashes = createCrashPolicy({ clock, random: { ...systemRandom(), fraction: () => fraction } });
+  return { clock, crashes };
+}
+
+test('the pause doubles with each crash in a row, within half and whole of its ceiling', () => {
+  for (const [fraction, share] of [
+    [0, 0.5],
+    [1, 1],
+  ] as const) {
+    const { clock, crashes } = policy(fraction);
+    const delays = Array.from({ length: 8 }, () => {
+      clock.advance(seconds(20));
+      const verdict = crashes.crashed(0);
+      return verdict.loop ? 'loop' : verdict.delayMs / share;
+    });
+    expect(delays).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+  }
+});
+
+test('thirty seconds of readiness make the next crash the first one again', () => {
+  const { clock, crashes } = policy(1);
+  crashes.crashed(0);
+  crashes.crashed(0);
+  clock.advance(seconds(30));
+  expect(crashes.crashed(seconds(30))).toEqual({ loop: false, delayMs: 250 });
+});
+
+test('the fifth crash within a minute is a loop; spread further they are not; a reset forgets them', () => {
+  const fast = policy(0);
+  for (let i = 0; i < 4; i++) expect(fast.crashes.crashed(0).loop).toBe(false);
+  expect(fast.crashes.crashed(0)).toMatchObject({ loop: true, crashes: 5 });
+  fast.crashes.reset();
+  expect(fast.crashes.crashed(0).loop).toBe(false);
+
+  const slow = policy(0);
+  for (let i = 0; i < 20; i++) {
+    slow.clock.advance(seconds(15.1));
+    expect(slow.crashes.crashed(0).loop).toBe(false);
+  }
+});

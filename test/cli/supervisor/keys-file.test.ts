@@ -1,0 +1,65 @@
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { dataFolder, ensureDataFolder } from '../../../src/cli/supervisor/data-folder.ts';
+import { loadSecrets, readCredentials } from '../../../src/cli/supervisor/keys-file.ts';
+import { systemRandom } from '../../../src/kit/random.ts';
+import { tempDir } from '../../support/daemon.ts';
+
+const random = systemRandom();
+
+async function folder() {
+  const data = dataFolder(join(await tempDir(), '.svc'));
+  ensureDataFolder(data);
+  return data;
+}
+
+test('the first start makes keys of 32 bytes and the operator, readable by their owner alone', async () => {
+  const data = await folder();
+  const { keys, operator, created } = loadSecrets(data, {}, random);
+  expect(created).toBe(true);
+  const secrets = [keys.jwtSecret!, keys.internalSecret, keys.masterKey, operator.clientSecret];
+  expect(new Set(secrets).size).toBe(4);
+  for (const secret of secrets) expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
+  expect(operator).toMatchObject({ hostId: 'operator', namespaceId: 'default' });
+  for (const file of [data.keys, data.credentials]) expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(loadSecrets(data, {}, random)).toEqual({ keys, operator, created: false });
+  expect(readCredentials(data)).toEqual(operator);
+});
+
+test('the environment wins over the file, and the file stays as it is', async () => {
+  const data = await folder();
+  loadSecrets(data, {}, random);
+  const before = await readFile(data.keys, 'utf8');
+  const env = {
+    GATEWAY_JWT_SECRET: 'a',
+    GATEWAY_JWT_SECRET_PREVIOUS: 'b',
+    GATEWAY_INTERNAL_SECRET: 'c',
+    SVC_MASTER_KEY: 'd',
+  };
+  expect(loadSecrets(data, env, random).keys).toEqual({
+    jwtSecret: 'a',
+    previousJwtSecret: 'b',
+    internalSecret: 'c',
+    masterKey: 'd',
+  });
+  expect(await readFile(data.keys, 'utf8')).toBe(before);
+});
+
+test('files that others may read are narrowed', async () => {
+  const data = await folder();
+  loadSecrets(data, {}, random);
+  await chmod(data.keys, 0o644);
+  loadSecrets(data, {}, random);
+  expect((await stat(data.keys)).mode & 0o777).toBe(0o600);
+});
+
+test.each(['', '{"jwtSecret": "x"', '{"jwtSecret": "x"}'])(
+  'a damaged keys file is refused and kept: %j',
+  async (text) => {
+    const data = await folder();
+    await writeFile(data.keys, text);
+    expect(() => loadSecrets(data, {}, random)).toThrow(data.keys);
+    expect(await readFile(data.keys, 'utf8')).toBe(text);
+  },
+);
