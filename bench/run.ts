@@ -1,0 +1,53 @@
+/** `npm run bench [-- name …]`: runs the benchmarks one after another and prints their tables, the machine named. */
+import { cpus, totalmem } from 'node:os';
+import type { BenchResult } from './support/result.ts';
+
+const BENCHES: Record<string, () => Promise<{ run(): Promise<BenchResult> }>> = {
+  startup: () => import('./startup.ts'),
+  store: () => import('./store.ts'),
+  handlers: () => import('./handlers.ts'),
+  webhooks: () => import('./webhooks.ts'),
+};
+
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => !Object.hasOwn(BENCHES, name));
+if (unknown.length > 0) {
+  console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`);
+  process.exit(2);
+}
+
+console.log(`${machine()}\n`);
+for (const [name, load] of Object.entries(BENCHES)) {
+  if (chosen.length > 0 && !chosen.includes(name)) continue;
+  const { run } = await load();
+  print(await run());
+}
+// Pools and timers of what was measured may live on.
+process.exit(0);
+
+function machine(): string {
+  const [first, ...others] = cpus();
+  const memory = Math.round(totalmem() / 1024 ** 3);
+  return `${others.length + 1} x ${first?.model.trim()}, ${memory} GB, ${process.platform} ${process.arch}, Node ${process.versions.node}`;
+}
+
+/** A Markdown table, so that it can stand in the README as it is. */
+function print({ name, rows, note }: BenchResult): void {
+  const headings = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const cells = rows.map((row) => headings.map((heading) => text(row[heading])));
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, 3, ...cells.map((row) => row[column]!.length)),
+  );
+  const line = (row: string[]): string =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
+  console.log(`### ${name}\n`);
+  console.log(
+    [line(headings), line(widths.map((width) => '-'.repeat(width))), ...cells.map(line)].join('\n'),
+  );
+  console.log(note ? `\n${note}\n` : '');
+}
+
+function text(value: string | number | undefined): string {
+  if (value === undefined) return '';
+  return typeof value === 'number' ? value.toLocaleString('en-US') : value;
+}
