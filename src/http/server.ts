@@ -51,6 +51,8 @@ export interface HttpKit {
   authenticate: Authenticate;
   /** Counts and logs a request whose reply Fastify does not see the end of. */
   account: (request: FastifyRequest, status: number) => void;
+  /** Once the daemon is being closed: answers say `Connection: close`. */
+  draining: boolean;
   /** Refuses names that are not this daemon's; throws. */
   checkHost?: CheckHost | undefined;
   /** Every endpoint mounted so far: what OpenAPI prints. */
@@ -61,7 +63,7 @@ export interface HttpKit {
 
 export type Http = FastifyInstance;
 
-export interface HttpOptions extends Omit<HttpKit, 'account' | 'endpoints' | 'routes'> {
+export interface HttpOptions extends Omit<HttpKit, 'account' | 'draining' | 'endpoints' | 'routes'> {
   bodyLimitBytes?: number;
   /** Addresses whose `X-Forwarded-*` count. */
   trustedProxies?: readonly string[];
@@ -82,18 +84,26 @@ export function createHttp(options: HttpOptions): Http {
       maxHeaderSize: LIMITS.headerBytes,
       headersTimeout: LIMITS.headersTimeoutMs,
       connectionsCheckingInterval: 2000,
+      // Node would answer with an empty body; `requireHost` answers in our shape.
+      requireHostHeader: false,
     },
     requestTimeout: LIMITS.requestTimeoutMs,
     ...(options.trustedProxies?.length ? { trustProxy: [...options.trustedProxies] } : {}),
     rewriteUrl: originForm,
     clientErrorHandler: answerClientError,
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply, logger),
+    // These pass every hook by, so what the hooks do is done here.
+    frameworkErrors: (error, request, reply) => {
+      request.startedAt = performance.now();
+      request.traceId = traceIdOf(request.headers, random);
+      sendError(error, request, reply, logger);
+      account(request, reply.statusCode);
+    },
   };
   const http: Http = fastify(settings);
   const access = createAccessLog(logger);
   const account = (request: FastifyRequest, status: number): void =>
     finishRequest(request, status, metrics, access);
-  http.decorate('kit', { ...options, account, endpoints: [], routes: [] });
+  http.decorate('kit', { ...options, account, draining: false, endpoints: [], routes: [] });
   http.addHook('onRoute', ({ method, url }) => {
     // A HEAD comes with each GET and says nothing of its own.
     for (const name of [method].flat())
@@ -112,6 +122,7 @@ export function createHttp(options: HttpOptions): Http {
     // No browser may guess that our JSON is a script or a page.
     reply.header('x-content-type-options', 'nosniff');
     try {
+      requireHost(request.raw);
       if (!isDelivery(request.raw.url!)) options.checkHost?.(request.raw.headers.host);
       done();
     } catch (error) {
@@ -134,6 +145,12 @@ export function createHttp(options: HttpOptions): Http {
   continueWhenWanted(http);
   drainPolitely(http);
   return http;
+}
+
+/** HTTP/1.1 wants it of every client (RFC 9112 3.2). */
+function requireHost({ headers, httpVersionMinor }: IncomingMessage): void {
+  if (headers.host !== undefined || httpVersionMinor === 0) return;
+  throw new PlatformError('VALIDATION_ERROR', 'The request has no Host header.');
 }
 
 /** Deliveries prove themselves by a secret and come through tunnels under any name. */

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
-import { createAccessLog } from '../../../http/access-log.ts';
-import { finishRequest, type Http, pathOf } from '../../../http/index.ts';
+import { type Http, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../domain/plugin-routes.ts';
 import { answerTo, failureFor, type RouteAnswer } from '../domain/route-answer.ts';
@@ -81,7 +80,7 @@ async function serve(
   } catch (error) {
     if (signal.aborted) {
       // Fastify never sees the end of an answer that nobody takes, and would neither count nor log it.
-      finishRequest(request, CALLER_LEFT, http.kit.metrics, createAccessLog(http.kit.logger));
+      http.kit.account(request, CALLER_LEFT);
       return reply.hijack();
     }
     reportOutputFault(http, route, error, request);
