@@ -1,0 +1,319 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { loadPlugins, type PluginRegistry } from '../../src/plugins/index.ts';
+import { tempDir } from '../support/daemon.ts';
+import { FIXTURES } from './support.ts';
+
+const MANIFEST = { schema: 'svc.plugin/3', version: '1.0.0' };
+const HANDLER = 'export const h = () => {};';
+
+type Files = Record<string, string | object>;
+
+async function project(files: Files): Promise<string> {
+  const folder = await tempDir();
+  for (const [file, content] of Object.entries(files)) {
+    const path = join(folder, file);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  }
+  return folder;
+}
+
+/** Plugins by folder name: their manifests beside a file `h.js` with the handler `h`. */
+async function load(manifests: Record<string, object>, patterns = ['./plugins/*']): Promise<PluginRegistry> {
+  const files: Files = {};
+  for (const [name, manifest] of Object.entries(manifests)) {
+    files[`plugins/${name}/svc.plugin.json`] = { ...MANIFEST, id: name, ...manifest };
+    files[`plugins/${name}/h.js`] = HANDLER;
+  }
+  return loadPlugins({ projectDir: await project(files), patterns });
+}
+
+const faultsOf = (registry: PluginRegistry, id: string) =>
+  registry.broken.find((plugin) => plugin.id === id)?.faults.map(({ code, path }) => [code, path]);
+const idsOf = (registry: PluginRegistry) => registry.plugins.map(({ id }) => id);
+
+test('plugins are found by globs and by name; defaults are filled in', async () => {
+  const registry = await loadPlugins({ projectDir: join(FIXTURES, '..'), patterns: ['plugins/*'] });
+  expect(registry.broken).toEqual([]);
+  expect(idsOf(registry)).toEqual(['attacker', 'good', '@acme/schemas']);
+  const good = registry.require('good');
+  expect(good).toMatchObject({ id: 'good', version: '1.2.3', root: join(FIXTURES, 'good') });
+  expect(registry.requireWebhook('good', 'push').webhook).toMatchObject({
+    maxBodyBytes: 1024 * 1024,
+    async: false,
+  });
+  const named = await loadPlugins({
+    projectDir: FIXTURES,
+    patterns: ['./good', join(FIXTURES, 'good'), 'good*'],
+  });
+  expect(idsOf(named)).toEqual(['good']);
+});
+
+test('unknown plugins and events name what was likely meant', async () => {
+  const registry = await loadPlugins({ projectDir: FIXTURES, patterns: ['good'] });
+  const thrownBy = (run: () => unknown) => {
+    try {
+      run();
+    } catch (error) {
+      return error as Error & { code: string };
+    }
+    throw new Error('nothing was thrown');
+  };
+  expect(thrownBy(() => registry.require('goood'))).toMatchObject({
+    code: 'PLUGIN_NOT_FOUND',
+    message: 'There is no plugin "goood"; did you mean "good"?',
+  });
+  expect(thrownBy(() => registry.require('toString')).code).toBe('PLUGIN_NOT_FOUND');
+  expect(thrownBy(() => registry.requireWebhook('absent', 'push')).code).toBe('PLUGIN_NOT_FOUND');
+  expect(thrownBy(() => registry.requireWebhook('good', 'pusch'))).toMatchObject({
+    code: 'WEBHOOK_NOT_FOUND',
+    message: 'The plugin good declares no webhook "pusch"; did you mean "push"?',
+  });
+  expect(registry.find('absent')).toBeUndefined();
+});
+
+test('every fault of a manifest is told with its path, and the other plugins load', async () => {
+  const registry = await load({
+    fine: {},
+    faulty: {
+      id: 'faulty',
+      version: 'one',
+      comands: [],
+      permissions: { network: ['x'], enviroment: [] },
+      commands: [{ id: 'a' }, { id: 'b', handler: 'h.js' }],
+      rest: {
+        basePath: '/plugins/x',
+        routes: [{ method: 'HEAD', path: 'x', handler: 'h.js#h', errors: [{ code: 'E', http: 200 }] }],
+      },
+    },
+  });
+  expect(idsOf(registry)).toEqual(['fine']);
+  expect(faultsOf(registry, 'faulty')).toEqual(
+    expect.arrayContaining([
+      ['INVALID_MANIFEST', 'comands'],
+      ['INVALID_MANIFEST', 'permissions.enviroment'],
+      ['INVALID_MANIFEST', 'commands[0].handler'],
+      ['INVALID_MANIFEST', 'commands[1].handler'],
+      ['INVALID_MANIFEST', 'rest.basePath'],
+      ['INVALID_MANIFEST', 'rest.routes[0].method'],
+      ['INVALID_MANIFEST', 'rest.routes[0].path'],
+      ['INVALID_MANIFEST', 'rest.routes[0].errors[0].http'],
+    ]),
+  );
+  const unknown = registry.broken[0]?.faults.find(({ path }) => path === 'comands');
+  expect(unknown?.message).toBe('"comands" is not a key of the manifest; did you mean "commands"?');
+  expect(() => registry.require('faulty')).toThrow(/^The plugin faulty is broken and was left out: /);
+});
+
+test.each([
+  ['version', { version: 'one' }],
+  ['engines.svc', { engines: { svc: '>=99' } }],
+  ['engines.svc', { engines: { svc: 'latest' } }],
+  ['dependencies.other', { dependencies: { other: 'latest' } }],
+  ['commands[1].id', { commands: [1, 2].map(() => ({ id: 'twice', handler: 'h.js#h' })) }],
+  [
+    'rest.routes[1].path',
+    {
+      rest: {
+        basePath: '/v1/plugins/p',
+        routes: ['/a/:x', '/a/:y'].map((path) => ({ method: 'GET', path, handler: 'h.js#h' })),
+      },
+    },
+  ],
+])('INVALID_MANIFEST at %s', async (path, manifest) => {
+  expect(faultsOf(await load({ p: manifest }), 'p')).toEqual([['INVALID_MANIFEST', path]]);
+});
+
+test.each([
+  ['webhooks[0].auth', undefined, true],
+  ['webhooks[0].auth', null, true],
+  ['webhooks[0].auth', 'secret', true],
+  ['webhooks[0].auth.type', {}, true],
+  ['webhooks[0].auth.type', { type: 'psychic' }, true],
+  ['webhooks[0].auth.header', { type: 'secret' }, undefined],
+])(
+  'a webhook whose sender cannot be checked is flagged for the gateway: %s of %j',
+  async (path, auth, flagged) => {
+    const { broken } = await load({ hooks: { webhooks: [{ event: 'push', handler: 'h.js#h', auth }] } });
+    expect(broken.map(({ id }) => id)).toEqual(['hooks']);
+    expect(broken[0]?.faults).toEqual([expect.objectContaining({ code: 'INVALID_MANIFEST', path })]);
+    expect(broken[0]?.faults[0]?.refusesGatewayStart).toBe(flagged);
+  },
+);
+
+test.each<[name: string, content: string, message: RegExp]>([
+  ['no JSON', '{"schema": ', /cannot be read as JSON/],
+  ['not an object', '[]', /expected object/i],
+  ['another schema', JSON.stringify({ ...MANIFEST, schema: 'svc.plugin/2', id: 'x' }), /svc\.plugin\/3/],
+  [
+    'too large',
+    JSON.stringify({ ...MANIFEST, id: 'x', $schema: 'x'.repeat(1024 * 1024) }),
+    /bytes; at most 1048576/,
+  ],
+])('a manifest that is %s', async (_, content, message) => {
+  const projectDir = await project({ 'plugins/x/svc.plugin.json': content });
+  const { plugins, broken } = await loadPlugins({ projectDir, patterns: ['plugins/*'] });
+  expect(plugins).toEqual([]);
+  expect(broken).toEqual([
+    expect.objectContaining({
+      folder: join(projectDir, 'plugins/x'),
+      faults: [
+        expect.objectContaining({ code: 'INVALID_MANIFEST', message: expect.stringMatching(message) }),
+      ],
+    }),
+  ]);
+});
+
+test('a manifest written with a byte-order mark is read', async () => {
+  const text = `\uFEFF${JSON.stringify({ ...MANIFEST, id: 'x' })}`;
+  const registry = await loadPlugins({
+    projectDir: await project({ 'x/svc.plugin.json': text }),
+    patterns: ['x'],
+  });
+  expect(idsOf(registry)).toEqual(['x']);
+});
+
+test('handler and schema files must exist inside the plugin', async () => {
+  const projectDir = await project({
+    'outside.js': HANDLER,
+    'p/h.js': HANDLER,
+    'p/folder/x.js': HANDLER,
+    'p/svc.plugin.json': {
+      ...MANIFEST,
+      id: 'p',
+      commands: [
+        { id: 'a', handler: 'h.js#h' },
+        { id: 'b', handler: 'absent.js#h' },
+        { id: 'c', handler: '../outside.js#h' },
+        { id: 'd', handler: '/etc/passwd#h' },
+        { id: 'e', handler: 'link.js#h' },
+        { id: 'f', handler: 'folder#h' },
+        { id: 'g', handler: 'h.js#h', input: { zod: './absent.js#S' }, output: { $ref: 'absent.json#/x' } },
+        { id: 'i', handler: 'h.js#h', input: { zod: 'a-package#S' }, output: { $ref: '#/x' } },
+      ],
+      webhooks: [
+        {
+          event: 'e',
+          handler: 'h.js#h',
+          onProvision: 'absent.js#h',
+          auth: { type: 'custom', validator: 'absent.js#h' },
+        },
+      ],
+      jobs: [{ id: 'j', handler: 'absent.js#h' }],
+      lifecycle: { onEnable: 'absent.js#h' },
+    },
+  });
+  await symlink(join(projectDir, 'outside.js'), join(projectDir, 'p/link.js'));
+  const registry = await loadPlugins({ projectDir, patterns: ['p'] });
+  expect(faultsOf(registry, 'p')?.sort()).toEqual(
+    [
+      'commands[1].handler',
+      'commands[2].handler',
+      'commands[3].handler',
+      'commands[4].handler',
+      'commands[5].handler',
+      'commands[6].input',
+      'commands[6].output',
+      'jobs[0].handler',
+      'lifecycle.onEnable',
+      'webhooks[0].auth.validator',
+      'webhooks[0].onProvision',
+    ].map((path) => ['INVALID_HANDLER', path]),
+  );
+});
+
+test('of two plugins that clash the first stays', async () => {
+  const commands = [{ id: 'same', handler: 'h.js#h' }];
+  const rest = { basePath: '/v1/plugins/same', routes: [] };
+  const registry = await load({
+    a: { commands, rest },
+    b: { commands },
+    c: { rest },
+    d: { id: 'a' },
+    e: {},
+  });
+  expect(idsOf(registry)).toEqual(['a', 'e']);
+  expect(
+    registry.broken.map(({ id, faults }) => [id, ...faults.map(({ code, path }) => `${code} ${path}`)]),
+  ).toEqual([
+    ['b', 'PLUGIN_CONFLICT commands[0].id'],
+    ['c', 'PLUGIN_CONFLICT rest.basePath'],
+    ['a', 'PLUGIN_CONFLICT id'],
+  ]);
+  expect(registry.require('a').root).toMatch(/plugins\/a$/);
+});
+
+test('dependencies come first; missing, broken, outdated and circular ones leave their plugins out', async () => {
+  const needs = (...pairs: Array<[string, string]>) => ({ dependencies: Object.fromEntries(pairs) });
+  const registry = await load({
+    app: needs(['base', '^1.0.0']),
+    base: { version: '1.4.0' },
+    picky: needs(['base', '^2.0.0']),
+    lonely: needs(['absent', '*']),
+    above: needs(['lonely', '*']),
+    beside: needs(['faulty', '*']),
+    faulty: { version: 'x' },
+    round: needs(['trip', '*']),
+    trip: needs(['round', '*']),
+    self: needs(['self', '*']),
+    onlooker: needs(['round', '*']),
+  });
+  expect(idsOf(registry)).toEqual(['base', 'app']);
+  const messages = Object.fromEntries(
+    registry.broken.map(({ id, faults }) => [
+      id,
+      faults.map(({ code, message }) => `${code} ${message}`).join(),
+    ]),
+  );
+  expect(messages).toMatchObject({
+    picky: 'MISSING_DEPENDENCY The plugin base is there in version 1.4.0, but ^2.0.0 is needed.',
+    lonely: 'MISSING_DEPENDENCY The plugin absent (*) is needed, but it is not installed.',
+    above: 'MISSING_DEPENDENCY The plugin lonely is needed, but it is broken itself.',
+    beside: 'MISSING_DEPENDENCY The plugin faulty is needed, but it is broken itself.',
+    round: 'CIRCULAR_DEPENDENCY The dependencies run in a circle: round -> trip -> round.',
+    trip: 'CIRCULAR_DEPENDENCY The dependencies run in a circle: trip -> round -> trip.',
+    self: 'CIRCULAR_DEPENDENCY The dependencies run in a circle: self -> self.',
+    onlooker: 'MISSING_DEPENDENCY The plugin round is needed, but it is broken itself.',
+  });
+});
+
+test('folders without a plugin: passed over by a wildcard, told when named', async () => {
+  const projectDir = await project({
+    'plugins/readme/README.md': 'nothing',
+    'plugins/notes.txt': 'nothing',
+    'plugins/module/package.json': { name: 'm', svc: './manifest.js' },
+    'plugins/p/svc.plugin.json': { ...MANIFEST, id: 'p' },
+  });
+  const registry = await loadPlugins({
+    projectDir,
+    patterns: ['./plugins/*', 'plugins/readme', 'absent', 'none/*'],
+  });
+  expect(idsOf(registry)).toEqual(['p']);
+  expect(
+    registry.broken.map(({ folder, faults }) => [folder.slice(projectDir.length), faults[0]?.message]),
+  ).toEqual([
+    ['/plugins/module', expect.stringContaining('write svc.plugin.json beside it')],
+    ['/plugins/readme', 'The folder has no svc.plugin.json.'],
+    ['/absent', expect.stringContaining('does not exist')],
+  ]);
+});
+
+test('a linked folder counts once, by its real path', async () => {
+  const projectDir = await project({ 'elsewhere/p/svc.plugin.json': { ...MANIFEST, id: 'p' } });
+  await mkdir(join(projectDir, 'plugins'));
+  await symlink(join(projectDir, 'elsewhere/p'), join(projectDir, 'plugins/link'));
+  const registry = await loadPlugins({ projectDir, patterns: ['plugins/*', 'elsewhere/*'] });
+  expect(registry.broken).toEqual([]);
+  expect(registry.plugins.map(({ root }) => root)).toEqual([join(projectDir, 'elsewhere/p')]);
+});
+
+test('loading runs nothing of a plugin', async () => {
+  const projectDir = await project({
+    'p/svc.plugin.json': { ...MANIFEST, id: 'p', commands: [{ id: 'c', handler: 'h.js#h' }] },
+    'p/h.js': 'process.svcPluginRan = true; throw new Error("executed");',
+  });
+  expect(idsOf(await loadPlugins({ projectDir, patterns: ['p'] }))).toEqual(['p']);
+  expect(process).not.toHaveProperty('svcPluginRan');
+});
