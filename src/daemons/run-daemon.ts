@@ -133,9 +133,12 @@ function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig):
   return publicUrl ? [...allowedHosts, new URL(publicUrl).hostname] : allowedHosts;
 }
 
+/** Node's 511 turns a burst of a thousand connections into a second of waiting for those beyond. */
+const BACKLOG = 4096;
+
 async function listen(http: Http, address: { host: string; port: number }, name: string): Promise<number> {
   try {
-    await http.listen({ host: address.host, port: address.port });
+    await http.listen({ host: address.host, port: address.port, backlog: BACKLOG });
   } catch (error) {
     const { host, port } = address;
     if (codeOf(error) === 'EADDRINUSE') {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Http } from './server.ts';
 
-/** Long enough for a request that is on the wire when the drain begins. */
-const GRACE_MS = 50;
 const POLL_MS = 10;
+/** Nothing new in so many polls: nothing is on the wire any more. Counted in polls, not time, as a busy loop sees late what came early. */
+const QUIET_POLLS = 4;
+const MOST_POLLS = 100;
 const REAP_MS = 25;
 /** Streams of events never end by themselves; whoever follows one connects anew. */
 const DEADLINE_MS = 10_000;
@@ -15,10 +16,13 @@ const DEADLINE_MS = 10_000;
  */
 export function drainPolitely(http: Http): void {
   const { server } = http;
+  server.on('connection', () => {
+    http.kit.lastConnectionAt = performance.now();
+  });
   http.addHook('preClose', async () => {
     http.kit.draining = true;
-    for (let waited = 0; waited < GRACE_MS && (await openConnections(http)) > 0; waited += POLL_MS)
-      await sleep(POLL_MS);
+    if (!server.listening) return;
+    await untilQuiet(http);
     // Node closes what is idle when the server closes, and leaves what becomes idle later to its keep-alive time.
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), DEADLINE_MS);
@@ -33,6 +37,15 @@ export function drainPolitely(http: Http): void {
   });
 }
 
-function openConnections({ server }: Http): Promise<number> {
-  return new Promise((resolve) => server.getConnections((_error, count) => resolve(count ?? 0)));
+async function untilQuiet(http: Http): Promise<void> {
+  let quiet = 0;
+  for (let polls = 0; quiet < QUIET_POLLS && polls < MOST_POLLS; polls++) {
+    const before = lastNews(http);
+    await sleep(POLL_MS);
+    quiet = lastNews(http) === before ? quiet + 1 : 0;
+  }
+}
+
+function lastNews({ kit }: Http): number {
+  return Math.max(kit.lastConnectionAt, kit.lastRequestAt);
 }

@@ -53,6 +53,9 @@ export interface HttpKit {
   account: (request: FastifyRequest, status: number) => void;
   /** Once the daemon is being closed: answers say `Connection: close`. */
   draining: boolean;
+  /** `performance.now()` of the latest request and connection: the drain waits for what is still arriving. */
+  lastRequestAt: number;
+  lastConnectionAt: number;
   /** Refuses names that are not this daemon's; throws. */
   checkHost?: CheckHost | undefined;
   /** Every endpoint mounted so far: what OpenAPI prints. */
@@ -63,7 +66,9 @@ export interface HttpKit {
 
 export type Http = FastifyInstance;
 
-export interface HttpOptions extends Omit<HttpKit, 'account' | 'draining' | 'endpoints' | 'routes'> {
+type KitState = 'account' | 'draining' | 'lastRequestAt' | 'lastConnectionAt' | 'endpoints' | 'routes';
+
+export interface HttpOptions extends Omit<HttpKit, KitState> {
   bodyLimitBytes?: number;
   /** Addresses whose `X-Forwarded-*` count. */
   trustedProxies?: readonly string[];
@@ -94,6 +99,7 @@ export function createHttp(options: HttpOptions): Http {
     // These pass every hook by, so what the hooks do is done here.
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
+      http.kit.lastRequestAt = request.startedAt;
       request.traceId = traceIdOf(request.headers, random);
       sendError(error, request, reply, logger);
       account(request, reply.statusCode);
@@ -103,7 +109,8 @@ export function createHttp(options: HttpOptions): Http {
   const access = createAccessLog(logger);
   const account = (request: FastifyRequest, status: number): void =>
     finishRequest(request, status, metrics, access);
-  http.decorate('kit', { ...options, account, draining: false, endpoints: [], routes: [] });
+  const state = { draining: false, lastRequestAt: 0, lastConnectionAt: 0, endpoints: [], routes: [] };
+  http.decorate('kit', { ...options, ...state, account });
   http.addHook('onRoute', ({ method, url }) => {
     // A HEAD comes with each GET and says nothing of its own.
     for (const name of [method].flat())
@@ -117,6 +124,7 @@ export function createHttp(options: HttpOptions): Http {
 
   http.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now();
+    http.kit.lastRequestAt = request.startedAt;
     request.traceId = traceIdOf(request.headers, random);
     reply.header(HEADERS.requestId, request.id);
     // No browser may guess that our JSON is a script or a page.

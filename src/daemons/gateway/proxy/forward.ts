@@ -108,9 +108,13 @@ function createExchange(
     res.destroy();
     request.server.kit.account(request, res.statusCode);
   }
+  function writeHead({ status, headers }: ResponseHead): void {
+    if (request.server.kit.draining) headers.push('connection', 'close');
+    res.writeHead(status, headers);
+  }
   function finish(chunk: Buffer | undefined): void {
     over = true;
-    if (!res.headersSent) res.writeHead(head!.status, head!.headers);
+    if (!res.headersSent) writeHead(head!);
     if (chunk === undefined) res.end();
     // As text it leaves in one write with the head.
     else if (chunk.length < SMALL_BYTES) res.end(chunk.toString('latin1'), 'latin1');
@@ -123,7 +127,7 @@ function createExchange(
       // A short body is close behind: its head waits for it. A stream's must not.
       const { contentLength } = head;
       if (contentLength !== null && contentLength < SMALL_BYTES) return;
-      res.writeHead(status, head.headers);
+      writeHead(head);
       res.flushHeaders();
     },
     onData(chunk) {
@@ -132,7 +136,7 @@ function createExchange(
         finish(chunk);
         return true;
       }
-      if (!res.headersSent) res.writeHead(head!.status, head!.headers);
+      if (!res.headersSent) writeHead(head!);
       return res.write(chunk);
     },
     onEnd() {

@@ -170,7 +170,10 @@ function streamBody(socket: Socket, body: Readable, chunked: boolean, events: Bo
     body.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onClose);
   };
   const onData = (chunk: Buffer): void => {
-    if (!events.current()) return stop();
+    if (!events.current()) {
+      stop();
+      return;
+    }
     events.onProgress();
     if (chunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
     let room = socket.write(chunk);
