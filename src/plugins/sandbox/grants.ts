@@ -53,9 +53,9 @@ export async function resolveGrants({ root, permissions, dataDir }: GrantsInput)
   };
 }
 
-/** The runner and SDK: the build's folder, or the source folders they import from. */
+/** The runner and SDK: two files of the build, or the source folders they import from. */
 function runtimeFiles(): string[] {
-  if (isBuilt) return [dirname(entryFile('runner')), join(packageRoot, 'package.json')];
+  if (isBuilt) return [entryFile('runner'), entryFile('sdk'), join(packageRoot, 'package.json')];
   const sources = ['contracts', 'kit', 'plugins', 'sdk'].map((name) => join(packageRoot, 'src', name));
   return [...sources, join(packageRoot, 'package.json')];
 }

@@ -52,12 +52,16 @@ export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<D
       maxHeaderSize: 64 * 1024,
     });
   return {
-    publicOnly: agent(lookupWith(resolve, refusePrivateAddress)),
-    anywhere: agent(lookupWith(resolve, () => {})),
+    publicOnly: agent(checkedLookup(resolve, refusePrivateAddress)),
+    anywhere: agent(checkedLookup(resolve, () => {})),
   };
 }
 
-function lookupWith(resolve: Resolve, check: (host: string, address: string) => void): LookupFunction {
+/** A connection's look-up that fails with what `check` throws for any of the addresses. */
+export function checkedLookup(
+  resolve: Resolve,
+  check: (host: string, address: string) => void,
+): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { all: true, family: options.family }, (error, addresses) => {
       if (error) return callback(error, []);

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { manualClock } from '../../src/kit/clock.ts';
+import { createLineReader } from '../../src/plugins/line-reader.ts';
+import { createTokenBucket } from '../../src/plugins/token-bucket.ts';
+import { parseUntrusted } from '../../src/plugins/untrusted-json.ts';
+
+test('lines are the same in whatever pieces their bytes arrive', () => {
+  const line = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\n', ' '));
+  fc.assert(
+    fc.property(
+      fc.array(line),
+      fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 }),
+      (lines, sizes) => {
+        const bytes = Buffer.from(lines.map((text) => `${text}\n`).join(''));
+        const read: string[] = [];
+        const reader = createLineReader(10_000, (text) => read.push(text));
+        for (let at = 0, turn = 0; at < bytes.length; turn++) {
+          const size = sizes[turn % sizes.length]!;
+          expect(reader.push(bytes.subarray(at, at + size))).toBe(true);
+          at += size;
+        }
+        expect(read).toEqual(lines.filter((text) => text !== ''));
+      },
+    ),
+  );
+});
+
+test('a line beyond the limit is refused, whole or in pieces', () => {
+  const reader = () => createLineReader(10, () => {});
+  expect(reader().push(Buffer.from('1234567890\n'))).toBe(true);
+  expect(reader().push(Buffer.from('12345678901\n'))).toBe(false);
+  expect(reader().push(Buffer.from('12345678901'))).toBe(false);
+  const pieces = reader();
+  expect([pieces.push(Buffer.from('123456')), pieces.push(Buffer.from('789012'))]).toEqual([true, false]);
+});
+
+test('a large line in single bytes costs no more than its bytes', () => {
+  let length = 0;
+  const reader = createLineReader(4_000_000, (text) => {
+    length = text.length;
+  });
+  const byte = Buffer.from('x');
+  for (let i = 0; i < 1_000_000; i++) reader.push(byte);
+  reader.push(Buffer.from('\n'));
+  expect(length).toBe(1_000_000);
+});
+
+test('untrusted JSON has no __proto__ key at any depth, however it is written', () => {
+  for (const key of ['__proto__', '\\u005f_proto__', '__\\u0070roto__']) {
+    const value = parseUntrusted(`{"a": [{"${key}": {"admin": true}}], "${key}": 1, "b": "__proto__"}`);
+    expect(JSON.stringify(value)).toBe('{"a":[{}],"b":"__proto__"}');
+  }
+});
+
+test('untrusted JSON equals what JSON.parse gives for anything else', () => {
+  const harmless = fc.jsonValue().filter((value) => !JSON.stringify(value).includes('__proto__'));
+  fc.assert(
+    fc.property(harmless, (value) => {
+      const text = JSON.stringify(value);
+      expect(parseUntrusted(text)).toEqual(JSON.parse(text));
+    }),
+  );
+});
+
+test('JSON nested too deep is refused', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+  expect(() => parseUntrusted(nested(512) + ' '.repeat(1000))).not.toThrow();
+  expect(() => parseUntrusted(nested(513))).toThrow(/deeper than 512/);
+});
+
+test('a token bucket allows its burst, then its rate, and tells how long a debt takes', () => {
+  const clock = manualClock();
+  const bucket = createTokenBucket(clock, 10, 5);
+  expect([1, 2, 3, 4, 5, 6].map(() => bucket.take(1))).toEqual([true, true, true, true, true, false]);
+  clock.advance(100);
+  expect([bucket.take(1), bucket.take(1)]).toEqual([true, false]);
+  clock.advance(10_000);
+  expect(bucket.spend(5)).toBe(0);
+  expect(bucket.spend(20)).toBe(2000);
+  clock.jump(0);
+  expect(bucket.take(1)).toBe(false);
+});
