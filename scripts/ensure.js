@@ -26,7 +26,7 @@ async function install(root, env) {
     'npm ci',
     run(
       command,
-      [...args, 'ci', '--no-audit', '--no-fund'],
+      [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'],
       quietStdout(root, withoutOwnPrograms(root, env)),
     ),
   );

@@ -85,7 +85,7 @@ test('the first start installs and builds with progress on stderr; the second do
   const first = await start(['0', 'a b']).done;
   expect(first).toMatchObject({ code: 0, stdout: '{"args":["0","a b"]}\n' });
   expect(first.stderr).toContain('installing dependencies');
-  expect(await calls()).toEqual(['npm ci --no-audit --no-fund', 'build']);
+  expect(await calls()).toEqual(['npm ci --no-audit --no-fund --loglevel=error', 'build']);
 
   const second = await start(['3']).done;
   expect(second).toMatchObject({ code: 3, stderr: '' });
@@ -99,13 +99,13 @@ test('two first starts at once install once, and both run', async () => {
     [0, '{"args":["0"]}\n'],
     [0, '{"args":["0"]}\n'],
   ]);
-  expect(await calls()).toEqual(['npm ci --no-audit --no-fund', 'build']);
+  expect(await calls()).toEqual(['npm ci --no-audit --no-fund --loglevel=error', 'build']);
 });
 
 test('a start that was killed leaves no lock that anyone would wait for', async () => {
   const { folder, start, calls } = await checkout();
   const first = start(['0']);
-  await expect.poll(calls).toEqual(['npm ci --no-audit --no-fund']);
+  await expect.poll(calls).toEqual(['npm ci --no-audit --no-fund --loglevel=error']);
   first.child.kill('SIGKILL');
   await first.done;
   expect(await readFile(join(folder, 'dist.lock', 'owner.json'), 'utf8')).toContain(String(first.child.pid));
@@ -120,11 +120,11 @@ test('a changed source is built again; a touched one is not', async () => {
   await start().done;
   await utimes(source, new Date(), new Date(Date.now() + 5000));
   await start().done;
-  expect(await calls()).toEqual(['npm ci --no-audit --no-fund', 'build']);
+  expect(await calls()).toEqual(['npm ci --no-audit --no-fund --loglevel=error', 'build']);
 
   await writeFile(source, `console.log('changed');`);
   expect((await start().done).stdout).toBe('changed\n');
-  expect(await calls()).toEqual(['npm ci --no-audit --no-fund', 'build', 'build']);
+  expect(await calls()).toEqual(['npm ci --no-audit --no-fund --loglevel=error', 'build', 'build']);
 });
 
 test('a changed lockfile is installed again; a renewed file time is not', async () => {
