@@ -4,6 +4,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { takeStamp, writeStamp } from './freshness.js';
 import { LOCK_HELD, withLock } from './lock.js';
 import { pinnedNode, run, runPinnedNode } from './run.js';
@@ -18,7 +19,8 @@ try {
   if (process.env[LOCK_HELD]) await build();
   else await withLock(root, (pid) => console.error(`build: waiting for pid ${pid}`), build);
 } catch (error) {
-  console.error(`build: ${error.message}`);
+  const message = process.stderr.isTTY ? error.message : stripVTControlCharacters(error.message);
+  console.error(`build: ${message}`);
   process.exit(1);
 }
 
