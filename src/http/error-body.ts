@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify';
 import type { PlatformCode } from '../contracts/index.ts';
-import { codeOf, PlatformError, toPlatformError } from '../kit/errors.ts';
+import { codeOf, PlatformError, toRemoteError } from '../kit/errors.ts';
 
 const TRANSPORT_FAULTS: Record<string, [PlatformCode, string]> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE', 'The request body is larger than this endpoint takes.'],
@@ -29,5 +29,5 @@ export function toHttpError(thrown: unknown): PlatformError {
       cause: thrown,
     });
   }
-  return toPlatformError(thrown);
+  return toRemoteError(thrown);
 }

@@ -30,14 +30,26 @@ export class PlatformError extends Error {
   }
 }
 
-/** What the caller sees of any thrown value: a PlatformError as it is, all else opaque. */
+/** Any thrown value as a PlatformError; what is none becomes opaque, with itself as the cause. */
 export function toPlatformError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   return new PlatformError(
     'INTERNAL_ERROR',
     'Something went wrong on our side; the log has the details under this request id.',
+    { cause: thrown },
+  );
+}
+
+/** As `toPlatformError`, for callers over the network: which file of ours failed, and where it lies, is the operator's to know. */
+export function toRemoteError(thrown: unknown): PlatformError {
+  const error = toPlatformError(thrown);
+  if (error.code !== 'STORE_ERROR') return error;
+  return new PlatformError(
+    'STORE_ERROR',
+    'The data store failed; the log has the details under this request id.',
     {
-      cause: thrown,
+      cause: error,
+      headers: error.headers,
     },
   );
 }

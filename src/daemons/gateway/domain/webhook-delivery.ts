@@ -7,7 +7,7 @@ import {
 } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
-import { codeOf, errorBody, PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
 import { createRateLimiter } from '../../../kit/rate-limiter.ts';
@@ -120,7 +120,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       if (record !== 'handled') note(passage, record, status);
       return answer(passage, status, body, {});
     } catch (thrown) {
-      const error = toPlatformError(thrown);
+      const error = toRemoteError(thrown);
       if (!(thrown instanceof PlatformError))
         logger.error(`A delivery to ${incoming.pluginId} ${incoming.event} failed: ${codeOf(thrown) ?? ''}`, {
           requestId: incoming.requestId,

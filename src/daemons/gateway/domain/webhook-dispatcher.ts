@@ -1,6 +1,6 @@
 import { type CommandResult, type HostKind, LIMITS } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { messageOf, toPlatformError } from '../../../kit/errors.ts';
+import { messageOf, toRemoteError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import { redact } from '../../../kit/redact.ts';
 import type { NewDelivery, WebhookInbox } from '../../../store/ports/index.ts';
@@ -92,7 +92,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
       });
       return result.exitCode === 0 ? succeeded(webhookId, result) : failed(result);
     } catch (thrown) {
-      const error = toPlatformError(thrown);
+      const error = toRemoteError(thrown);
       logger.error(`The handler of ${delivery.pluginId} ${event} failed: ${messageOf(thrown)}`, {
         requestId,
         traceId,

@@ -1,4 +1,4 @@
-import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { PlatformError, toRemoteError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import type { FrameError, ReplyFrame } from '../../runner/protocol.ts';
@@ -45,7 +45,7 @@ export function createCallRouter(deps: {
   }
 
   function refusal(thrown: unknown, call: PlatformCall, { request }: PlatformCallContext): FrameError {
-    const error = toPlatformError(thrown);
+    const error = toRemoteError(thrown);
     if (error.code === 'INTERNAL_ERROR') {
       logger.error(`${call.service}.${call.method} failed`, {
         pluginId: request.plugin.id,

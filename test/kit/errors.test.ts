@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { PlatformError, toPlatformError, toRemoteError } from '../../src/kit/errors.ts';
+
+test('what is no PlatformError becomes opaque, and keeps its cause for the log', () => {
+  const thrown = new TypeError('x of undefined at /home/me/secret.ts');
+  const error = toPlatformError(thrown);
+  expect([error.code, error.status, error.cause]).toEqual(['INTERNAL_ERROR', 500, thrown]);
+  expect(error.message).not.toContain('secret.ts');
+});
+
+test('a store failure names its file to the log, not to callers over the network', () => {
+  const file = '/srv/app/.svc/svc.db';
+  const failure = new PlatformError('STORE_ERROR', `${file} is damaged`, { details: { file } });
+  const shown = toRemoteError(failure);
+  expect(JSON.stringify([shown.message, shown.details])).not.toContain('svc.db');
+  expect([shown.code, shown.cause]).toEqual(['STORE_ERROR', failure]);
+});
+
+test('any other PlatformError is for the caller as it is', () => {
+  const error = new PlatformError('CONFLICT', 'taken', { details: { by: 'you' } });
+  expect(toRemoteError(error)).toBe(error);
+});
