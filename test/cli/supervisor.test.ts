@@ -128,6 +128,35 @@ test('restart of one service leaves the others alone; restart of all gives new p
   expect((await pids()).filter((pid: number) => second.includes(pid))).toEqual([]);
 });
 
+test('restarts of one service at once follow each other', SLOW, async () => {
+  const { svc, service } = await testPlatform();
+  await svc('up', '-d');
+  const replies = await Promise.all([
+    svc('restart', 'state'),
+    svc('restart', 'state'),
+    svc('restart', 'state'),
+  ]);
+  expect(replies.map(({ code }) => code)).toEqual([0, 0, 0]);
+  const pids = replies.map(({ json }) => json.result.services[0].pid);
+  expect(pids.filter(isAlive)).toEqual([(await service('state')).pid]);
+});
+
+test('a daemon that does not drain holds up one Ctrl-C, and not a second', SLOW, async () => {
+  const { start, service } = await testPlatform();
+  const up = start('up');
+  await expect.poll(() => up.stderr(), POLL).toContain('svc is running');
+  const { pid } = await service('gateway');
+  process.kill(pid, 'SIGSTOP');
+  up.child.kill('SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(up.child.exitCode).toBeNull();
+  up.child.kill('SIGINT');
+  const { code, stderr } = await up.done;
+  expect(code).toBe(130);
+  expect(stderr).toContain('gateway stopped by force');
+  expect(isAlive(pid)).toBe(false);
+});
+
 test('restart reads the config anew, and refuses a faulty one while all goes on', SLOW, async () => {
   const { svc, service, folder } = await testPlatform();
   await svc('up', '-d');
@@ -139,7 +168,7 @@ test('restart reads the config anew, and refuses a faulty one while all goes on'
   await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...config, rest: { port } }));
   const clash = await svc('restart', 'rest');
   expect(clash.json.error).toMatchObject({ code: 'CONFLICT', details: { owner: { pid: process.pid } } });
-  expect((await service('gateway')).state).toBe('ready');
+  expect([(await service('gateway')).state, (await service('rest')).state]).toEqual(['ready', 'failed']);
 });
 
 test(

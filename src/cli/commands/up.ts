@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { defineCommand, ok, streamed } from '../define-command.ts';
 import type { SupervisorStatus } from '../supervisor/control-protocol.ts';
-import { statusText } from './status-view.ts';
 import { parsePortFlags } from './up/ports.ts';
 
 export interface UpResult extends SupervisorStatus {
@@ -32,5 +31,6 @@ export const up = defineCommand({
     const { runForeground } = await import('./up/foreground.ts');
     return streamed(await runForeground(ports, context));
   },
-  text: (result: UpResult, style) => statusText(result, style),
+  /** The address alone, so that a script can take it; what runs where was told on stderr. */
+  text: ({ services }: UpResult) => services.find(({ name }) => name === 'gateway')?.url ?? '',
 });

@@ -162,7 +162,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       cancelRestart();
       const child = current;
       if (!child) {
-        state = 'stopped';
+        // One that failed stays so in the status: stopping what is not there mends nothing.
+        if (state !== 'failed') state = 'stopped';
         return;
       }
       state = 'stopping';

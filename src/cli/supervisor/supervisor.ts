@@ -36,6 +36,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let loaded = options.loadConfig();
   const peers: PeerUrls = {};
   let stopping: Promise<void> | undefined;
+  /** One restart at a time: two of one service at once would start it twice. */
+  let lastRestart: Promise<unknown> = Promise.resolve();
 
   const services = SERVICE_NAMES.map((name) =>
     createManagedService({
@@ -75,19 +77,19 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     for (const service of which.toReversed()) await service.stop();
   }
 
-  async function startAll(): Promise<void> {
-    const starts = services.map((service) => service.start());
+  async function startAll(which: ManagedService[]): Promise<void> {
+    const starts = which.map((service) => service.start());
     try {
       await Promise.all(starts);
     } catch (error) {
-      await drain(services);
+      await drain(which);
       await Promise.allSettled(starts);
       throw error;
     }
   }
 
   return {
-    start: startAll,
+    start: () => startAll(services),
     stop() {
       stopping ??= drain(services);
       return stopping;
@@ -95,26 +97,32 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     kill() {
       for (const service of services) service.kill();
     },
-    async restart(name) {
-      if (stopping) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is being stopped.');
-      // A faulty file is told before anything was stopped.
-      const next = options.loadConfig();
-      if (next.dataDir !== loaded.dataDir) {
-        throw new PlatformError(
-          'CONFLICT',
-          `The data folder changed from ${loaded.dataDir} to ${next.dataDir}; stop with \`svc down\` and start anew.`,
-        );
-      }
-      loaded = next;
-      const only = services.find((service) => service.name === name);
-      if (only) {
-        await only.stop();
-        await only.start();
-      } else {
-        await drain(services);
-        await startAll();
-      }
+    restart(name) {
+      const restarted = lastRestart.then(() => restart(name));
+      lastRestart = restarted.catch(() => {});
+      return restarted;
     },
     services: () => services.map((service) => service.status()),
   };
+
+  async function restart(name: ServiceName | null): Promise<void> {
+    refuseWhileStopping();
+    // A faulty file is told before anything was stopped.
+    const next = options.loadConfig();
+    if (next.dataDir !== loaded.dataDir) {
+      throw new PlatformError(
+        'CONFLICT',
+        `The data folder changed from ${loaded.dataDir} to ${next.dataDir}; stop with \`svc down\` and start anew.`,
+      );
+    }
+    loaded = next;
+    const which = services.filter((service) => name === null || service.name === name);
+    await drain(which);
+    refuseWhileStopping();
+    await startAll(which);
+  }
+
+  function refuseWhileStopping(): void {
+    if (stopping) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is being stopped.');
+  }
 }

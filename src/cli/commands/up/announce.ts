@@ -33,6 +33,6 @@ export function announceReady(status: SupervisorStatus, firstStart: boolean, { n
   note('What to do next:');
   note('  svc webhooks list                         what can be delivered to');
   note('  svc webhooks provision <plugin> <event>   make its secret');
-  note(`  open ${gateway}/docs-all                  the API, with a browser`);
+  note(`  ${`open ${gateway}/docs-all`.padEnd(40)}  the API, with a browser`);
   note('  svc status, svc logs -f, svc down         look at it, follow it, stop it');
 }
