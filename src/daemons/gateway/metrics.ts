@@ -23,3 +23,16 @@ export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
     found.inc();
   };
 }
+
+export type CountDelivery = (pluginId: string, event: string, status: string) => void;
+
+/** Labels are those of declared webhooks; `(unknown)` for all that strangers make up. */
+export function deliveryCounter(metrics: Metrics): CountDelivery {
+  const counter = new Counter({
+    name: 'svc_gateway_webhook_deliveries_total',
+    help: 'Webhook deliveries by how they ended',
+    labelNames: ['service', 'plugin', 'event', 'status'],
+    registers: [metrics.registry],
+  });
+  return (plugin, event, status) => counter.inc({ service: 'gateway', plugin, event, status });
+}
