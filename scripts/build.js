@@ -1,6 +1,6 @@
 // Bundles the sources into dist/. `npm ci` runs it (prepare) with whatever Node npm found, so it first moves
 // to the pinned one. The result is put together in a folder of its own and then renamed.
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import { pinnedNode, run, runPinnedNode } from './run.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const OLDEST_FOR_BUILD = 22;
+const KEEP_CHUNKS_MS = 24 * 3600 * 1000;
 
 if (Number(process.versions.node.split('.')[0]) < OLDEST_FOR_BUILD && existsSync(pinnedNode(root))) {
   process.exit(await runPinnedNode(root, process.argv.slice(1)));
@@ -42,13 +43,27 @@ async function build() {
   console.error(`build: dist/ is ready after ${((Date.now() - startedAt) / 1000).toFixed(1)}s`);
 }
 
-/** What runs keeps its loaded files; the old folder goes when the new one is in place. */
+/** The old folder goes when the new one is in place. */
 function swapIn(out) {
   const dist = join(root, 'dist');
   const old = join(root, `dist.old-${process.pid}`);
-  if (existsSync(dist)) renameSync(dist, old);
+  if (existsSync(dist)) {
+    keepRecentChunks(join(dist, 'chunks'), join(out, 'chunks'));
+    renameSync(dist, old);
+  }
   renameSync(out, dist);
   rmSync(old, { recursive: true, force: true });
+}
+
+/** What runs may yet load a chunk of the build it started from. Their names are hashes of their content, so none is in the way. */
+function keepRecentChunks(from, to) {
+  if (!existsSync(from)) return;
+  const oldest = Date.now() - KEEP_CHUNKS_MS;
+  for (const name of readdirSync(from)) {
+    const { mtimeMs } = statSync(join(from, name));
+    if (mtimeMs < oldest || existsSync(join(to, name))) continue;
+    linkSync(join(from, name), join(to, name));
+  }
 }
 
 /** The API browser's files are served from here, never from a CDN. */
