@@ -190,6 +190,20 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
     expect(await victim).toEqual({ waited: 300 });
   });
 
+  test.each(['floodsFrames', 'floodsLargeFrames'])('%s leaves the daemon most of its time', async (name) => {
+    const platform = await start();
+    await platform.call('handlers.ts#nothing', { plugin: 'good' });
+    const flood = failureOf(platform.call(`attacks.js#${name}`, { timeoutMs: 4000 }));
+    const before = performance.eventLoopUtilization();
+    let served = 0;
+    for (const until = performance.now() + 3500; performance.now() < until; served++) {
+      await platform.call('handlers.ts#slowly', { plugin: 'good', input: 5 });
+    }
+    expect((await flood).code).toBe('EXECUTION_TIMEOUT');
+    expect(served).toBeGreaterThan(20);
+    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.8);
+  });
+
   test('a burst of platform calls is refused beyond what we hold', async () => {
     let underWay = 0;
     let most = 0;

@@ -226,11 +226,9 @@ test('handler and schema files must exist inside the plugin', async () => {
 
 test('of two plugins that clash the first stays', async () => {
   const commands = [{ id: 'same', handler: 'h.js#h' }];
-  const rest = { basePath: '/v1/plugins/same', routes: [] };
   const registry = await load({
-    a: { commands, rest },
+    a: { commands },
     b: { commands },
-    c: { rest },
     d: { id: 'a' },
     e: {},
   });
@@ -239,7 +237,6 @@ test('of two plugins that clash the first stays', async () => {
     registry.broken.map(({ id, faults }) => [id, ...faults.map(({ code, path }) => `${code} ${path}`)]),
   ).toEqual([
     ['b', 'PLUGIN_CONFLICT commands[0].id'],
-    ['c', 'PLUGIN_CONFLICT rest.basePath'],
     ['a', 'PLUGIN_CONFLICT id'],
   ]);
   expect(registry.require('a').root).toMatch(/plugins\/a$/);

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { type ExecutionRequest, Permissions, PlatformConfig } from '../../src/contracts/index.ts';
 import { systemClock } from '../../src/kit/clock.ts';
@@ -18,8 +17,9 @@ import {
 } from '../../src/plugins/index.ts';
 import { sqliteStateStore } from '../../src/store/sqlite/index.ts';
 import { captureLogs, type LogCapture, tempDir } from '../support/daemon.ts';
+import { FIXTURES } from './fixtures.ts';
 
-export const FIXTURES = fileURLToPath(new URL('../fixtures/plugins', import.meta.url));
+export { FIXTURES };
 
 /** Why the tests under bubblewrap are skipped here; undefined when it works. */
 export const bwrapMissing: string | undefined = (await sandboxInForce('auto')).reason;

@@ -47,10 +47,6 @@ function conflictsOf(plugin: LoadedPlugin, kept: Map<string, LoadedPlugin>): Plu
         conflict(`commands[${index}].id`, `The command "${id}" belongs to the plugin ${other.id} already.`),
       );
     }
-    const basePath = plugin.manifest.rest?.basePath;
-    if (basePath !== undefined && basePath === other.manifest.rest?.basePath) {
-      faults.push(conflict('rest.basePath', `${basePath} belongs to the plugin ${other.id} already.`));
-    }
   }
   return faults;
 }

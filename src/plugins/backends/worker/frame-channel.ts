@@ -20,6 +20,14 @@ const COST_AT_ONCE = 32 * 1024 * 1024;
 const FRAME_COST = 1024;
 const EMPTY_FRAME_COST = 16 * 1024;
 
+/**
+ * Large frames are charged by the time they really take: eight megabytes made to be slow hold us for 0.4 s.
+ * A process that keeps sending such gets a quarter of our time at most.
+ */
+const LARGE_CHARS = 64 * 1024;
+const LARGE_MS_PER_SECOND = 250;
+const LARGE_MS_AT_ONCE = 500;
+
 export interface FrameChannelEvents {
   /** Takes a frame and its length in characters; false when it meant nothing. */
   onFrame(frame: RawFrame, length: number): boolean;
@@ -36,8 +44,10 @@ export interface FrameChannel {
 /** Reads and writes the frames of one untrusted process with bounded memory and bounded time. */
 export function openFrameChannel(stream: Duplex, maxBytes: number, events: FrameChannelEvents): FrameChannel {
   const budget = createTokenBucket(systemClock, COST_PER_SECOND, COST_AT_ONCE);
+  const timeBudget = createTokenBucket(systemClock, LARGE_MS_PER_SECOND, LARGE_MS_AT_ONCE);
   const reader = createLineReader(maxBytes, readLine);
   let cost = 0;
+  let costMs = 0;
   let isFaulty = false;
 
   function fault(what: string): void {
@@ -49,6 +59,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
   function readLine(line: string): void {
     if (isFaulty) return;
     cost += FRAME_COST;
+    const startedAt = line.length > LARGE_CHARS ? performance.now() : undefined;
     let frame: RawFrame | undefined;
     try {
       frame = asFrame(parseUntrusted(line));
@@ -57,14 +68,16 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
       return;
     }
     if (!frame || !events.onFrame(frame, line.length)) cost += EMPTY_FRAME_COST;
+    if (startedAt !== undefined) costMs += performance.now() - startedAt;
   }
 
   stream.on('error', () => {});
   stream.on('data', (chunk: Buffer) => {
     if (isFaulty) return;
     cost = chunk.length;
+    costMs = 0;
     if (!reader.push(chunk)) return fault(`sent a frame of more than ${maxBytes} bytes`);
-    const waitMs = budget.spend(cost);
+    const waitMs = Math.max(budget.spend(cost), costMs > 0 ? timeBudget.spend(costMs) : 0);
     if (waitMs === 0) return;
     stream.pause();
     systemClock.after(waitMs, () => stream.resume());
