@@ -12,11 +12,11 @@ const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(sh
 
 const listener = (port: number) => ({ host: Host.default('127.0.0.1'), port: Port.default(port) });
 
-const upstream = (prefix: string | string[]) =>
+const upstream = (prefix: string | string[], websocket = false) =>
   section({
     url: HttpUrl.nullable().default(null).describe('null: the daemon of this platform'),
     prefix: z.union([z.string().startsWith('/'), z.array(z.string().startsWith('/'))]).default(prefix),
-    websocket: z.boolean().default(false),
+    websocket: z.boolean().default(websocket),
   });
 
 /** @spec Static token entry */
@@ -32,7 +32,7 @@ const Gateway = section({
   trustedProxies: z.array(z.string()).default([]),
   cors: section({ origins: z.array(z.string()).default([]) }),
   upstreams: section({
-    rest: upstream('/api/v1'),
+    rest: upstream('/api/v1', true),
     workflow: upstream(['/api/v1/workflows', '/workflows']),
   }),
   rateLimit: section({

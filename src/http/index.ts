@@ -7,5 +7,6 @@ export * from './identity.ts';
 export * from './mount.ts';
 export * from './not-implemented.ts';
 export * from './raw-error.ts';
+export * from './raw-upgrade-error.ts';
 export * from './server.ts';
 export * from './standard-routes.ts';

@@ -89,6 +89,8 @@ export function createHttp(options: HttpOptions): Http {
       maxHeaderSize: LIMITS.headerBytes,
       headersTimeout: LIMITS.headersTimeoutMs,
       connectionsCheckingInterval: 2000,
+      // Other protocols (h2c) are declined by not taking them up, as HTTP says; older Nodes hand them to `upgrade`.
+      shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === 'websocket',
       // Node would answer with an empty body; `requireHost` answers in our shape.
       requireHostHeader: false,
     },

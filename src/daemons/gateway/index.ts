@@ -5,6 +5,7 @@ import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { proxyRoutes } from './routes/proxy.ts';
+import { socketRoutes } from './routes/sockets.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
 import { webhookDeliveryRoutes } from './routes/webhook-delivery.ts';
@@ -23,6 +24,7 @@ export const gateway = defineDaemon({
     tokenRoutes,
     webhookAdminRoutes,
     webhookDeliveryRoutes,
+    socketRoutes,
     proxyRoutes,
   ],
   /** Deliveries that an earlier process accepted: once the other services can be told where we are. */

@@ -24,10 +24,12 @@ import type { WebhookDispatcher } from './domain/webhook-dispatcher.ts';
 import { upstreamRequestCounter } from './metrics.ts';
 import { createForwarder } from './proxy/forward.ts';
 import { createLeanClient } from './proxy/lean-client.ts';
+import { createSocketProxy } from './proxy/socket-proxy.ts';
 import { createUndiciClient } from './proxy/undici-client.ts';
 import { createUpstreamClient } from './proxy/upstream-client.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
 import { countedOf } from './routes/counted.ts';
+import type { UpgradeHandler } from './routes/sockets.ts';
 import { subjectOf } from './routes/subject.ts';
 import { webhookServices } from './webhook-services.ts';
 
@@ -78,11 +80,14 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
   const timeouts = { timeoutMs: upstreamTimeoutMs };
   const upstreamClient = createUpstreamClient(createLeanClient(timeouts), createUndiciClient(timeouts));
   const limitRequests = createRequestLimits(config, resources.clock);
+  const { internalSecret } = resources.keys;
+  const count = upstreamRequestCounter(metrics);
+  const { revocations } = identity;
   const forward = createForwarder({
     client: upstreamClient,
-    internalSecret: resources.keys.internalSecret,
+    internalSecret,
     bodyLimitBytes,
-    count: upstreamRequestCounter(metrics),
+    count,
     logger,
   });
   return {
@@ -94,6 +99,8 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     upstreams: createUpstreams(upstreams, peers),
     upstreamClient,
     forward,
+    proxySocket: createSocketProxy({ internalSecret, timeoutMs: upstreamTimeoutMs, revocations, count }),
+    ownSockets: new Map<string, UpgradeHandler>(),
   };
 }
 

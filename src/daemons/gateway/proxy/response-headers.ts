@@ -1,5 +1,5 @@
 /** Of one connection, or the gateway's own to say: what it allows browsers, which request this was. */
-const DROPPED = new Set([
+export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -41,7 +41,7 @@ export function responseHead(
   for (let i = 0; i < upstream.length; i += 2) {
     const name = upstream[i]!;
     if (name === 'connection') named = namesIn(upstream[i + 1]!);
-    if (DROPPED.has(name)) continue;
+    if (DROPPED_FROM_ANSWERS.has(name)) continue;
     if (name === 'content-length') contentLength = Number(upstream[i + 1]);
     headers.push(name, upstream[i + 1]!);
   }

@@ -26,3 +26,26 @@ export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], 
     return { name, prefixes, websocket, basePath, origin: () => fixed?.origin ?? peers.urlOf(name) };
   });
 }
+
+/** Whose path it is: the longest prefix wins, as in the router; undefined: nobody's. */
+export function upstreamFor(
+  upstreams: readonly Upstream[],
+  path: string,
+): { upstream: Upstream; prefix: string } | undefined {
+  const plain = decoded(path);
+  const matches = upstreams.flatMap((upstream) =>
+    upstream.prefixes
+      .filter((prefix) => plain === prefix || plain.startsWith(`${prefix}/`))
+      .map((prefix) => ({ upstream, prefix })),
+  );
+  return matches.sort((a, b) => b.prefix.length - a.prefix.length)[0];
+}
+
+/** As the router reads it: escapes resolved, but for an escaped slash. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path.replace(/%2f/gi, '%252F'));
+  } catch {
+    return path;
+  }
+}

@@ -1,11 +1,13 @@
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { type Http, pathOf, sendRawError } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import type { Admins } from '../domain/admins.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
 import type { LimitRequests } from '../domain/request-limits.ts';
 import type { Forward } from '../proxy/forward.ts';
 import { pathFault } from '../proxy/request-path.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
+import { actingNamespace } from './acting-namespace.ts';
 import { countedOf } from './counted.ts';
 import { subjectOf } from './subject.ts';
 
@@ -17,6 +19,7 @@ export interface ProxyRoutesServices {
   upstreams: readonly Upstream[];
   forward: Forward;
   limitRequests: LimitRequests | null;
+  admins: Admins;
 }
 
 /**
@@ -36,12 +39,13 @@ export function proxyRoutes(http: Http, services: ProxyRoutesServices): void {
 
 /** Route, authenticate, limit, forward: at once for a token seen before, so that the usual call waits for no promise. */
 function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
-  const { authenticator, forward, limitRequests } = services;
+  const { authenticator, forward, limitRequests, admins } = services;
 
   function proceed(request: FastifyRequest, reply: FastifyReply, caller: Principal): void {
     request.caller = caller;
     const limits = limitRequests?.(countedOf(request, caller)) ?? null;
-    forward(request, reply, upstream, caller, joined(request.corsHeaders, limits));
+    const acting = actingNamespace(request.raw, caller, admins);
+    forward(request, reply, upstream, acting, joined(request.corsHeaders, limits));
   }
   return (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack();

@@ -1,0 +1,19 @@
+import type { IncomingMessage } from 'node:http';
+import { HEADERS, NamespaceId } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { Admins } from '../domain/admins.ts';
+import type { Principal } from '../domain/authenticator.ts';
+
+/** The caller as it acts: an administrator may name another namespace in `x-svc-namespace`; for others that is 403. */
+export function actingNamespace(request: IncomingMessage, caller: Principal, admins: Admins): Principal {
+  const asked = request.headers[HEADERS.namespace];
+  if (asked === undefined || asked === caller.namespaceId) return caller;
+  const named = NamespaceId.safeParse(asked);
+  if (!named.success) {
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The ${HEADERS.namespace} header ${named.error.issues[0]?.message}.`,
+    );
+  }
+  return { ...caller, namespaceId: admins.scope(caller, named.data) };
+}

@@ -1,0 +1,133 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { HEADERS } from '../../../contracts/index.ts';
+import { type Http, pathOf, refuseUpgrade } from '../../../http/index.ts';
+import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { saneId, traceIdOf } from '../../../kit/trace.ts';
+import type { Admins } from '../domain/admins.ts';
+import type { Authenticator, Principal } from '../domain/authenticator.ts';
+import type { LimitRequests } from '../domain/request-limits.ts';
+import { pathFault } from '../proxy/request-path.ts';
+import type { ProxySocket } from '../proxy/socket-proxy.ts';
+import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
+import { actingNamespace } from './acting-namespace.ts';
+
+/** An upgrade that has been authenticated. */
+export interface Upgrade {
+  request: IncomingMessage;
+  socket: Duplex;
+  /** What came right behind the request. */
+  head: Buffer;
+  caller: Principal;
+  requestId: string;
+  traceId: string;
+  ip: string;
+}
+
+/** Serves an upgrade itself; throws or rejects with what the client is to be told. */
+export type UpgradeHandler = (upgrade: Upgrade) => void | Promise<void>;
+
+export interface SocketRoutesServices {
+  authenticator: Authenticator;
+  admins: Admins;
+  limitRequests: LimitRequests | null;
+  upstreams: readonly Upstream[];
+  proxySocket: ProxySocket;
+  /** Upgrades that the gateway serves itself, by path: `/hosts/connect`. */
+  ownSockets: Map<string, UpgradeHandler>;
+}
+
+/** WebSockets: authenticated by the upgrade request as any other, then joined to the upstream. @spec Authentication 8 */
+export function socketRoutes(http: Http, services: SocketRoutesServices): void {
+  const { kit } = http;
+  http.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const startedAt = performance.now();
+    const requestId = saneId(request.headers[HEADERS.requestId], kit.random);
+    const traceId = traceIdOf(request.headers, kit.random);
+    let tenantId = '';
+    let route = '(none)';
+
+    function account(status: number): void {
+      const durationMs = performance.now() - startedAt;
+      kit.metrics.observeRequest('GET', route, status, durationMs);
+      kit.logger.access('GET', route, status, durationMs, { requestId, traceId, tenantId });
+    }
+    async function serve(): Promise<void> {
+      kit.checkHost?.(request.headers.host);
+      const target = targetOf(request, services);
+      route = target.route;
+      const ip = request.socket.remoteAddress ?? '';
+      const caller = await services.authenticator.authenticate({
+        rawHeaders: request.rawHeaders,
+        requestId,
+        traceId,
+        ip,
+      });
+      tenantId = caller.namespaceId;
+      services.limitRequests?.({ token: request.headers.authorization ?? '', namespaceId: tenantId, ip });
+      const upgrade = {
+        request,
+        socket,
+        head,
+        caller: actingNamespace(request, caller, services.admins),
+        requestId,
+        traceId,
+        ip,
+      };
+      account(await target.handle(upgrade));
+    }
+    // A socket without this listener takes the process down when its client resets it.
+    socket.on('error', () => socket.destroy());
+    serve().catch((thrown) => {
+      const error = toPlatformError(thrown);
+      if (error.status >= 500)
+        kit.logger.error(`An upgrade failed: ${error.message}`, { requestId, traceId, error: thrown });
+      refuseUpgrade(socket, error, requestId);
+      account(error.status);
+    });
+  });
+  http.addHook('preClose', async () => services.proxySocket.closeAll());
+}
+
+interface Target {
+  route: string;
+  /** The status that the client was answered. */
+  handle(upgrade: Upgrade): Promise<number>;
+}
+
+function targetOf(
+  request: IncomingMessage,
+  { upstreams, ownSockets, proxySocket }: SocketRoutesServices,
+): Target {
+  const path = pathOf(request.url ?? '');
+  const fault = path.startsWith('/') ? pathFault(path) : 'The request target is no path.';
+  if (fault) throw new PlatformError('VALIDATION_ERROR', `${fault} Send the path in its plain form.`);
+  requireWebSocket(request);
+  const own = ownSockets.get(path);
+  if (own) {
+    return {
+      route: path,
+      async handle(upgrade) {
+        await own(upgrade);
+        return 101;
+      },
+    };
+  }
+  const match = upstreamFor(upstreams, path);
+  if (!match?.upstream.websocket)
+    throw new PlatformError('NOT_FOUND', `There is no WebSocket at ${path.slice(0, 200)}.`);
+  return { route: `${match.prefix}/*`, handle: (upgrade) => proxySocket.join(match.upstream, upgrade) };
+}
+
+function requireWebSocket({ method, headers }: IncomingMessage): void {
+  const key = headers['sec-websocket-key'];
+  const valid = method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && typeof key === 'string';
+  if (!valid)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      'This is not a WebSocket handshake (GET, Upgrade: websocket, Sec-WebSocket-Key).',
+    );
+  if (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined) {
+    throw new PlatformError('VALIDATION_ERROR', 'A WebSocket handshake has no body.');
+  }
+}

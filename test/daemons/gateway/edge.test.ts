@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest';
+import { listHosts } from '../../../src/contracts/index.ts';
+import { minutes } from '../../../src/kit/duration.ts';
+import { asBearer } from './support/login.ts';
+import { rawGet } from './support/raw-http.ts';
+import { CI_HEADERS, CI_TOKEN, signJwt, startGateway } from './support/start-gateway.ts';
+
+const staticTokens = { [CI_TOKEN]: { hostId: 'ci', namespaceId: 'acme' } };
+const limited = (rateLimit: Record<string, number>, tenants = {}) =>
+  startGateway({ gateway: { staticTokens, rateLimit }, config: { tenants } });
+
+describe('limits', () => {
+  test('per token: 429 with Retry-After and RateLimit headers, until the minute is over', async () => {
+    const gateway = await limited({ perTokenPerMinute: 2 });
+    const get = () => gateway.fetch('/api/v1/x', { headers: CI_HEADERS });
+    const first = await get();
+    expect(first.status).toBe(200);
+    expect(Object.fromEntries(first.headers)).toMatchObject({
+      'ratelimit-limit': '2',
+      'ratelimit-remaining': '1',
+      'ratelimit-reset': '60',
+    });
+    await get();
+    gateway.clock.advance(10_000);
+    const refused = await get();
+    expect(refused.status).toBe(429);
+    expect(Object.fromEntries(refused.headers)).toMatchObject({
+      'retry-after': '50',
+      'ratelimit-remaining': '0',
+      'ratelimit-reset': '50',
+    });
+    expect(await refused.json()).toMatchObject({ error: { code: 'RATE_LIMIT_EXCEEDED' } });
+    expect(gateway.upstream.seen).toHaveLength(2);
+    const other = await gateway.fetch('/api/v1/x', {
+      headers: { authorization: `Bearer ${await signJwt({})}` },
+    });
+    expect(other.status).toBe(200);
+    gateway.clock.advance(50_000);
+    expect((await get()).status).toBe(200);
+  });
+
+  test('per tenant, over all of its tokens; its own figure wins over the common one', async () => {
+    const gateway = await limited({ perTenantPerMinute: 1 }, { acme: { requestsPerMinute: 2 } });
+    const status = async (claims: object) =>
+      (
+        await gateway.fetch('/api/v1/x', {
+          headers: { authorization: `Bearer ${await signJwt({ ...claims })}` },
+        })
+      ).status;
+    expect([
+      await status({ hostId: 'a' }),
+      await status({ hostId: 'b' }),
+      await status({ hostId: 'c' }),
+    ]).toEqual([200, 200, 429]);
+    const other = { namespaceId: 'other' };
+    expect([await status({ hostId: 'a', ...other }), await status({ hostId: 'b', ...other })]).toEqual([
+      200, 429,
+    ]);
+  });
+
+  test('per address', async () => {
+    const gateway = await limited({ perIpPerMinute: 1 });
+    expect((await gateway.fetch('/api/v1/x', { headers: CI_HEADERS })).status).toBe(200);
+    const token = await signJwt({});
+    expect((await gateway.fetch('/api/v1/x', { headers: { authorization: `Bearer ${token}` } })).status).toBe(
+      429,
+    );
+  });
+
+  test('hold for the gateway’s own endpoints too, and not for those who fail to authenticate', async () => {
+    const gateway = await limited({ perTokenPerMinute: 1 });
+    for (let i = 0; i < 3; i++) expect((await gateway.fetch('/api/v1/x')).status).toBe(401);
+    await asBearer(gateway, CI_TOKEN)(listHosts, { query: {} });
+    await expect(asBearer(gateway, CI_TOKEN)(listHosts, { query: {} })).rejects.toMatchObject({
+      code: 'RATE_LIMIT_EXCEEDED',
+    });
+    gateway.clock.advance(minutes(1));
+    await asBearer(gateway, CI_TOKEN)(listHosts, { query: {} });
+  });
+
+  test('are off by default', async () => {
+    const gateway = await startGateway();
+    const response = await gateway.fetch('/api/v1/x', { headers: CI_HEADERS });
+    expect(response.headers.get('ratelimit-limit')).toBeNull();
+  });
+});
+
+describe('pages of other origins', () => {
+  const PAGE = { origin: 'https://studio.example' };
+  const start = () =>
+    startGateway({ gateway: { staticTokens, cors: { origins: ['https://studio.example'] } } });
+
+  test('a configured origin may ask first and then call, errors included', async () => {
+    const gateway = await start();
+    const asked = await gateway.fetch('/api/v1/x', {
+      method: 'OPTIONS',
+      headers: {
+        ...PAGE,
+        'access-control-request-method': 'DELETE',
+        'access-control-request-headers': 'authorization',
+      },
+    });
+    expect(asked.status).toBe(204);
+    expect(asked.headers.get('access-control-allow-origin')).toBe(PAGE.origin);
+    expect(asked.headers.get('access-control-allow-methods')).toContain('DELETE');
+    expect(asked.headers.get('access-control-allow-headers')).toContain('authorization');
+    expect(gateway.upstream.seen).toEqual([]);
+    for (const [headers, status] of [
+      [{ ...PAGE, ...CI_HEADERS }, 200],
+      [PAGE, 401],
+    ] as const) {
+      const called = await gateway.fetch('/api/v1/x', { headers });
+      expect(called.status).toBe(status);
+      expect(called.headers.get('access-control-allow-origin')).toBe(PAGE.origin);
+      expect(called.headers.get('vary')).toBe('origin');
+      expect(called.headers.get('access-control-allow-credentials')).toBeNull();
+    }
+    const own = await gateway.fetch('/health', { headers: PAGE });
+    expect(own.headers.get('access-control-allow-origin')).toBe(PAGE.origin);
+  });
+
+  test.each(['https://evil.example', 'null', 'https://studio.example.evil.example', 'http://studio.example'])(
+    'not %s',
+    async (origin) => {
+      const gateway = await start();
+      const preflight = { origin, 'access-control-request-method': 'GET' };
+      const asked = await gateway.fetch('/api/v1/x', { method: 'OPTIONS', headers: preflight });
+      expect(asked.headers.get('access-control-allow-origin')).toBeNull();
+      const called = await gateway.fetch('/api/v1/x', { headers: { origin, ...CI_HEADERS } });
+      expect(called.headers.get('access-control-allow-origin')).toBeNull();
+    },
+  );
+});
+
+describe('names of a gateway that listens on loopback', () => {
+  const status = async (gateway: { url: string }, host: string, path = '/health') => {
+    const { port } = new URL(gateway.url);
+    const { request } = await import('node:http');
+    return new Promise<number>((resolve, reject) => {
+      request(
+        { port, host: '127.0.0.1', path, headers: { host, ...CI_HEADERS }, agent: false },
+        (response) => {
+          response.resume();
+          resolve(response.statusCode!);
+        },
+      )
+        .on('error', reject)
+        .end();
+    });
+  };
+
+  test('its own are answered, others are 403: a page cannot reach it by rebinding its name', async () => {
+    const gateway = await startGateway();
+    for (const host of [
+      'localhost',
+      'localhost:4000',
+      '127.0.0.1',
+      '127.9.9.9:1',
+      '[::1]:4000',
+      'svc.localhost',
+    ]) {
+      expect([host, await status(gateway, host)]).toEqual([host, 200]);
+    }
+    for (const host of [
+      'evil.example',
+      '127.0.0.1.evil.example',
+      'localhost.evil.example',
+      '192.168.0.1',
+      'notlocalhost',
+    ]) {
+      expect([host, await status(gateway, host)]).toEqual([host, 403]);
+      expect([host, await status(gateway, host, '/api/v1/x')]).toEqual([host, 403]);
+    }
+    expect(gateway.upstream.seen).toEqual([]);
+  });
+
+  test('allowedHosts and the public URL add to them', async () => {
+    const gateway = await startGateway({
+      gateway: { staticTokens, allowedHosts: ['svc.internal'], publicUrl: 'https://hooks.example.com' },
+    });
+    for (const host of ['svc.internal', 'svc.internal:8080', 'hooks.example.com'])
+      expect(await status(gateway, host)).toBe(200);
+  });
+});
+
+test('metrics and log name routes by pattern, never by path', async () => {
+  const gateway = await startGateway();
+  await rawGet(gateway, '/api/v1/some/secret-id?q=1', [['authorization', `Bearer ${CI_TOKEN}`]]);
+  await gateway.fetch('/api/v1/some/secret-id');
+  const metrics = await (await gateway.fetch('/metrics')).text();
+  expect(metrics).toContain(
+    'svc_http_requests_total{service="gateway",method="GET",route="/api/v1/*",status="200"} 1',
+  );
+  expect(metrics).toContain(
+    'svc_http_requests_total{service="gateway",method="GET",route="/api/v1/*",status="401"} 1',
+  );
+  expect(metrics).toContain(
+    'svc_gateway_upstream_requests_total{service="gateway",upstream="rest",status="200"} 1',
+  );
+  expect(metrics).not.toContain('secret-id');
+  const lines = gateway.logs.lines.filter(({ layer }) => layer === 'http');
+  expect(lines[0]).toMatchObject({ message: 'GET /api/v1/* 200', tenantId: 'acme' });
+  expect(JSON.stringify(lines)).not.toContain('secret-id');
+});
+
+test('an administrator may act on another namespace by name, others may not', async () => {
+  const gateway = await startGateway({ gateway: { staticTokens, admins: ['root'] } });
+  const call = async (hostId: string) => {
+    const authorization = `Bearer ${await signJwt({ hostId })}`;
+    return (await gateway.fetch('/api/v1/x', { headers: { authorization, 'x-svc-namespace': 'other' } }))
+      .status;
+  };
+  expect(await call('root')).toBe(200);
+  expect(gateway.upstream.seen[0]?.headers['x-tenant-id']).toBe('other');
+  expect(await call('nobody')).toBe(403);
+  expect(gateway.upstream.seen).toHaveLength(1);
+});

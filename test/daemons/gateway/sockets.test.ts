@@ -1,0 +1,254 @@
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { mintToken, revokeToken } from '../../../src/contracts/index.ts';
+import { createPeers } from '../../../src/daemons/peers.ts';
+import { asOperator } from './support/login.ts';
+import { exchangeBytes } from './support/raw-http.ts';
+import { CI_HEADERS, CI_TOKEN, signJwt, startGateway, type TestGateway } from './support/start-gateway.ts';
+
+/** A WebSocket server behind a gateway; `serve` gets each of its sockets. */
+async function withSocketUpstream(serve: (socket: WebSocket) => void) {
+  const server = createServer((_req, res) => res.writeHead(426, { 'content-length': '4' }).end('nope'));
+  const upgrades: Array<Record<string, unknown>> = [];
+  const sockets = new WebSocketServer({
+    server,
+    maxPayload: 64 * 1024 * 1024,
+    perMessageDeflate: true,
+    handleProtocols: (offered) => [...offered][1] ?? false,
+  });
+  sockets.on('connection', (socket, request) => {
+    upgrades.push({ ...request.headers, url: request.url });
+    serve(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets.clients) socket.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const gateway = await startGateway({ peers: createPeers({ rest: url, workflow: url }) });
+  return { gateway, upgrades, sockets };
+}
+
+function open(
+  gateway: TestGateway,
+  path = '/api/v1/live',
+  headers: Record<string, string> = CI_HEADERS,
+  protocols: string[] = [],
+) {
+  const socket = new WebSocket(gateway.url.replace('http', 'ws') + path, protocols, { headers });
+  socket.on('error', () => {});
+  onTestFinished(() => socket.terminate());
+  return socket;
+}
+
+const opened = (socket: WebSocket) =>
+  new Promise<number>((resolve) => {
+    socket.on('open', () => resolve(101));
+    socket.on('unexpected-response', (request, response) => {
+      request.destroy();
+      resolve(response.statusCode!);
+    });
+  });
+const closed = (socket: WebSocket) =>
+  new Promise<{ code: number; reason: string }>((resolve) =>
+    socket.on('close', (code, reason) => resolve({ code, reason: String(reason) })),
+  );
+const message = (socket: WebSocket) =>
+  new Promise<string>((resolve) => socket.once('message', (data) => resolve(String(data))));
+
+describe('a WebSocket through the gateway', () => {
+  test('carries messages both ways, the identity of its caller and the chosen subprotocol', async () => {
+    const { gateway, upgrades } = await withSocketUpstream((socket) =>
+      socket.on('message', (data) => socket.send(`echo ${data}`)),
+    );
+    const socket = open(gateway, '/api/v1/live?x=%2F', { ...CI_HEADERS, 'x-tenant-id': 'evil' }, [
+      'v1',
+      'v2',
+    ]);
+    expect(await opened(socket)).toBe(101);
+    expect(socket.protocol).toBe('v2');
+    socket.send('hello');
+    expect(await message(socket)).toBe('echo hello');
+    expect(upgrades[0]).toMatchObject({
+      url: '/api/v1/live?x=%2F',
+      'x-tenant-id': 'acme',
+      'x-svc-host-id': 'ci',
+    });
+    expect(upgrades[0]?.authorization).toBeUndefined();
+    const metrics = await (await gateway.fetch('/metrics')).text();
+    expect(metrics).toContain('route="/api/v1/*",status="101"');
+  });
+
+  test('carries large messages, pings and what is sent right behind the handshake', async () => {
+    const { gateway } = await withSocketUpstream((socket) => {
+      socket.send('welcome');
+      socket.on('message', (data) => socket.send(data));
+    });
+    const socket = open(gateway);
+    expect(await message(socket)).toBe('welcome');
+    const large = 'x'.repeat(8 * 1024 * 1024);
+    socket.send(large);
+    expect((await message(socket)).length).toBe(large.length);
+    const pong = new Promise((resolve) => socket.on('pong', resolve));
+    socket.ping();
+    await pong;
+  });
+
+  test.each([
+    ['the upstream', 4001],
+    ['the client', 4002],
+  ])('passes the close code of %s on', async (who, code) => {
+    const atUpstream = Promise.withResolvers<number>();
+    const { gateway } = await withSocketUpstream((socket) => {
+      socket.on('close', (received) => atUpstream.resolve(received));
+      if (who === 'the upstream') socket.close(code, 'because');
+    });
+    const socket = open(gateway);
+    const end = closed(socket);
+    await opened(socket);
+    if (who === 'the client') socket.close(code, 'because');
+    expect(await end).toEqual({ code, reason: 'because' });
+    expect(await atUpstream.promise).toBe(code);
+  });
+
+  test('a client that vanishes takes its upstream socket along, and the other way round', async () => {
+    const gone = Promise.withResolvers<void>();
+    const { gateway, sockets } = await withSocketUpstream((socket) =>
+      socket.on('close', () => gone.resolve()),
+    );
+    const first = open(gateway);
+    await opened(first);
+    first.terminate();
+    await gone.promise;
+    const second = open(gateway);
+    await opened(second);
+    const end = closed(second);
+    for (const socket of sockets.clients) socket.terminate();
+    expect((await end).code).toBe(1006);
+  });
+
+  test('a slow reader holds its writer back', async () => {
+    let written = 0;
+    const { gateway } = await withSocketUpstream((socket) => {
+      const chunk = randomBytes(1024 * 1024);
+      const more = (): void => {
+        if (written >= 64) return;
+        written++;
+        socket.send(chunk, more);
+      };
+      more();
+    });
+    const socket = open(gateway);
+    await opened(socket);
+    socket.pause();
+    await sleep(400);
+    expect(written).toBeLessThan(50);
+    socket.resume();
+    await expect.poll(() => written, { timeout: 10_000 }).toBe(64);
+  });
+});
+
+describe('an upgrade is refused', () => {
+  test.each([
+    ['without a token', {}, 401],
+    ['with a bad one', { authorization: 'Bearer nope' }, 401],
+    ['with two schemes', { authorization: `Basic ${CI_TOKEN}` }, 401],
+  ])('%s', async (_name, headers, status) => {
+    const { gateway, upgrades } = await withSocketUpstream(() => {});
+    expect(await opened(open(gateway, '/api/v1/live', headers))).toBe(status);
+    expect(upgrades).toEqual([]);
+  });
+
+  test('where there is no socket, with dot segments, and when it is no handshake', async () => {
+    const { gateway } = await withSocketUpstream(() => {});
+    expect(await opened(open(gateway, '/nowhere'))).toBe(404);
+    expect(await opened(open(gateway, '/api/v1/workflows/x'))).toBe(404);
+    const bytes = (start: string, rest: string) =>
+      exchangeBytes(
+        gateway,
+        `${start} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\n${rest}\r\n`,
+      );
+    const handshake = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: x\r\n';
+    expect(await bytes('GET /api/v1/%2e%2e/x', handshake)).toMatch(/^HTTP\/1\.1 400[\s\S]*VALIDATION_ERROR/);
+    expect(await bytes('POST /api/v1/live', handshake)).toMatch(/^HTTP\/1\.1 400/);
+    expect(await bytes('GET /api/v1/live', 'connection: upgrade\r\nupgrade: websocket\r\n')).toMatch(
+      /^HTTP\/1\.1 400/,
+    );
+    const rebinding = await exchangeBytes(
+      gateway,
+      `GET /api/v1/live HTTP/1.1\r\nhost: evil.example\r\n${handshake}\r\n`,
+    );
+    expect(rebinding).toMatch(/^HTTP\/1\.1 403/);
+  });
+
+  test('in the upstream’s own words when it is the upstream that refuses', async () => {
+    const server = createServer((_req, res) => res.end()).on('upgrade', (_request, socket: Socket) => {
+      socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 4\r\nx-why: y\r\n\r\nnope');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const gateway = await startGateway({ peers: createPeers({ rest: url }) });
+    const answer = await exchangeBytes(
+      gateway,
+      `GET /api/v1/live HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: x\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 403[\s\S]*x-why: y[\s\S]*connection: close[\s\S]*\r\n\r\nnope$/i);
+  });
+
+  test.each([
+    ['is gone', undefined, 502],
+    ['answers nonsense', 'hello\r\n\r\n', 502],
+    ['is silent', '', 504],
+  ])('when the upstream %s', async (_name, bytes, status) => {
+    let url = 'http://127.0.0.1:1';
+    if (bytes !== undefined) {
+      const server = createTcpServer((socket) =>
+        socket.on('error', () => {}).once('data', () => socket.write(bytes)),
+      );
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void server.close());
+      url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    }
+    const gateway = await startGateway({
+      peers: createPeers({ rest: url }),
+      gateway: {
+        upstreamTimeoutMs: 100,
+        staticTokens: { [CI_TOKEN]: { hostId: 'ci', namespaceId: 'acme' } },
+      },
+    });
+    expect(await opened(open(gateway))).toBe(status);
+  });
+});
+
+test('revoking a token closes its open sockets with 4403, between two frames, and no others', async () => {
+  const { gateway } = await withSocketUpstream((socket) => {
+    const timer = setInterval(() => socket.send('x'.repeat(100_000)), 1);
+    socket.on('close', () => clearInterval(timer));
+  });
+  const operator = await asOperator(gateway);
+  const { token, jti } = await operator(mintToken, { body: { hostId: 'viewer' as never } });
+  const mine = open(gateway, '/api/v1/live', { authorization: `Bearer ${token}` });
+  const other = open(gateway, '/api/v1/live', { authorization: `Bearer ${await signJwt({})}` });
+  await Promise.all([opened(mine), opened(other)]);
+  const end = closed(mine);
+  await operator(revokeToken, { params: { jti } });
+  expect(await end).toEqual({ code: 4403, reason: 'revoked' });
+  expect(other.readyState).toBe(WebSocket.OPEN);
+});
+
+test('a gateway that stops says so to open sockets', async () => {
+  const { gateway } = await withSocketUpstream(() => {});
+  const socket = open(gateway);
+  await opened(socket);
+  const end = closed(socket);
+  await gateway.close();
+  expect((await end).code).toBe(1001);
+});
