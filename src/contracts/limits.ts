@@ -4,6 +4,10 @@ export const LIMITS = {
   webhookRequestsPerMinute: 60,
   webhookProvisionsPerMinute: 10,
   webhookListsPerMinute: 60,
+  /** How far a signed timestamp may be off, both ways. */
+  webhookToleranceSeconds: 300,
+  /** Refused signatures a minute from one address, over all webhooks. */
+  webhookFailuresPerMinute: 120,
   idempotencyWindowMs: 7 * 24 * 3600_000,
   secretGraceMs: 24 * 3600_000,
   accessTokenSeconds: 3600,

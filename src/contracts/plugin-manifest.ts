@@ -16,6 +16,13 @@ export const WebhookAuthConfig = z.discriminatedUnion('type', [
     encoding: z.enum(['hex', 'base64']).default('hex'),
   }),
   z.strictObject({ type: z.literal('custom'), validator: HandlerRef }),
+  /** An extension: the scheme of a known sender, by its public documents. */
+  z.strictObject({
+    type: z.literal('provider'),
+    provider: z.enum(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks']),
+    /** How far a signed timestamp may lie in the past or the future. */
+    toleranceSeconds: PositiveInt.max(3600).default(LIMITS.webhookToleranceSeconds),
+  }),
 ]);
 export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
 
@@ -23,24 +30,57 @@ export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
 export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
 export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
 
-/** @spec Webhook declaration */
-export const WebhookHandlerDecl = z.strictObject({
-  event: EventName,
-  handler: HandlerRef,
-  description: z.string().optional(),
-  auth: WebhookAuthConfig,
-  multi: z.boolean().default(false),
-  async: z.boolean().default(false),
-  challenge: ChallengeConfig.optional(),
-  /** A dot-path into the body, or `header:<name>` (an extension). */
-  idempotencyKey: z.string().min(1).max(256).optional(),
-  onProvision: HandlerRef.optional(),
-  maxBodyBytes: PositiveInt.max(64 * 1024 * 1024).default(LIMITS.webhookBodyBytes),
-  rateLimit: z
-    .strictObject({ requestsPerMinute: PositiveInt.default(LIMITS.webhookRequestsPerMinute) })
-    .default({ requestsPerMinute: LIMITS.webhookRequestsPerMinute }),
-  timeoutMs: PositiveInt.optional(),
+/** Exponential: `initialMs`, times `factor` each time, at most `maxMs`; a fifth of it is left to chance. */
+export const WebhookRetry = z.strictObject({
+  /** Runs in all, the first one included. */
+  maxAttempts: PositiveInt.min(2).max(100),
+  backoff: z
+    .strictObject({
+      initialMs: PositiveInt.default(1000),
+      factor: z.number().min(1).max(10).default(2),
+      maxMs: PositiveInt.max(24 * 3600_000).default(3600_000),
+    })
+    .prefault({}),
 });
+export type WebhookRetry = z.infer<typeof WebhookRetry>;
+
+const asyncOnly = (field: string) =>
+  `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and decides itself; add "async": true or leave it out`;
+
+/** @spec Webhook declaration; the last five fields are extensions (docs/webhooks.md) */
+export const WebhookHandlerDecl = z
+  .strictObject({
+    event: EventName,
+    handler: HandlerRef,
+    description: z.string().optional(),
+    auth: WebhookAuthConfig,
+    multi: z.boolean().default(false),
+    async: z.boolean().default(false),
+    challenge: ChallengeConfig.optional(),
+    /** A dot-path into the body, or `header:<name>` (an extension). */
+    idempotencyKey: z.string().min(1).max(256).optional(),
+    onProvision: HandlerRef.optional(),
+    maxBodyBytes: PositiveInt.max(64 * 1024 * 1024).default(LIMITS.webhookBodyBytes),
+    rateLimit: z
+      .strictObject({ requestsPerMinute: PositiveInt.default(LIMITS.webhookRequestsPerMinute) })
+      .default({ requestsPerMinute: LIMITS.webhookRequestsPerMinute }),
+    timeoutMs: PositiveInt.optional(),
+    /** Async only: runs a failed delivery again; when all attempts failed it is `dead`. */
+    retry: WebhookRetry.optional(),
+    /** Async only: how many deliveries of a namespace run at a time. */
+    concurrency: PositiveInt.max(1000).optional(),
+    /** Async only: a dot-path into the body; deliveries with one value run one after the other, as they came. */
+    orderBy: DotPath.optional(),
+    /** A JSON file of the plugin: what `svc webhooks send` sends. */
+    sample: z.string().min(1).max(512).optional(),
+  })
+  .superRefine((webhook, context) => {
+    if (webhook.async) return;
+    for (const field of ['retry', 'concurrency', 'orderBy'] as const) {
+      if (webhook[field] !== undefined)
+        context.addIssue({ code: 'custom', path: [field], message: asyncOnly(field) });
+    }
+  });
 export type WebhookHandlerDecl = z.infer<typeof WebhookHandlerDecl>;
 
 /** `{zod: "<package>#<export>"}` or `{$ref: "<file>#<pointer>"}`. @spec Plugin REST route declaration */
@@ -78,6 +118,8 @@ export const Permissions = z.strictObject({
       memoryMb: PositiveInt.min(32).optional(),
       /** Calls one process runs at a time; above 1, a crash takes the neighbours with it. */
       concurrency: PositiveInt.max(1000).optional(),
+      /** Calls that may wait for a process; beyond it 503 with Retry-After. */
+      queue: z.number().int().min(0).max(10_000).optional(),
     })
     .optional(),
 });
@@ -123,17 +165,28 @@ export const RestDecl = z.strictObject({
   routes: z.array(RouteDecl),
 });
 
+/** A command's or job's name within the platform: `greet`, `orders:sync`. */
+const CapabilityId = z
+  .string()
+  .max(128)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'must be one word of letters, digits and . _ : -');
+
+/** @spec docs/plugins.md "Commands" */
 export const CommandDecl = z.strictObject({
-  id: z.string().min(1),
+  id: CapabilityId,
   handler: HandlerRef,
   description: z.string().optional(),
   input: SchemaRef.optional(),
   output: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
+  /** Replaces the plugin's permissions entirely for this command. */
+  permissions: Permissions.optional(),
 });
+export type CommandDecl = z.infer<typeof CommandDecl>;
 
+/** @spec docs/plugins.md "Jobs" */
 export const JobDecl = z.strictObject({
-  id: z.string().min(1),
+  id: CapabilityId,
   handler: HandlerRef,
   description: z.string().optional(),
   input: SchemaRef.optional(),

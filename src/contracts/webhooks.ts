@@ -15,8 +15,16 @@ export const provisionWebhook = endpoint({
     ...target,
     instanceId: InstanceId.optional(),
     namespaceInUrl: z.boolean().optional(),
+    secret: z
+      .string()
+      .optional()
+      .describe('A secret that the sender made (Stripe, Slack, Shopify); else the gateway makes one'),
   }),
-  reply: z.object({ url: z.string(), secret: z.string(), rotated: z.boolean() }),
+  reply: z.object({
+    url: z.string(),
+    secret: z.string().describe('Empty when the secret was given: it is never shown again'),
+    rotated: z.boolean(),
+  }),
   errors: [
     'VALIDATION_ERROR',
     'UNAUTHORIZED',
@@ -31,12 +39,14 @@ const ProvisionedState = z.object({
   url: z.string(),
   rotatedAt: z.number().nullable().describe('Epoch milliseconds of the last provisioning'),
   previousExpiresAt: z.number().nullable().describe('Until when the former secret is still accepted'),
+  previousUsedAt: z.number().nullable().describe('When a sender last used the former secret'),
 });
 
 export const WebhookListItem = ProvisionedState.extend({
   ...target,
   multi: z.boolean(),
   auth: z.string(),
+  provider: z.string().optional(),
   instances: z.array(ProvisionedState.extend({ instanceId: InstanceId })),
 }).meta({ id: 'WebhookListItem' });
 

@@ -24,7 +24,7 @@ export function webhookServices(resources: Resources, store: GatewayStore, plugi
     store: store.secrets,
     seal: createSeal(keys.masterKey),
     clock,
-    random,
+    logger,
   });
   const observe = deliveryCounter(metrics);
   const dispatcher = createWebhookDispatcher({
@@ -68,6 +68,7 @@ export function webhookServices(resources: Resources, store: GatewayStore, plugi
   const verifier = createWebhookVerifier(
     (target, validator, input, { namespaceId, webhookId, incoming }) =>
       callSide(target, validator, 'validator', input, { namespaceId, webhookId, ...incoming }),
+    clock,
     logger,
   );
   return {
@@ -86,6 +87,7 @@ export function webhookServices(resources: Resources, store: GatewayStore, plugi
     webhookAdmin: createWebhookAdmin({
       targets,
       secrets,
+      random,
       logger,
       publicUrl: () => (config.gateway.publicUrl ?? `http://localhost:${boundPort()}`).replace(/\/+$/, ''),
       runOnProvision: (target, handler, input, options) =>

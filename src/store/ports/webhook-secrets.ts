@@ -13,6 +13,10 @@ export interface SecretRecord extends SecretKey {
   /** Epoch ms; from that millisecond on the previous secret is refused. */
   previousExpiresAt: number | null;
   rotatedAt: number;
+  /** Epoch ms; when a sender last used the previous secret, kept after its end. */
+  previousUsedAt: number | null;
+  /** The previous secret once it is refused: tells the operator why a sender fails. */
+  lapsed: string | null;
   /** Whether senders may name the namespace in the URL. */
   namespaceInUrl: boolean;
 }
@@ -33,4 +37,6 @@ export interface WebhookSecretStore {
   /** True when there was a secret to revoke. */
   revoke(key: SecretKey): Promise<boolean>;
   list(namespaceId: string): Promise<SecretRecord[]>;
+  /** Notes when the previous secret was last used. */
+  previousUsed(key: SecretKey, at: number): Promise<void>;
 }

@@ -127,10 +127,13 @@ const HOSTS = `
   ) strict;
   create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
 
+const SECRET_USE = 'alter table webhook_secret add column previous_used_at integer;';
+
 /** `svc.db`. Times in epoch ms. */
 export const GATEWAY_MIGRATIONS: Migrations = [
   `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
   HOSTS,
+  SECRET_USE,
 ];
 
 /** `state.db`. Times in epoch ms. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { SecretKey, SecretRecord, SecretRotation, WebhookSecretStore } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
-interface Row extends Omit<SecretRecord, 'namespaceInUrl'> {
+interface Row extends Omit<SecretRecord, 'namespaceInUrl' | 'lapsed'> {
   namespaceInUrl: 0 | 1;
 }
 
@@ -10,9 +10,9 @@ interface Row extends Omit<SecretRecord, 'namespaceInUrl'> {
 export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretStore {
   const sql = statements(db);
   const recordOf = (row: Row): SecretRecord => {
-    const record = { ...row, namespaceInUrl: row.namespaceInUrl === 1 };
+    const record = { ...row, lapsed: null, namespaceInUrl: row.namespaceInUrl === 1 };
     const isOver = row.previousExpiresAt !== null && row.previousExpiresAt <= clock.now();
-    return isOver ? { ...record, previous: null, previousExpiresAt: null } : record;
+    return isOver ? { ...record, previous: null, previousExpiresAt: null, lapsed: row.previous } : record;
   };
   return {
     async rotate(key, { namespaceInUrl, ...next }) {
@@ -29,6 +29,9 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretS
       const rows = await db.read(() => sql.list.all({ namespaceId }));
       return rows.map(recordOf);
     },
+    async previousUsed(key, at) {
+      await db.write(() => sql.previousUsed.run({ ...keyOf(key), at }));
+    },
   };
 }
 
@@ -39,7 +42,7 @@ function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretK
 
 function statements(db: Database) {
   const columns = `namespace_id as namespaceId, plugin_id as pluginId, event, instance_id as instanceId, current, previous,
-    previous_expires_at as previousExpiresAt, rotated_at as rotatedAt, namespace_in_url as namespaceInUrl`;
+    previous_expires_at as previousExpiresAt, rotated_at as rotatedAt, previous_used_at as previousUsedAt, namespace_in_url as namespaceInUrl`;
   const isKey =
     'namespace_id = :namespaceId and plugin_id = :pluginId and event = :event and instance_id = :instanceId';
   type Rotation = SecretKey & Omit<SecretRotation, 'namespaceInUrl'> & { namespaceInUrl: 0 | 1 };
@@ -49,9 +52,12 @@ function statements(db: Database) {
       values (:namespaceId, :pluginId, :event, :instanceId, :sealed, :now, :namespaceInUrl)
       on conflict (namespace_id, plugin_id, event, instance_id) do update set
         previous = current, previous_expires_at = :graceEndsAt, current = excluded.current,
-        rotated_at = excluded.rotated_at, namespace_in_url = excluded.namespace_in_url
+        rotated_at = excluded.rotated_at, previous_used_at = null, namespace_in_url = excluded.namespace_in_url
       returning previous is not null as rotated`),
     find: db.prepare<[SecretKey], Row>(`select ${columns} from webhook_secret where ${isKey}`),
+    previousUsed: db.prepare<[SecretKey & { at: number }]>(
+      `update webhook_secret set previous_used_at = :at where ${isKey}`,
+    ),
     revoke: db.prepare<[SecretKey]>(`delete from webhook_secret where ${isKey}`),
     list: db.prepare<[{ namespaceId: string }], Row>(`
       select ${columns} from webhook_secret where namespace_id = :namespaceId order by plugin_id, event, instance_id`),

@@ -44,6 +44,28 @@ test('a third secret ends the first at once: only one former secret is kept', as
   expect(statuses).toEqual([401, 200, 200]);
 });
 
+test('the list tells when the former secret was last used, and the log warns four hours before its end', async () => {
+  const gateway = await startGateway();
+  const former = await provision(gateway, 'plain');
+  const current = await provision(gateway, 'plain');
+  const lastUse = async () =>
+    (await gateway.call(listWebhooks)).items.find(({ event }) => event === 'plain')?.previousUsedAt;
+  const warnings = () => gateway.logs.lines.filter((line) => line.event === 'webhook.rotation_unfinished');
+  await deliver(gateway, { event: 'plain', secret: current });
+  expect(await lastUse()).toBeNull();
+  const usedAt = gateway.clock.now();
+  await deliver(gateway, { event: 'plain', secret: former });
+  await expect.poll(lastUse).toBe(usedAt);
+  expect(warnings()).toEqual([]);
+
+  gateway.clock.advance(hours(20));
+  await deliver(gateway, { event: 'plain', secret: former });
+  await deliver(gateway, { event: 'plain', secret: former });
+  expect(warnings()).toMatchObject([
+    { level: 'warn', tenantId: 'default', message: expect.stringContaining('@acme/orders plain') },
+  ]);
+});
+
 test('revoking ends both secrets; provisioning afterwards starts anew', async () => {
   const gateway = await startGateway();
   const former = await provision(gateway, 'plain');
@@ -115,6 +137,7 @@ test('the list tells per namespace what is declared and what is provisioned, and
     url: `${gateway.url.replace('127.0.0.1', 'localhost')}/webhooks/%40acme%2Forders/created`,
     rotatedAt: gateway.clock.now(),
     previousExpiresAt: null,
+    previousUsedAt: null,
     instances: [],
   });
   expect(JSON.stringify(items)).not.toContain(secret);

@@ -5,7 +5,7 @@ import { WebhookAuthConfig } from '../../../src/contracts/index.ts';
 import { verificationKey } from '../../../src/daemons/gateway/domain/webhook-secrets.ts';
 import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhook-signature.ts';
 
-type SharedAuth = Parameters<typeof verifySharedSecret>[0];
+type SharedAuth = Extract<Parameters<typeof verifySharedSecret>[0], { header: string }>;
 
 const github = WebhookAuthConfig.parse({
   type: 'hmac',
@@ -18,8 +18,11 @@ const plain = WebhookAuthConfig.parse({ type: 'secret', header: 'x-token' }) as 
 const keysOf = (current: string, previous?: string) => ({
   current: verificationKey(current),
   previous: previous === undefined ? null : verificationKey(previous),
+  previousExpiresAt: null,
+  lapsed: null,
   namespaceInUrl: false,
 });
+const NOW = Date.UTC(2030, 0, 1);
 const hmac = (secret: string, body: Buffer | string, encoding: 'hex' | 'base64' = 'hex'): string =>
   createHmac('sha256', secret).update(body).digest(encoding);
 
@@ -28,12 +31,12 @@ test('an HMAC over the exact bytes is valid, whatever the bytes and the secret',
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.string({ minLength: 1 }), (bytes, secret) => {
       const body = Buffer.from(bytes);
       const hex = ['x-hub-signature-256', `sha256=${hmac(secret, body)}`];
-      expect(verifySharedSecret(github, hex, body, keysOf(secret))).toEqual({
+      expect(verifySharedSecret(github, hex, body, keysOf(secret), NOW)).toEqual({
         valid: true,
         secret: 'current',
       });
       const b64 = ['X-Sig', hmac(secret, body, 'base64')];
-      expect(verifySharedSecret(base64, b64, body, keysOf(secret))).toEqual({
+      expect(verifySharedSecret(base64, b64, body, keysOf(secret), NOW)).toEqual({
         valid: true,
         secret: 'current',
       });
@@ -52,7 +55,7 @@ test('one changed byte of the body or of the signature is refused', () => {
         const header = ['x-hub-signature-256', `sha256=${hmac('s', body)}`];
         const tampered = Buffer.from(body);
         tampered[at % body.length] = tampered[at % body.length]! ^ by;
-        expect(verifySharedSecret(github, header, tampered, keysOf('s'))).toEqual({
+        expect(verifySharedSecret(github, header, tampered, keysOf('s'), NOW)).toEqual({
           valid: false,
           fault: 'mismatch',
         });
@@ -75,6 +78,7 @@ test('no header value at all passes by chance or crashes the check', () => {
             [auth.header, value],
             Buffer.from('body'),
             keysOf('a-secret-nobody-guesses'),
+            NOW,
           );
           expect(verdict.valid).toBe(false);
         }
@@ -100,11 +104,11 @@ test.each<[string, string[], string]>([
   ['trailing text', ['x-hub-signature-256', `sha256=${good}zz`], 'encoding'],
   ['another secret', ['x-hub-signature-256', `sha256=${hmac('other', body)}`], 'mismatch'],
 ])('%s is refused', (_name, rawHeaders, fault) => {
-  expect(verifySharedSecret(github, rawHeaders, body, keysOf('now'))).toEqual({ valid: false, fault });
+  expect(verifySharedSecret(github, rawHeaders, body, keysOf('now'), NOW)).toEqual({ valid: false, fault });
 });
 
 test('a header whose value is the word "repeated" is a value like any other', () => {
-  expect(verifySharedSecret(plain, ['x-token', 'repeated'], body, keysOf('repeated'))).toEqual({
+  expect(verifySharedSecret(plain, ['x-token', 'repeated'], body, keysOf('repeated'), NOW)).toEqual({
     valid: true,
     secret: 'current',
   });
@@ -118,25 +122,25 @@ test('base64 must be the canonical one', () => {
     signature.replaceAll('+', '-').replaceAll('/', '_').replace(/=$/, ''),
     ` ${signature}`,
   ]) {
-    expect(verifySharedSecret(base64, ['x-sig', other], body, keysOf('now')).valid).toBe(false);
+    expect(verifySharedSecret(base64, ['x-sig', other], body, keysOf('now'), NOW).valid).toBe(false);
   }
 });
 
 test('the previous secret is accepted while it lasts, and nothing when there is none at all', () => {
   const header = ['x-hub-signature-256', `sha256=${hmac('before', body)}`];
-  expect(verifySharedSecret(github, header, body, keysOf('now', 'before'))).toEqual({
+  expect(verifySharedSecret(github, header, body, keysOf('now', 'before'), NOW)).toEqual({
     valid: true,
     secret: 'previous',
   });
-  expect(verifySharedSecret(github, header, body, keysOf('now'))).toEqual({
+  expect(verifySharedSecret(github, header, body, keysOf('now'), NOW)).toEqual({
     valid: false,
     fault: 'mismatch',
   });
-  expect(verifySharedSecret(github, header, body, undefined)).toEqual({
+  expect(verifySharedSecret(github, header, body, undefined, NOW)).toEqual({
     valid: false,
     fault: 'unprovisioned',
   });
   const nobody = ['x-hub-signature-256', `sha256=${hmac('nobody', body)}`];
-  expect(verifySharedSecret(github, nobody, body, undefined).valid).toBe(false);
-  expect(verifySharedSecret(github, nobody, body, keysOf('now')).valid).toBe(false);
+  expect(verifySharedSecret(github, nobody, body, undefined, NOW).valid).toBe(false);
+  expect(verifySharedSecret(github, nobody, body, keysOf('now'), NOW).valid).toBe(false);
 });

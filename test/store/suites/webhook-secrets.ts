@@ -24,6 +24,8 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
         current: 'one',
         previous: null,
         previousExpiresAt: null,
+        previousUsedAt: null,
+        lapsed: null,
         rotatedAt: clock.now(),
         namespaceInUrl: false,
       });
@@ -37,6 +39,8 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
         current: 'two',
         previous: 'one',
         previousExpiresAt: graceEndsAt,
+        previousUsedAt: null,
+        lapsed: null,
         rotatedAt: clock.now(),
         namespaceInUrl: true,
       });
@@ -49,8 +53,25 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       clock.advance(hours(24) - 1);
       expect((await port.find(KEY))?.previous).toBe('one');
       clock.advance(1);
-      expect(await port.find(KEY)).toMatchObject({ current: 'two', previous: null, previousExpiresAt: null });
+      expect(await port.find(KEY)).toMatchObject({
+        current: 'two',
+        previous: null,
+        previousExpiresAt: null,
+        lapsed: 'one',
+      });
       expect(await port.list('acme')).toMatchObject([{ current: 'two', previous: null }]);
+    });
+
+    test('the last use of the former secret is kept until the next rotation', async () => {
+      const { port, clock } = await openFresh(open);
+      await port.rotate(KEY, next('one', clock.now()));
+      await port.rotate(KEY, next('two', clock.now()));
+      await port.previousUsed(KEY, clock.now() + 5);
+      expect((await port.find(KEY))?.previousUsedAt).toBe(clock.now() + 5);
+      clock.advance(hours(25));
+      expect((await port.find(KEY))?.previousUsedAt).toBe(clock.now() - hours(25) + 5);
+      await port.rotate(KEY, next('three', clock.now()));
+      expect((await port.find(KEY))?.previousUsedAt).toBeNull();
     });
 
     test('racing provisionings rotate once each: the last two remain', async () => {

@@ -2,7 +2,9 @@ import type { z } from 'zod';
 import type { EventName, InstanceId, PluginId, WebhookListItem } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
+import type { Random } from '../../../kit/random.ts';
 import type { SecretKey, SecretRecord } from '../../../store/ports/index.ts';
+import { checkGivenSecret, makeSecret } from './webhook-new-secret.ts';
 import { describe, type WebhookSecrets } from './webhook-secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
 
@@ -10,6 +12,8 @@ type ListItem = z.infer<typeof WebhookListItem>;
 
 export interface ProvisionOptions {
   namespaceInUrl: boolean;
+  /** A secret that the sender made. */
+  given?: string | undefined;
   requestId: string;
   traceId: string;
 }
@@ -35,6 +39,7 @@ export interface WebhookAdminDeps {
   runOnProvision: RunOnProvision;
   /** Without a slash at its end. */
   publicUrl: () => string;
+  random: Random;
   logger: Logger;
 }
 
@@ -44,6 +49,7 @@ export function createWebhookAdmin({
   secrets,
   runOnProvision,
   publicUrl,
+  random,
   logger,
 }: WebhookAdminDeps) {
   const urlOf = (
@@ -55,13 +61,16 @@ export function createWebhookAdmin({
   };
 
   return {
-    /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a missing or superfluous instance id. */
+    /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a wrong instance id or given secret. */
     async provision(key: SecretKey, options: ProvisionOptions) {
       const target = requireForAdmin(key);
-      const { secret, rotated } = await secrets.provision(key, options);
+      const { auth } = target.webhook;
+      if (options.given !== undefined) checkGivenSecret(auth, options.given);
+      const secret = options.given ?? makeSecret(auth, random);
+      const { rotated } = await secrets.provision(key, secret, options);
       const url = urlOf(key, options.namespaceInUrl);
       await callOnProvision(target, { ...key, url, secret, rotated }, options);
-      return { url, secret, rotated };
+      return { url, secret: options.given === undefined ? secret : '', rotated };
     },
 
     async revoke(key: SecretKey) {
@@ -84,6 +93,7 @@ export function createWebhookAdmin({
           event: webhook.event as EventName,
           multi: webhook.multi,
           auth: webhook.auth.type,
+          ...(webhook.auth.type === 'provider' ? { provider: webhook.auth.provider } : {}),
           ...stateOf(
             webhook.multi ? own[0] : single,
             urlOf({ ...base, instanceId: '' }, single?.namespaceInUrl ?? false),
@@ -149,5 +159,6 @@ function stateOf(record: SecretRecord | undefined, url: string) {
     url,
     rotatedAt: record?.rotatedAt ?? null,
     previousExpiresAt: record?.previousExpiresAt ?? null,
+    previousUsedAt: record?.previousUsedAt ?? null,
   };
 }

@@ -165,6 +165,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     const verdict = await verifier.verify(target, incoming.rawHeaders, body, keys, passage);
     mark(passage, 'authentication', verdict.valid ? `ok (${verdict.secret})` : verdict.fault);
     if (!verdict.valid) throw refused(passage, target, verdict.fault);
+    if (verdict.secret === 'previous') secrets.notePreviousUse(secretKeyOf(passage), keys!);
     passage.caller = { hostId: `webhook:${incoming.pluginId}`, namespaceId: passage.namespaceId };
 
     const parsed = payload();

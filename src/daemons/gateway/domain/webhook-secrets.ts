@@ -3,11 +3,11 @@ import { LIMITS } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Seal } from '../../../kit/keys.ts';
-import type { Random } from '../../../kit/random.ts';
+import type { Logger } from '../../../kit/logger.ts';
 import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../../store/ports/index.ts';
+import { standardKey } from './webhook-new-secret.ts';
+import { createPreviousUse } from './webhook-previous-use.ts';
 
-/** 256 bits. */
-const SECRET_BYTES = 32;
 /** Unsealed secrets remembered; beyond it the memory starts anew. */
 const REMEMBERED = 10_000;
 
@@ -16,43 +16,48 @@ export interface VerificationKey {
   text: string;
   hmacKey: KeyObject;
   digest: Buffer;
+  /** The key as standard-webhooks libraries read it: decoded from `whsec_…`. */
+  standardKey(): KeyObject;
 }
 
 export interface VerificationKeys {
   current: VerificationKey;
   /** The former secret while its grace lasts. */
   previous: VerificationKey | null;
+  previousExpiresAt: number | null;
+  /** The former secret after its grace: valid for nothing, it explains refusals to the operator. */
+  lapsed: VerificationKey | null;
   namespaceInUrl: boolean;
 }
 
-export interface Provisioned {
-  secret: string;
-  rotated: boolean;
-}
-
 export interface WebhookSecrets {
-  /** Creates the secret or rotates it; the value is shown this once. */
-  provision(key: SecretKey, options: { namespaceInUrl: boolean }): Promise<Provisioned>;
+  /** Stores the secret as current; one that was there becomes the previous. */
+  provision(
+    key: SecretKey,
+    secret: string,
+    options: { namespaceInUrl: boolean },
+  ): Promise<{ rotated: boolean }>;
   /** Deliveries answer 401 from now on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
   revoke(key: SecretKey): Promise<void>;
   /** What a delivery is verified with; undefined when unprovisioned or revoked. */
   find(key: SecretKey): Promise<VerificationKeys | undefined>;
   list(namespaceId: string): Promise<SecretRecord[]>;
+  /** Notes that the previous secret still serves a sender; losable, off the delivery's path. */
+  notePreviousUse(key: SecretKey, keys: VerificationKeys): void;
 }
 
 export interface WebhookSecretsDeps {
   store: WebhookSecretStore;
   seal: Seal;
   clock: Clock;
-  random: Random;
+  logger: Logger;
 }
 
 /** The life of a webhook secret. @spec States: Webhook secret */
-export function createWebhookSecrets({ store, seal, clock, random }: WebhookSecretsDeps): WebhookSecrets {
+export function createWebhookSecrets({ store, seal, clock, logger }: WebhookSecretsDeps): WebhookSecrets {
   const unseal = rememberUnsealed(seal);
   return {
-    async provision(key, { namespaceInUrl }) {
-      const secret = random.secret(SECRET_BYTES);
+    async provision(key, secret, { namespaceInUrl }) {
       const now = clock.now();
       const sealed = seal.seal(secret, sealContext(key));
       const { rotated } = await store.rotate(key, {
@@ -61,7 +66,7 @@ export function createWebhookSecrets({ store, seal, clock, random }: WebhookSecr
         graceEndsAt: now + LIMITS.secretGraceMs,
         namespaceInUrl,
       });
-      return { secret, rotated };
+      return { rotated };
     },
     async revoke(key) {
       if (await store.revoke(key)) return;
@@ -78,10 +83,13 @@ export function createWebhookSecrets({ store, seal, clock, random }: WebhookSecr
       return {
         current: unseal(record.current, context),
         previous: inGrace ? unseal(record.previous!, context) : null,
+        previousExpiresAt: inGrace ? record.previousExpiresAt : null,
+        lapsed: record.lapsed === null ? null : unseal(record.lapsed, context),
         namespaceInUrl: record.namespaceInUrl,
       };
     },
     list: (namespaceId) => store.list(namespaceId),
+    notePreviousUse: createPreviousUse({ store, clock, logger }),
   };
 }
 
@@ -95,10 +103,12 @@ export function describe({ pluginId, event, instanceId }: SecretKey): string {
 }
 
 export function verificationKey(text: string): VerificationKey {
+  let decoded: KeyObject | undefined;
   return {
     text,
     hmacKey: createSecretKey(Buffer.from(text)),
     digest: createHash('sha256').update(text).digest(),
+    standardKey: () => (decoded ??= createSecretKey(standardKey(text) ?? Buffer.from(text))),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { VerificationKeys } from './webhook-secrets.ts';
@@ -26,11 +27,15 @@ export interface WebhookVerifier {
     body: Buffer,
     keys: VerificationKeys | undefined,
     context: VerificationContext,
-  ): Promise<SignatureVerdict>;
+  ): SignatureVerdict | Promise<SignatureVerdict>;
 }
 
 /** Step 6 for every kind of `auth`. @spec Webhook declaration: WebhookAuthConfig */
-export function createWebhookVerifier(runValidator: RunValidator, logger: Logger): WebhookVerifier {
+export function createWebhookVerifier(
+  runValidator: RunValidator,
+  clock: Clock,
+  logger: Logger,
+): WebhookVerifier {
   async function isValid(...[target, validator, input, context]: Parameters<RunValidator>): Promise<boolean> {
     try {
       const verdict = await runValidator(target, validator, input, context);
@@ -53,20 +58,28 @@ export function createWebhookVerifier(runValidator: RunValidator, logger: Logger
     }
   }
 
-  return {
-    async verify(target, rawHeaders, body, keys, context) {
-      const { auth } = target.webhook;
-      if (auth.type !== 'custom') return verifySharedSecret(auth, rawHeaders, body, keys);
-      // Without a secret nothing can be valid, and a stranger gets no plugin code to run.
-      if (!keys) return { valid: false, fault: 'unprovisioned' };
-      const input = { headers: plainHeaders(rawHeaders), rawBody: body.toString('base64') };
-      for (const which of ['current', 'previous'] as const) {
-        const key = keys[which];
-        if (key && (await isValid(target, auth.validator, { ...input, secret: key.text }, context))) {
-          return { valid: true, secret: which };
-        }
+  async function askValidator(
+    validator: string,
+    ...[target, rawHeaders, body, keys, context]: Parameters<WebhookVerifier['verify']>
+  ): Promise<SignatureVerdict> {
+    // Without a secret nothing can be valid, and a stranger gets no plugin code to run.
+    if (!keys) return { valid: false, fault: 'unprovisioned' };
+    const input = { headers: plainHeaders(rawHeaders), rawBody: body.toString('base64') };
+    for (const which of ['current', 'previous'] as const) {
+      const key = keys[which];
+      if (key && (await isValid(target, validator, { ...input, secret: key.text }, context))) {
+        return { valid: true, secret: which };
       }
-      return { valid: false, fault: 'validator_refused' };
+    }
+    return { valid: false, fault: 'validator_refused' };
+  }
+
+  return {
+    verify(target, rawHeaders, body, keys, context) {
+      const { auth } = target.webhook;
+      return auth.type === 'custom'
+        ? askValidator(auth.validator, target, rawHeaders, body, keys, context)
+        : verifySharedSecret(auth, rawHeaders, body, keys, clock.now());
     },
   };
 }

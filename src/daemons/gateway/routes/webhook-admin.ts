@@ -34,10 +34,10 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: Webhook
     admins.scope(caller, namedNamespace(request));
 
   mount(http, provisionWebhook, changes, (call) => {
-    const { instanceId = '', namespaceInUrl = false, ...target } = call.body;
+    const { instanceId = '', namespaceInUrl = false, secret: given, ...target } = call.body;
     const { id: requestId, traceId } = call.request;
     const key = { ...target, instanceId, namespaceId: scopeOf(call) };
-    return webhookAdmin.provision(key, { namespaceInUrl, requestId, traceId });
+    return webhookAdmin.provision(key, { namespaceInUrl, given, requestId, traceId });
   });
   mount(http, listWebhooks, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) => ({
     items: await webhookAdmin.list(scopeOf(call)),
