@@ -6,6 +6,7 @@ export * from './host-check.ts';
 export * from './identity.ts';
 export * from './mount.ts';
 export * from './not-implemented.ts';
+export type { OpenApiDocument } from './openapi.ts';
 export * from './raw-error.ts';
 export * from './raw-upgrade-error.ts';
 export * from './server.ts';

@@ -3,6 +3,7 @@ import { allowOrigins, type Http } from '../../http/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
+import { docsRoutes } from './routes/docs.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { proxyRoutes } from './routes/proxy.ts';
 import { socketRoutes } from './routes/sockets.ts';
@@ -24,6 +25,7 @@ export const gateway = defineDaemon({
     tokenRoutes,
     webhookAdminRoutes,
     webhookDeliveryRoutes,
+    docsRoutes,
     socketRoutes,
     proxyRoutes,
   ],

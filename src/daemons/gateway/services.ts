@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Authenticate } from '../../http/index.ts';
 import { seconds } from '../../kit/duration.ts';
+import { version } from '../../kit/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
@@ -14,6 +15,7 @@ import { createEnrolments } from './domain/enrolments.ts';
 import { createHosts } from './domain/hosts.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createJwts } from './domain/jwt.ts';
+import { createMergedDescription } from './domain/merged-description.ts';
 import { createMintedTokens } from './domain/minted-tokens.ts';
 import { createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import { createRevocations } from './domain/revocations.ts';
@@ -27,6 +29,7 @@ import { createLeanClient } from './proxy/lean-client.ts';
 import { createSocketProxy } from './proxy/socket-proxy.ts';
 import { createUndiciClient } from './proxy/undici-client.ts';
 import { createUpstreamClient } from './proxy/upstream-client.ts';
+import { upstreamDescriptions } from './proxy/upstream-descriptions.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
 import { countedOf } from './routes/counted.ts';
 import type { UpgradeHandler } from './routes/sockets.ts';
@@ -81,6 +84,7 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
   const upstreamClient = createUpstreamClient(createLeanClient(timeouts), createUndiciClient(timeouts));
   const limitRequests = createRequestLimits(config, resources.clock);
   const { internalSecret } = resources.keys;
+  const known = createUpstreams(upstreams, peers);
   const count = upstreamRequestCounter(metrics);
   const { revocations } = identity;
   const forward = createForwarder({
@@ -96,7 +100,13 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     authenticate: limited(identity.authenticator, limitRequests),
     limitRequests,
     corsOrigins: config.gateway.cors.origins,
-    upstreams: createUpstreams(upstreams, peers),
+    upstreams: known,
+    mergedDescription: createMergedDescription({
+      sources: upstreamDescriptions(known, internalSecret),
+      version,
+      clock: resources.clock,
+      logger,
+    }),
     upstreamClient,
     forward,
     proxySocket: createSocketProxy({ internalSecret, timeoutMs: upstreamTimeoutMs, revocations, count }),

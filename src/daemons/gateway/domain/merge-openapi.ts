@@ -1,0 +1,106 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OpenApiDocument } from '../../../http/index.ts';
+
+/** A service's own description, and which of its paths are reached through the gateway. */
+export interface DescribedService {
+  name: string;
+  document: OpenApiDocument;
+  /** By path as OpenAPI writes it: `/api/v1/jobs/{jobId}`. */
+  isRouted(path: string): boolean;
+  /** Whether the gateway asks for a token before it forwards; its own operations say so themselves. */
+  behindToken: boolean;
+}
+
+type Components = Record<string, Record<string, unknown>>;
+
+/**
+ * One description of all that clients reach through the gateway. Earlier services win where two claim one path.
+ * Components that are alike are shared; those that share only a name are kept apart as `<service>_<name>`.
+ * @spec Health, metrics, specification: /openapi-merged.json
+ */
+export function mergeOpenApi(
+  info: OpenApiDocument['info'],
+  services: readonly DescribedService[],
+  unavailable: readonly string[],
+): OpenApiDocument & { 'x-svc-unavailable'?: readonly string[] } {
+  const components: Components = {};
+  const paths: OpenApiDocument['paths'] = {};
+  /** The spelling that a path was first given: two that differ in parameter names alone would be one and the same. */
+  const spellings = new Map<string, string>();
+  const takenIds = new Set<string>();
+  const tags = new Map<string, { name: string; description?: string }>();
+  for (const service of services) {
+    const document = withOwnNames(service, components);
+    for (const [path, operations] of Object.entries(document.paths)) {
+      const shape = path.replace(/\{[^}]*\}/g, '{}');
+      if (!service.isRouted(path) || (spellings.get(shape) ?? path) !== path) continue;
+      spellings.set(shape, path);
+      const described = operationsOf(operations, service, takenIds, (tag) => {
+        if (!tags.has(tag)) tags.set(tag, { name: tag });
+      });
+      paths[path] = { ...described, ...paths[path] };
+    }
+    for (const tag of document.tags ?? [])
+      if (tag.description !== undefined && tags.has(tag.name)) tags.set(tag.name, tag);
+  }
+  return {
+    openapi: '3.1.0',
+    info,
+    tags: [...tags.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    components: { schemas: {}, securitySchemes: {}, ...components },
+    ...(unavailable.length > 0 ? { 'x-svc-unavailable': unavailable } : {}),
+  };
+}
+
+/** The document with its components added to `all`, renamed where another service has taken the name for something else. */
+function withOwnNames({ name, document }: DescribedService, all: Components): OpenApiDocument {
+  const renamed = new Map<string, string>();
+  const own = (document.components ?? {}) as unknown as Components;
+  for (const [section, entries] of Object.entries(own)) {
+    for (const [key, value] of Object.entries(entries)) {
+      const taken = all[section]?.[key];
+      if (taken !== undefined && !isDeepStrictEqual(taken, value)) {
+        renamed.set(`#/components/${section}/${key}`, `#/components/${section}/${name}_${key}`);
+      }
+    }
+  }
+  const rewritten = rewriteRefs(document, renamed) as OpenApiDocument;
+  for (const [section, entries] of Object.entries((rewritten.components ?? {}) as unknown as Components)) {
+    for (const [key, value] of Object.entries(entries)) {
+      const target = renamed.has(`#/components/${section}/${key}`) ? `${name}_${key}` : key;
+      all[section] = { ...all[section], [target]: value };
+    }
+  }
+  return rewritten;
+}
+
+function rewriteRefs(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
+  if (renamed.size === 0 || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => rewriteRefs(item, renamed));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      key === '$ref' && typeof item === 'string' ? (renamed.get(item) ?? item) : rewriteRefs(item, renamed),
+    ]),
+  );
+}
+
+function operationsOf(
+  operations: Record<string, unknown>,
+  { name, behindToken }: DescribedService,
+  takenIds: Set<string>,
+  onTag: (tag: string) => void,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(operations).map(([method, operation]) => {
+      const { operationId, tags = [], ...rest } = operation as { operationId?: string; tags?: string[] };
+      for (const tag of tags) onTag(tag);
+      const id =
+        operationId !== undefined && takenIds.has(operationId) ? `${name}_${operationId}` : operationId;
+      if (id !== undefined) takenIds.add(id);
+      const security = behindToken ? { security: [{ bearer: [] }] } : {};
+      return [method, { ...(id === undefined ? {} : { operationId: id }), tags, ...rest, ...security }];
+    }),
+  );
+}

@@ -1,0 +1,64 @@
+import type { OpenApiDocument } from '../../../http/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { seconds } from '../../../kit/duration.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import { type DescribedService, mergeOpenApi } from './merge-openapi.ts';
+
+/** Where a service's description is found. */
+export interface DescriptionSource {
+  /** As `x-svc-unavailable` names it. */
+  name: string;
+  fetch(): Promise<OpenApiDocument>;
+  isRouted(path: string): boolean;
+}
+
+export interface MergedDescriptionDeps {
+  sources: readonly DescriptionSource[];
+  version: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+export type MergedDescription = (own: OpenApiDocument) => Promise<OpenApiDocument>;
+
+/** Anybody may ask, so upstreams are asked at most once in a while. */
+const FRESH_MS = seconds(5);
+
+/** The merged description; a service that does not answer is left out and named. */
+export function createMergedDescription({
+  sources,
+  version,
+  clock,
+  logger,
+}: MergedDescriptionDeps): MergedDescription {
+  let last: { at: number; fetched: ReturnType<typeof fetchAll> } | undefined;
+
+  async function fetchAll() {
+    const services: DescribedService[] = [];
+    const unavailable: string[] = [];
+    const answers = await Promise.allSettled(sources.map((source) => source.fetch()));
+    answers.forEach((answer, index) => {
+      const { name, isRouted } = sources[index]!;
+      if (answer.status === 'fulfilled')
+        services.push({ name, isRouted, document: answer.value, behindToken: true });
+      else {
+        unavailable.push(name);
+        logger.warn(`The ${name} service is missing from the merged API description`, {
+          error: answer.reason,
+        });
+      }
+    });
+    return { services, unavailable };
+  }
+
+  return async (own) => {
+    const now = clock.now();
+    if (!last || now - last.at >= FRESH_MS || now < last.at) last = { at: now, fetched: fetchAll() };
+    const { services, unavailable } = await last.fetched;
+    // What failed is asked for again at once.
+    if (unavailable.length > 0) last = undefined;
+    const gateway = { name: 'gateway', document: own, isRouted: () => true, behindToken: false };
+    const info = { title: 'svc', version, description: 'Everything that clients reach through the gateway.' };
+    return mergeOpenApi(info, [gateway, ...services], unavailable);
+  };
+}

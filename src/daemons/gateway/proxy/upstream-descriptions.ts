@@ -1,0 +1,40 @@
+import { type OpenApiDocument, serviceHeaders } from '../../../http/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { DescriptionSource } from '../domain/merged-description.ts';
+import { type Upstream, upstreamFor } from './upstreams.ts';
+
+const TIMEOUT_MS = 3000;
+
+/** The descriptions to merge: each upstream's own, and what plugins add to the REST API. */
+export function upstreamDescriptions(
+  upstreams: readonly Upstream[],
+  internalSecret: string,
+): DescriptionSource[] {
+  return upstreams.flatMap((upstream) => {
+    const isRouted = (path: string): boolean => upstreamFor(upstreams, path)?.upstream === upstream;
+    const from = (path: string) => () => fetchDescription(upstream, path, internalSecret);
+    const own = { name: upstream.name, isRouted, fetch: from('/openapi.json') };
+    return upstream.name === 'rest'
+      ? [own, { name: 'plugins', isRouted, fetch: from('/openapi-plugins.json') }]
+      : [own];
+  });
+}
+
+async function fetchDescription(
+  upstream: Upstream,
+  path: string,
+  internalSecret: string,
+): Promise<OpenApiDocument> {
+  const response = await fetch(upstream.origin() + upstream.basePath + path, {
+    headers: serviceHeaders(internalSecret),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const document = response.ok ? ((await response.json()) as Partial<OpenApiDocument>) : {};
+  if (typeof document.paths !== 'object' || document.paths === null) {
+    throw new PlatformError(
+      'UPSTREAM_UNAVAILABLE',
+      `The ${upstream.name} service has no ${path} (${response.status}).`,
+    );
+  }
+  return document as OpenApiDocument;
+}

@@ -1,0 +1,16 @@
+import { type Http, serveDocs } from '../../../http/index.ts';
+import { version } from '../../../kit/paths.ts';
+import type { MergedDescription } from '../domain/merged-description.ts';
+
+/** @spec Health, metrics, specification: /openapi-merged.json, /docs-all */
+export function docsRoutes(
+  http: Http,
+  { mergedDescription }: { mergedDescription: MergedDescription },
+): void {
+  http.get('/openapi-merged.json', { exposeHeadRoute: false }, async () => {
+    // Loaded when asked for: describing schemas is of no use to a gateway that only forwards.
+    const { openApiDocument } = await import('../../../http/openapi.ts');
+    return mergedDescription(openApiDocument('gateway', version, http.kit.endpoints));
+  });
+  serveDocs(http, '/docs-all', '/openapi-merged.json');
+}
