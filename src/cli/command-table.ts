@@ -4,7 +4,7 @@ import type { AnyCommand } from './define-command.ts';
 export interface CommandEntry {
   name: string;
   summary: string;
-  group: 'Platform' | 'Webhooks';
+  group: 'Platform' | 'Webhooks' | 'Plugins';
   example: string;
   /** Works, but is not for people. */
   hidden?: boolean;
@@ -67,6 +67,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Webhooks',
     example: 'svc webhooks revoke github push',
     load: async () => (await import('./commands/webhooks/revoke.ts')).revoke,
+  },
+  {
+    name: 'plugins validate',
+    summary: "Check a plugin's manifest, files and handlers, and list every fault",
+    group: 'Plugins',
+    example: 'svc plugins validate ./plugins/orders',
+    load: async () => (await import('./commands/plugins/validate.ts')).validate,
   },
   {
     name: 'supervise',

@@ -14,6 +14,7 @@ export * from './limits.ts';
 export * from './logs.ts';
 export * from './marketplace.ts';
 export * from './plugin-context.ts';
+export * from './plugin-description.ts';
 export * from './plugin-manifest.ts';
 export * from './routes.ts';
 export * from './state.ts';

@@ -1,4 +1,5 @@
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
+export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';
 export {
   type BrokenPlugin,
@@ -17,3 +18,4 @@ export {
   type StateItem,
   type StateScope,
 } from './services/index.ts';
+export { type ValidatedPlugin, validatePlugin } from './validate.ts';

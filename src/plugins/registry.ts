@@ -3,6 +3,7 @@ import { nearest } from '../kit/nearest.ts';
 import { findFolders } from './registry/folders.ts';
 import { checkHandlerFiles } from './registry/handler-files.ts';
 import { readManifest } from './registry/manifest-file.ts';
+import type { EvaluateManifest } from './registry/manifest-module.ts';
 import { relate } from './registry/relations.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './registry/types.ts';
 
@@ -13,23 +14,33 @@ export interface LoadPluginsOptions {
   projectDir: string;
   /** The config's `plugins`: folders, or globs that match folders. */
   patterns: string[];
+  /** Runs manifest modules in the sandbox; without it such plugins are told to be broken. */
+  evaluate?: EvaluateManifest;
 }
 
 /**
  * Reads the manifests of all plugins. Broken ones are left out and told with every fault; the others load.
- * Nothing of a plugin is executed. @spec Platform codes; docs/plugins.md
+ * Nothing of a plugin runs in this process. @spec Platform codes; docs/plugins.md
  */
-export async function loadPlugins({ projectDir, patterns }: LoadPluginsOptions): Promise<PluginRegistry> {
+export async function loadPlugins({
+  projectDir,
+  patterns,
+  evaluate,
+}: LoadPluginsOptions): Promise<PluginRegistry> {
   const found = await findFolders(projectDir, patterns);
-  const read = await Promise.all(found.folders.map(loadFolder));
+  const read = await Promise.all(found.folders.map((folder) => loadFolder(folder, evaluate)));
   const candidates = read.flatMap(({ plugin }) => plugin ?? []);
   const unreadable = [...found.broken, ...read.flatMap(({ broken }) => broken ?? [])];
   const related = relate(candidates, unreadable);
   return createRegistry(related.plugins, [...unreadable, ...related.broken]);
 }
 
-async function loadFolder(root: string): Promise<{ plugin?: LoadedPlugin; broken?: BrokenPlugin }> {
-  const { manifest, id, faults } = await readManifest(root);
+/** Reads one plugin's folder: its manifest, and whether the files it names are there. */
+export async function loadFolder(
+  root: string,
+  evaluate?: EvaluateManifest,
+): Promise<{ plugin?: LoadedPlugin; broken?: BrokenPlugin }> {
+  const { manifest, id, faults } = await readManifest(root, evaluate);
   const all = manifest ? await checkHandlerFiles(root, manifest) : faults;
   if (!manifest || all.length > 0) return { broken: { folder: root, ...(id ? { id } : {}), faults: all } };
   return { plugin: { id: manifest.id, version: manifest.version, root, manifest } };

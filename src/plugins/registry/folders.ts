@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { readFile, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { MANIFEST_FILE } from '../../contracts/index.ts';
+import { manifestModuleOf } from './manifest-module.ts';
 import type { BrokenPlugin, PluginFault } from './types.ts';
 
 export interface FoundFolders {
@@ -21,7 +22,7 @@ export async function findFolders(projectDir: string, patterns: string[]): Promi
   for (const pattern of patterns) {
     const isNamed = !isDynamicPattern(pattern);
     for (const match of await matchFolders(projectDir, pattern, isNamed)) {
-      if (existsSync(join(match, MANIFEST_FILE))) folders.add(await realpath(match));
+      if (await holdsPlugin(match)) folders.add(await realpath(match));
       else {
         const fault = await withoutManifest(match, isNamed);
         if (fault) broken.push({ folder: match, faults: [fault] });
@@ -29,6 +30,11 @@ export async function findFolders(projectDir: string, patterns: string[]): Promi
     }
   }
   return { folders: [...folders], broken };
+}
+
+/** Whether the folder has a manifest, as a file or as a module that its package.json names. */
+export async function holdsPlugin(folder: string): Promise<boolean> {
+  return existsSync(join(folder, MANIFEST_FILE)) || (await manifestModuleOf(folder)) !== undefined;
 }
 
 async function matchFolders(projectDir: string, pattern: string, isNamed: boolean): Promise<string[]> {
@@ -44,20 +50,7 @@ async function matchFolders(projectDir: string, pattern: string, isNamed: boolea
 
 async function withoutManifest(folder: string, isNamed: boolean): Promise<PluginFault | undefined> {
   const fault = (message: string): PluginFault => ({ code: 'INVALID_MANIFEST', path: '', message });
-  if (await namesManifestModule(folder)) {
-    return fault(
-      `package.json names a manifest module under "svc", which this version does not read; write ${MANIFEST_FILE} beside it.`,
-    );
-  }
   if (!isNamed) return undefined;
   if (!existsSync(folder)) return fault('The folder does not exist; check "plugins" in svc.config.json.');
-  return fault(`The folder has no ${MANIFEST_FILE}.`);
-}
-
-async function namesManifestModule(folder: string): Promise<boolean> {
-  try {
-    return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).svc !== undefined;
-  } catch {
-    return false;
-  }
+  return fault(`The folder has no ${MANIFEST_FILE}, and its package.json names no manifest under "svc".`);
 }

@@ -18,38 +18,73 @@ export async function checkHandlerFiles(root: string, manifest: ManifestV3): Pro
   return faults.filter((fault) => fault !== undefined);
 }
 
-function fileRefs(manifest: ManifestV3): FileRef[] {
-  const refs: FileRef[] = [];
-  const handler = (ref: string | undefined, ...path: PropertyKey[]) => {
-    if (ref !== undefined)
-      refs.push({ path: formatPath(path), ref, file: ref.slice(0, ref.lastIndexOf('#')) });
+/** Where a manifest names a handler. */
+export interface NamedHandler {
+  path: string;
+  ref: string;
+}
+
+/** Where a manifest names a schema. */
+export interface NamedSchema {
+  path: string;
+  schema: SchemaRef;
+}
+
+/** Every handler a manifest names. */
+export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
+  const refs: NamedHandler[] = [];
+  const add = (ref: string | undefined, ...path: PropertyKey[]) => {
+    if (ref !== undefined) refs.push({ path: formatPath(path), ref });
   };
-  const schema = (ref: SchemaRef | undefined, ...path: PropertyKey[]) => {
-    const file = ref && schemaFile(ref);
-    if (file) refs.push({ path: formatPath(path), ref: file, file });
-  };
-  for (const [index, { handler: ref, input, output }] of manifest.commands.entries()) {
-    handler(ref, 'commands', index, 'handler');
-    schema(input, 'commands', index, 'input');
-    schema(output, 'commands', index, 'output');
+  for (const [index, { handler }] of manifest.commands.entries()) add(handler, 'commands', index, 'handler');
+  for (const [index, { handler }] of (manifest.rest?.routes ?? []).entries())
+    add(handler, 'rest', 'routes', index, 'handler');
+  for (const [index, { handler, onProvision, auth }] of manifest.webhooks.entries()) {
+    add(handler, 'webhooks', index, 'handler');
+    add(onProvision, 'webhooks', index, 'onProvision');
+    if (auth.type === 'custom') add(auth.validator, 'webhooks', index, 'auth', 'validator');
   }
-  for (const [index, { handler: ref, input, output }] of (manifest.rest?.routes ?? []).entries()) {
-    handler(ref, 'rest', 'routes', index, 'handler');
-    schema(input, 'rest', 'routes', index, 'input');
-    schema(output, 'rest', 'routes', index, 'output');
-  }
-  for (const [index, { handler: ref, onProvision, auth }] of manifest.webhooks.entries()) {
-    handler(ref, 'webhooks', index, 'handler');
-    handler(onProvision, 'webhooks', index, 'onProvision');
-    if (auth.type === 'custom') handler(auth.validator, 'webhooks', index, 'auth', 'validator');
-  }
-  for (const [index, { handler: ref, input }] of manifest.jobs.entries()) {
-    handler(ref, 'jobs', index, 'handler');
-    schema(input, 'jobs', index, 'input');
-  }
-  handler(manifest.lifecycle?.onEnable, 'lifecycle', 'onEnable');
-  handler(manifest.lifecycle?.onDisable, 'lifecycle', 'onDisable');
+  for (const [index, { handler }] of manifest.jobs.entries()) add(handler, 'jobs', index, 'handler');
+  add(manifest.lifecycle?.onEnable, 'lifecycle', 'onEnable');
+  add(manifest.lifecycle?.onDisable, 'lifecycle', 'onDisable');
   return refs;
+}
+
+/** Every schema a manifest names. */
+export function schemaRefs(manifest: ManifestV3): NamedSchema[] {
+  const refs: NamedSchema[] = [];
+  const add = (schema: SchemaRef | undefined, ...path: PropertyKey[]) => {
+    if (schema) refs.push({ path: formatPath(path), schema });
+  };
+  for (const [index, { input, output }] of manifest.commands.entries()) {
+    add(input, 'commands', index, 'input');
+    add(output, 'commands', index, 'output');
+  }
+  for (const [index, { input, output }] of (manifest.rest?.routes ?? []).entries()) {
+    add(input, 'rest', 'routes', index, 'input');
+    add(output, 'rest', 'routes', index, 'output');
+  }
+  for (const [index, { input }] of manifest.jobs.entries()) add(input, 'jobs', index, 'input');
+  return refs;
+}
+
+/** Those of them that are plugin code. */
+export function zodRefs(manifest: ManifestV3): NamedSchema[] {
+  return schemaRefs(manifest).filter(({ schema }) => 'zod' in schema);
+}
+
+function fileRefs(manifest: ManifestV3): FileRef[] {
+  return [
+    ...handlerRefs(manifest).map(({ path, ref }) => ({
+      path,
+      ref,
+      file: ref.slice(0, ref.lastIndexOf('#')),
+    })),
+    ...schemaRefs(manifest).flatMap(({ path, schema }) => {
+      const file = schemaFile(schema);
+      return file ? [{ path, ref: file, file }] : [];
+    }),
+  ];
 }
 
 /** The file of a schema reference, when it names one of the plugin's rather than a package. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import semver from 'semver';
@@ -6,6 +7,7 @@ import { MANIFEST_FILE, ManifestV3, PluginId } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors.ts';
 import { nearest } from '../../kit/nearest.ts';
 import { version as platformVersion } from '../../kit/paths.ts';
+import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -17,9 +19,14 @@ export interface ReadManifest {
   faults: PluginFault[];
 }
 
-/** Reads and checks `svc.plugin.json`; every fault is told with its path. Never runs plugin code. */
-export async function readManifest(folder: string): Promise<ReadManifest> {
+/**
+ * Reads and checks a plugin's manifest; every fault is told with its path. `svc.plugin.json` is data; a module
+ * that `package.json` names under `"svc"` is plugin code, which `evaluate` runs in the sandbox, never here.
+ */
+export async function readManifest(folder: string, evaluate?: EvaluateManifest): Promise<ReadManifest> {
   const file = join(folder, MANIFEST_FILE);
+  const module = await manifestModuleOf(folder);
+  if (module !== undefined && !existsSync(file)) return evaluated(folder, module, evaluate);
   let raw: unknown;
   try {
     const { size } = await stat(file);
@@ -30,6 +37,19 @@ export async function readManifest(folder: string): Promise<ReadManifest> {
     return broken(`${MANIFEST_FILE} cannot be read as JSON: ${messageOf(error)}`);
   }
   return checkManifest(raw);
+}
+
+async function evaluated(
+  folder: string,
+  module: string,
+  evaluate: EvaluateManifest | undefined,
+): Promise<ReadManifest> {
+  if (!evaluate) return broken(`The manifest is the module ${module}; nothing here can run it.`);
+  try {
+    return checkManifest(await evaluate(folder, module));
+  } catch (error) {
+    return broken(`The manifest module ${module} (package.json: "svc") failed: ${messageOf(error)}`);
+  }
 }
 
 function broken(message: string): ReadManifest {

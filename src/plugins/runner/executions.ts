@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Channel } from './channel.ts';
 import { createContext } from './context.ts';
+import { describeHandler } from './describe.ts';
 import { toFrameError } from './failure.ts';
 import { type Handler, loadHandler, requireHost } from './handler.ts';
 import { createLogWriter, createPluginLog, currentExecution } from './log.ts';
@@ -31,7 +32,8 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
   function handlerFor(ref: string): Promise<Handler> {
     let handler = handlers.get(ref);
     if (!handler) {
-      handler = loadHandler(plugin.root, ref);
+      const own = describeHandler(plugin.root, ref);
+      handler = own ? Promise.resolve(own) : loadHandler(plugin.root, ref);
       handler.catch(() => handlers.delete(ref));
       handlers.set(ref, handler);
     }

@@ -68,7 +68,8 @@ export function splitRef(ref: string): [file: string, name: string] {
   return [ref.slice(0, at), ref.slice(at + 1)];
 }
 
-async function importModule(path: string, ref: string): Promise<Record<string, unknown>> {
+/** Imports one of the plugin's files. Throws EXECUTION_ERROR with what its code threw. */
+export async function importModule(path: string, ref: string): Promise<Record<string, unknown>> {
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {

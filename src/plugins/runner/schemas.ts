@@ -83,6 +83,11 @@ function summary(issues: SchemaFault[]): string {
 }
 
 async function importedSchema(root: string, ref: string): Promise<Check> {
+  return standardCheck(await importedStandardSchema(root, ref));
+}
+
+/** The schema that `<package>#<export>` means to the plugin. Throws INVALID_HANDLER. */
+export async function importedStandardSchema(root: string, ref: string): Promise<StandardSchema> {
   const [from, name] = splitRef(ref);
   const specifier = from.startsWith('.')
     ? pathToFileURL(resolveInside(root, from, ref)).href
@@ -93,7 +98,7 @@ async function importedSchema(root: string, ref: string): Promise<Check> {
       ref,
     });
   }
-  return standardCheck(schema);
+  return schema;
 }
 
 async function importFor(ref: string, specifier: string): Promise<Record<string, unknown>> {

@@ -88,7 +88,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       maxProcesses: config.maxProcesses,
       concurrency: permissions.quotas?.concurrency ?? 1,
       idleMs: config.idleMs,
-      maxQueue: deps.maxQueue ?? MAX_QUEUE,
+      maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, deps.maxQueue ?? MAX_QUEUE),
       maxQueueBytes: MAX_QUEUE_BYTES,
       clock,
       async prepare() {

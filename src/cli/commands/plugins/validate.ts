@@ -1,0 +1,39 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { PlatformError } from '../../../kit/errors.ts';
+import { type PluginFault, validatePlugin } from '../../../plugins/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { withDescriber } from './local-describer.ts';
+
+interface Validation {
+  folder: string;
+  id: string;
+  version: string;
+}
+
+/** Needs no platform: the plugin's modules are loaded here, in the sandbox. @spec docs/plugins.md "svc plugins validate" */
+export const validate = defineCommand({
+  name: 'plugins validate',
+  summary: "Check a plugin's manifest, files and handlers, and list every fault",
+  example: 'svc plugins validate ./plugins/orders',
+  args: z.object({ folder: z.string().default('.').describe("the plugin's folder; default: this one") }),
+  positionals: ['folder'],
+  async run({ folder }, context) {
+    const path = resolve(context.cwd, folder);
+    const { plugin, faults } = await withDescriber(context, (describer) => validatePlugin(path, describer));
+    if (!plugin || faults.length > 0) throw invalid(path, faults);
+    return ok({ folder: path, id: plugin.id, version: plugin.version });
+  },
+  text: ({ id, version }: Validation, style) => `${style.green('valid')} ${id} ${version}`,
+});
+
+/** Every fault on a line of its own, each with its place in the manifest. */
+function invalid(folder: string, faults: readonly PluginFault[]): PlatformError {
+  const lines = faults.map(({ path, message }) => `  ${path === '' ? '(manifest)' : path}: ${message}`);
+  const count = faults.length === 1 ? 'One fault' : `${faults.length} faults`;
+  return new PlatformError(
+    faults[0]?.code ?? 'INVALID_MANIFEST',
+    `${count} in ${folder}:\n${lines.join('\n')}`,
+    { details: { folder, faults: faults.map(({ code, path, message }) => ({ code, path, message })) } },
+  );
+}

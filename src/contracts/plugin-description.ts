@@ -1,0 +1,24 @@
+/**
+ * Handlers that every runner has of its own: they tell what a plugin is made of. No file of a plugin can
+ * have their names, since a manifest that names one is refused for want of the file.
+ */
+export const DESCRIBE_HANDLERS = {
+  manifest: 'svc:describe#manifest',
+  schemas: 'svc:describe#schemas',
+  handlers: 'svc:describe#handlers',
+} as const;
+
+export type DescribedSchema =
+  | { schema: Record<string, unknown>; fault?: undefined }
+  | { schema?: undefined; fault: string };
+
+/** One handler of a plugin: what it was made for, and the schemas it brings along itself. */
+export type DescribedHandler =
+  | {
+      kind: string | null;
+      method: string | null;
+      input: Record<string, unknown> | null;
+      output: Record<string, unknown> | null;
+      fault?: undefined;
+    }
+  | { fault: string };

@@ -1,0 +1,69 @@
+import {
+  DESCRIBE_HANDLERS,
+  type DescribedHandler,
+  type DescribedSchema,
+  HandlerRef,
+  Permissions,
+  type SchemaRef,
+} from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+import type { Random } from '../kit/random.ts';
+import type { ExecutionBackend } from './execution.ts';
+import type { EvaluateManifest } from './registry/manifest-module.ts';
+
+/** What is described: a plugin's folder, whatever is known of it. */
+export interface DescribedPlugin {
+  id: string;
+  version: string;
+  root: string;
+}
+
+/** Asks plugin code about itself. It runs where handlers run, with no permission at all. */
+export interface PluginDescriber {
+  manifest: EvaluateManifest;
+  /** Each reference as JSON Schema, or why it cannot be shown; in the order asked. */
+  schemas(plugin: DescribedPlugin, refs: readonly SchemaRef[]): Promise<DescribedSchema[]>;
+  /** What each handler is, or why it cannot be one; in the order asked. */
+  handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
+}
+
+/** For importing the modules of a plugin, its dependencies included. */
+const TIMEOUT_MS = 15_000;
+const NOTHING = Permissions.parse({});
+
+export function createDescriber(backend: ExecutionBackend, random: Random): PluginDescriber {
+  async function ask(plugin: DescribedPlugin, handler: string, input: unknown): Promise<unknown> {
+    const id = random.uuid();
+    const { exitCode, result, error } = await backend.run({
+      executionId: id,
+      plugin,
+      handler: HandlerRef.parse(handler),
+      host: 'cli',
+      hostContext: {},
+      input,
+      params: {},
+      user: null,
+      tenantId: 'default',
+      requestId: id,
+      traceId: id,
+      config: {},
+      permissions: NOTHING,
+      schemas: {},
+      timeoutMs: TIMEOUT_MS,
+    });
+    if (exitCode === 0) return result;
+    throw new PlatformError('INVALID_HANDLER', error?.message ?? `Exit code ${exitCode}`);
+  }
+  return {
+    manifest: (folder, module) =>
+      ask({ id: 'manifest', version: '0.0.0', root: folder }, DESCRIBE_HANDLERS.manifest, { module }),
+    schemas: async (plugin, refs) =>
+      refs.length === 0
+        ? []
+        : ((await ask(plugin, DESCRIBE_HANDLERS.schemas, { refs })) as DescribedSchema[]),
+    handlers: async (plugin, refs) =>
+      refs.length === 0
+        ? []
+        : ((await ask(plugin, DESCRIBE_HANDLERS.handlers, { refs })) as DescribedHandler[]),
+  };
+}

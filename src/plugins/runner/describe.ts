@@ -1,0 +1,79 @@
+import type { SchemaRef, StandardSchema } from '../../contracts/index.ts';
+import {
+  DESCRIBE_HANDLERS,
+  type DescribedHandler,
+  type DescribedSchema,
+} from '../../contracts/plugin-description.ts';
+import { messageOf, RunnerFailure } from './failure.ts';
+import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
+import { importedStandardSchema } from './schemas.ts';
+
+/** The runner's own handlers: what a plugin is made of, told by the plugin's code itself, which no daemon loads. */
+export function describeHandler(root: string, ref: string): Handler | undefined {
+  const execute = DESCRIBERS[ref];
+  if (!execute) return undefined;
+  return {
+    ref,
+    kind: null,
+    method: null,
+    input: null,
+    output: null,
+    execute: (_ctx, input) => execute(root, input as never),
+  };
+}
+
+const DESCRIBERS: Record<string, (root: string, input: never) => Promise<unknown>> = {
+  [DESCRIBE_HANDLERS.manifest]: (root, { module }: { module: string }) => describeManifest(root, module),
+  [DESCRIBE_HANDLERS.schemas]: (root, { refs }: { refs: SchemaRef[] }) =>
+    Promise.all(refs.map((ref) => describeSchema(root, ref))),
+  [DESCRIBE_HANDLERS.handlers]: (root, { refs }: { refs: string[] }) =>
+    Promise.all(refs.map((ref) => describeDefinition(root, ref))),
+};
+
+async function describeManifest(root: string, module: string): Promise<unknown> {
+  const exports = await importModule(resolveInside(root, module, module), module);
+  if (typeof exports.default === 'object' && exports.default !== null) return exports.default;
+  throw new RunnerFailure('INVALID_MANIFEST', `${module} must export the manifest as its default export.`);
+}
+
+async function describeSchema(root: string, ref: SchemaRef): Promise<DescribedSchema> {
+  if (!('zod' in ref)) return { fault: 'only zod schemas are described here' };
+  try {
+    return { schema: print(await importedStandardSchema(root, ref.zod), 'input') };
+  } catch (error) {
+    return { fault: messageOf(error) };
+  }
+}
+
+async function describeDefinition(root: string, ref: string): Promise<DescribedHandler> {
+  try {
+    const { kind, method, input, output } = await loadHandler(root, ref);
+    return { kind, method, input: printed(input, 'input'), output: printed(output, 'output') };
+  } catch (error) {
+    return { fault: messageOf(error) };
+  }
+}
+
+type Io = 'input' | 'output';
+
+/** A schema that cannot be printed still checks: its route is described as taking anything. */
+function printed(schema: StandardSchema | null, io: Io): Record<string, unknown> | null {
+  if (!schema) return null;
+  try {
+    return print(schema, io);
+  } catch {
+    return null;
+  }
+}
+
+/** By the schema's own library: the plugin's copy of zod need not be ours. */
+function print(schema: StandardSchema, io: Io): Record<string, unknown> {
+  const { toJSONSchema } = schema as { toJSONSchema?: (options: object) => Record<string, unknown> };
+  if (typeof toJSONSchema === 'function') return toJSONSchema.call(schema, { io, unrepresentable: 'any' });
+  const standard = schema['~standard'] as {
+    vendor?: unknown;
+    jsonSchema?: Record<Io, (options: object) => Record<string, unknown>>;
+  };
+  if (standard.jsonSchema) return standard.jsonSchema[io]({ target: 'draft-2020-12' });
+  throw new Error(`a schema of ${String(standard.vendor)} that cannot print itself as JSON Schema`);
+}

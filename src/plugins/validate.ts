@@ -1,0 +1,68 @@
+import { resolve } from 'node:path';
+import type { ManifestV3 } from '../contracts/index.ts';
+import type { PluginDescriber } from './describe.ts';
+import { handlerRefs, zodRefs } from './registry/handler-files.ts';
+import type { LoadedPlugin, PluginFault } from './registry/types.ts';
+import { loadFolder } from './registry.ts';
+
+export interface ValidatedPlugin {
+  /** Undefined when the manifest could not be read. */
+  plugin?: LoadedPlugin;
+  faults: PluginFault[];
+}
+
+/** The hosts' own kind for each list of a manifest; a plain function serves any. */
+const KIND_OF = { commands: 'command', rest: 'route', webhooks: 'webhook', jobs: 'job' } as const;
+
+/**
+ * Everything that can be said of a plugin without calling it: the manifest, the files it names, and, by
+ * loading them in the sandbox, whether they export what it names. All faults at once, each with its path.
+ */
+export async function validatePlugin(folder: string, describer: PluginDescriber): Promise<ValidatedPlugin> {
+  const { plugin, broken } = await loadFolder(resolve(folder), describer.manifest);
+  if (!plugin) return { faults: broken?.faults ?? [] };
+  return { plugin, faults: await exportFaults(plugin, plugin.manifest, describer) };
+}
+
+async function exportFaults(
+  plugin: LoadedPlugin,
+  manifest: ManifestV3,
+  describer: PluginDescriber,
+): Promise<PluginFault[]> {
+  const handlers = handlerRefs(manifest);
+  const schemas = zodRefs(manifest);
+  const asked = { id: plugin.id, version: plugin.version, root: plugin.root };
+  const [described, printed] = await Promise.all([
+    describer.handlers(
+      asked,
+      handlers.map(({ ref }) => ref),
+    ),
+    describer.schemas(
+      asked,
+      schemas.map(({ schema }) => schema),
+    ),
+  ]);
+  return [
+    ...handlers.flatMap(({ path }, index): PluginFault[] => {
+      const found = described[index];
+      if (!found || found.fault !== undefined) return [invalid(path, found?.fault ?? 'was not described')];
+      const wanted = kindWanted(path);
+      if (!wanted || found.kind === null || found.kind === wanted) return [];
+      return [invalid(path, `is a ${found.kind} handler, but a ${wanted} handler is needed`)];
+    }),
+    ...schemas.flatMap(({ path }, index): PluginFault[] => {
+      const fault = printed[index]?.fault;
+      return fault === undefined ? [] : [invalid(path, fault)];
+    }),
+  ];
+}
+
+function kindWanted(path: string): string | undefined {
+  if (path.endsWith('.validator')) return 'validator';
+  if (path.endsWith('.onProvision')) return 'webhook';
+  return KIND_OF[path.split(/[.[]/)[0] as keyof typeof KIND_OF];
+}
+
+function invalid(path: string, message: string): PluginFault {
+  return { code: 'INVALID_HANDLER', path, message };
+}

@@ -1,0 +1,127 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { asJsonFile } from '../../src/kit/config/files.ts';
+import { packageRoot } from '../../src/kit/paths.ts';
+import { systemRandom } from '../../src/kit/random.ts';
+import { createDescriber, loadPlugins, validatePlugin } from '../../src/plugins/index.ts';
+import { manifestSchema } from '../../src/plugins/manifest-schema.ts';
+import { tempDir } from '../support/daemon.ts';
+import { FIXTURES, SANDBOXES, type Sandbox, startBackend } from './support.ts';
+
+async function describer(sandbox: Sandbox = 'permission') {
+  return createDescriber((await startBackend({ sandbox })).backend, systemRandom());
+}
+
+async function folderOf(files: Record<string, string | object>): Promise<string> {
+  const folder = await tempDir();
+  for (const [file, content] of Object.entries(files)) {
+    const path = join(folder, file);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  }
+  return folder;
+}
+
+const MANIFEST = { schema: 'svc.plugin/3', id: 'demo', version: '1.0.0' };
+const PACKAGE = { name: 'demo', type: 'module' };
+
+test('config/plugin.schema.json is that of the manifest contract', async () => {
+  expect(await readFile(join(packageRoot, 'config/plugin.schema.json'), 'utf8')).toBe(
+    asJsonFile(manifestSchema()),
+  );
+});
+
+describe.each(SANDBOXES)('a manifest module under %s', (sandbox) => {
+  test('is evaluated in the sandbox, where it can read nothing of the machine', async () => {
+    const folder = await folderOf({
+      'plugins/demo/package.json': { ...PACKAGE, svc: './plugin.js' },
+      'plugins/demo/plugin.js': `
+        import { defineManifest } from 'svc-platform/sdk';
+        import { readFileSync } from 'node:fs';
+        let secret = 'refused';
+        try { secret = readFileSync('/etc/passwd', 'utf8'); } catch {}
+        export default defineManifest({ ...${JSON.stringify(MANIFEST)}, display: { description: secret } });`,
+    });
+    const { manifest: evaluate } = await describer(sandbox);
+    const registry = await loadPlugins({ projectDir: folder, patterns: ['plugins/*'], evaluate });
+    expect(registry.broken).toEqual([]);
+    expect(registry.require('demo').manifest.display).toEqual({ description: 'refused' });
+  });
+});
+
+test.each([
+  ['throws', 'throw new Error("no luck");', /manifest\.js.*no luck/],
+  ['exports nothing', 'export const a = 1;', /default export/],
+  ['never ends its first line', 'process.exit(3);', /exited with code 3/],
+])('a manifest module that %s breaks its plugin alone', async (_name, code, message) => {
+  const folder = await folderOf({
+    'bad/package.json': { ...PACKAGE, svc: 'manifest.js' },
+    'bad/manifest.js': code,
+    'fine/svc.plugin.json': { ...MANIFEST, id: 'fine' },
+  });
+  const { manifest: evaluate } = await describer();
+  const registry = await loadPlugins({ projectDir: folder, patterns: ['./bad', './fine'], evaluate });
+  expect(registry.plugins.map(({ id }) => id)).toEqual(['fine']);
+  expect(registry.broken[0]?.faults).toEqual([
+    { code: 'INVALID_MANIFEST', path: '', message: expect.stringMatching(message) },
+  ]);
+});
+
+test('a manifest module that leads out of its folder is refused', async () => {
+  const folder = await folderOf({
+    'outside.js': 'export default {};',
+    'demo/package.json': { ...PACKAGE, svc: '../outside.js' },
+  });
+  const { manifest: evaluate } = await describer();
+  const { broken } = await loadPlugins({ projectDir: folder, patterns: ['./demo'], evaluate });
+  expect(broken[0]?.faults[0]?.message).toMatch(/leads out of the plugin/);
+});
+
+test('zod schemas print themselves; what cannot says why', async () => {
+  const { schemas } = await describer();
+  const plugin = { id: '@acme/schemas', version: '1.0.0', root: join(FIXTURES, 'schemas') };
+  expect(await schemas(plugin, [{ zod: './schemas.js#Order' }, { zod: './schemas.js#Nothing' }])).toEqual([
+    {
+      schema: expect.objectContaining({
+        type: 'object',
+        properties: expect.objectContaining({ sku: { type: 'string', minLength: 2 } }),
+        required: ['sku'],
+      }),
+    },
+    { fault: expect.stringContaining('no such export') },
+  ]);
+});
+
+test('validation tells every fault of the code with its place', async () => {
+  const folder = await folderOf({
+    'package.json': PACKAGE,
+    'h.js': `
+      import { defineRoute } from 'svc-platform/sdk';
+      export const route = defineRoute(() => 1);
+      export const plain = () => 1;
+      export const nothing = 7;`,
+    'svc.plugin.json': {
+      ...MANIFEST,
+      commands: [
+        { id: 'a', handler: 'h.js#route' },
+        { id: 'b', handler: 'h.js#plain', input: { zod: './h.js#plain' } },
+        { id: 'c', handler: 'h.js#nothing' },
+        { id: 'd', handler: 'h.js#absent' },
+      ],
+    },
+  });
+  const { plugin, faults } = await validatePlugin(folder, await describer());
+  expect(plugin?.id).toBe('demo');
+  expect(faults).toEqual([
+    {
+      code: 'INVALID_HANDLER',
+      path: 'commands[0].handler',
+      message: 'is a route handler, but a command handler is needed',
+    },
+    { code: 'INVALID_HANDLER', path: 'commands[2].handler', message: expect.stringContaining('"nothing"') },
+    { code: 'INVALID_HANDLER', path: 'commands[3].handler', message: expect.stringContaining('"absent"') },
+    { code: 'INVALID_HANDLER', path: 'commands[1].input', message: expect.stringContaining('no zod schema') },
+  ]);
+  expect((await validatePlugin(join(FIXTURES, 'good'), await describer())).faults).toEqual([]);
+});
