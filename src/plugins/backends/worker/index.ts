@@ -44,6 +44,11 @@ export interface WorkerBackendDeps {
 export interface WorkerBackend extends ExecutionBackend {
   /** One entry per plugin version and set of permissions that has processes. */
   stats(): PoolStats[];
+  /**
+   * Sets aside the processes of every plugin that `isCurrent` denies: their calls finish on the code they began
+   * with, the next call of such a plugin starts a fresh process.
+   */
+  retire(isCurrent: (plugin: ExecutionRequest['plugin']) => boolean): void;
 }
 
 /**
@@ -56,7 +61,9 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
   const { config, services, logger, clock, dataDir, environment = process.env } = deps;
   const limits: RunnerLimits = { ...DEFAULT_LIMITS, ...deps.limits };
   const sink = createPluginLogSink({ logger, clock });
-  const pools = new Map<string, Pool>();
+  const pools = new Map<string, { plugin: ExecutionRequest['plugin']; pool: Pool }>();
+  /** Set aside and not gone yet. */
+  const retired = new Set<Pool>();
   const permissionKeys = new WeakMap<Permissions, string>();
   let isClosed = false;
 
@@ -71,10 +78,14 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
 
   function poolFor(request: ExecutionRequest): Pool {
     const key = keyOf(request);
-    let pool = pools.get(key);
+    const pool = pools.get(key)?.pool;
     if (!pool) {
-      pool = openPool(request, () => pools.delete(key));
-      pools.set(key, pool);
+      const opened = openPool(request, () => {
+        retired.delete(opened);
+        if (pools.get(key)?.pool === opened) pools.delete(key);
+      });
+      pools.set(key, { plugin: request.plugin, pool: opened });
+      return opened;
     }
     return pool;
   }
@@ -115,17 +126,31 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     });
   }
 
+  const allPools = (): Pool[] => [...[...pools.values()].map(({ pool }) => pool), ...retired];
+
   return {
     name: 'worker',
     async run(request, options = {}): Promise<CommandResult> {
       if (isClosed) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
       return poolFor(request).run(request, options);
     },
-    stats: () => [...pools.values()].map((pool) => pool.stats()).filter(({ processes }) => processes > 0),
+    retire(isCurrent) {
+      for (const [key, { plugin, pool }] of pools) {
+        if (isCurrent(plugin)) continue;
+        pools.delete(key);
+        retired.add(pool);
+        pool.retire();
+      }
+    },
+    stats: () =>
+      allPools()
+        .map((pool) => pool.stats())
+        .filter(({ processes }) => processes > 0),
     async close() {
       isClosed = true;
-      await Promise.all([...pools.values()].map((pool) => pool.close()));
+      await Promise.all(allPools().map((pool) => pool.close()));
       pools.clear();
+      retired.clear();
     },
   };
 }

@@ -45,6 +45,8 @@ export interface PoolStats {
 export interface Pool {
   run(request: ExecutionRequest, options: RunOptions): Promise<CommandResult>;
   stats(): PoolStats;
+  /** Takes no more calls; what runs and what waits finishes, then its processes go. */
+  retire(): void;
   /** Fails what waits, ends every process and settles once all are gone. */
   close(): Promise<void>;
 }
@@ -62,6 +64,7 @@ export function createPool(deps: PoolDeps): Pool {
   let nextStartAt = 0;
   let lastDeath: PlatformError | undefined;
   let closing: (() => void) | undefined;
+  let isRetired = false;
 
   async function run(request: ExecutionRequest, { signal }: RunOptions): Promise<CommandResult> {
     if (closing) throw unavailable('The platform is stopping.', 5);
@@ -183,6 +186,7 @@ export function createPool(deps: PoolDeps): Pool {
     const entry = processes.get(process);
     if (!entry || process.load > 0 || process.isEnding) return;
     entry.stopIdle();
+    if (isRetired) return process.end({ kind: 'idle' });
     entry.stopIdle = clock.after(deps.idleMs, () => process.end({ kind: 'idle' }));
   }
 
@@ -246,6 +250,10 @@ export function createPool(deps: PoolDeps): Pool {
       running: [...processes.keys()].reduce((sum, { load }) => sum + load, 0),
       queued: queue.length,
     }),
+    retire() {
+      isRetired = true;
+      for (const process of processes.keys()) if (process.isReady) becomeFree(process);
+    },
     close() {
       return new Promise((resolve) => {
         closing = resolve;

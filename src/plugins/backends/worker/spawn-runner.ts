@@ -8,6 +8,8 @@ import { captureOutput } from './output-capture.ts';
 
 /** For the last bytes of a process that left. */
 const DRAIN_MS = 200;
+/** For bwrap to notice that Node is gone. */
+const REAP_MS = 1000;
 
 export interface SpawnEvents {
   onLine(stream: 'stdout' | 'stderr', line: string): void;
@@ -54,9 +56,16 @@ export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner 
     leave: () => void (child.stdio[3] as Duplex).end(),
     kill() {
       if (isGone()) return;
-      // bwrap is its parent and has not reaped it, so the pid is still its own.
-      if (usesBwrap && pid !== undefined) killPid(pid);
-      child.kill('SIGKILL');
+      if (!usesBwrap || pid === undefined) {
+        child.kill('SIGKILL');
+        return;
+      }
+      // bwrap is its parent and has not reaped it, so the pid is still its own. bwrap itself is left to reap
+      // it: killed along, it would leave a zombie wherever process 1 does not reap (most containers).
+      killPid(pid);
+      systemClock.after(REAP_MS, () => {
+        if (!isGone()) child.kill('SIGKILL');
+      });
     },
   };
 }
