@@ -7,6 +7,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<BenchResult> }>> = 
   store: () => import('./store.ts'),
   handlers: () => import('./handlers.ts'),
   webhooks: () => import('./webhooks.ts'),
+  proxy: () => import('./proxy.ts'),
 };
 
 const chosen = process.argv.slice(2);

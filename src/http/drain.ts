@@ -6,8 +6,8 @@ const POLL_MS = 10;
 const QUIET_POLLS = 4;
 const MOST_POLLS = 100;
 const REAP_MS = 25;
-/** Streams of events never end by themselves; whoever follows one connects anew. */
-const DEADLINE_MS = 10_000;
+/** Streams of events never end by themselves; whoever follows one connects anew. Before the daemon itself gives up. */
+const DEADLINE_MS = 8000;
 
 /**
  * Ends connections politely. From the first moment every answer says `Connection: close`, but the listener and idle

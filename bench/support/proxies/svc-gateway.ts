@@ -1,0 +1,38 @@
+import { openSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PlatformConfig } from '../../../src/contracts/index.ts';
+import { gateway } from '../../../src/daemons/gateway/index.ts';
+import { createPeers } from '../../../src/daemons/peers.ts';
+import { startDaemon } from '../../../src/daemons/run-daemon.ts';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { bufferedOutput } from '../../../src/kit/output.ts';
+import { systemRandom } from '../../../src/kit/random.ts';
+
+/** Our gateway as it runs, all features and an access line on, before the upstream at `argv[2]`; `argv[3]` is the JWT secret, `argv[4]` a static token. */
+const [, , upstream, jwtSecret, staticToken] = process.argv as string[];
+const dataDir = await mkdtemp(join(tmpdir(), 'svc-bench-gateway-'));
+
+const { port } = await startDaemon(gateway, {
+  config: PlatformConfig.parse({
+    gateway: { staticTokens: { [staticToken!]: { hostId: 'bench', namespaceId: 'bench' } } },
+    plugins: [],
+  }),
+  profile: 'production',
+  projectDir: dataDir,
+  dataDir,
+  keys: {
+    jwtSecret: jwtSecret!,
+    previousJwtSecret: null,
+    internalSecret: 'bench-internal-secret-of-enough-bytes',
+    masterKey: Buffer.alloc(32).toString('base64url'),
+  },
+  operator: null,
+  clock: systemClock,
+  random: systemRandom(),
+  peers: createPeers({ rest: upstream!, workflow: upstream! }),
+  output: bufferedOutput(openSync(join(dataDir, 'log'), 'a'), systemClock),
+  listen: { host: '127.0.0.1', port: 0 },
+});
+console.log(port);
