@@ -19,12 +19,16 @@ export interface HostCheckOptions {
 export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions): CheckHost | undefined {
   if (!isLoopbackHost(listenHost)) return undefined;
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
+  let lastGood: string | undefined;
   return (host) => {
     // HTTP/1.0 may leave it out; no browser does.
-    if (host === undefined) return;
+    if (host === undefined || host === lastGood) return;
     const full = host.toLowerCase();
     const name = full.replace(/:\d*$/, '');
-    if (isLoopbackHost(name) || allowed.has(name) || allowed.has(full)) return;
+    if (isLoopbackHost(name) || allowed.has(name) || allowed.has(full)) {
+      lastGood = host;
+      return;
+    }
     throw new PlatformError(
       'FORBIDDEN',
       `This service listens on this machine only and does not answer to "${host.slice(0, 100)}"; add the name to gateway.allowedHosts if it is yours.`,

@@ -92,7 +92,6 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     internalSecret,
     bodyLimitBytes,
     count,
-    logger,
   });
   return {
     store,

@@ -27,6 +27,8 @@ export interface Subject {
 }
 
 export interface Authenticator {
+  /** The caller of a token seen before and still in force; undefined: `authenticate` has to find out. */
+  recall(rawHeaders: readonly string[]): Principal | undefined;
   /** Who calls; at once for a token seen before, else a promise. Throws or rejects with UNAUTHORIZED, and logs why. */
   authenticate(subject: Subject): Principal | Promise<Principal>;
   /** Forgets what it verified: the next call of each token is checked anew. */
@@ -84,14 +86,21 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     return new PlatformError('UNAUTHORIZED', MESSAGES[fault], { headers: { 'www-authenticate': 'Bearer' } });
   }
 
+  function remember(header: string): Principal | undefined {
+    const hit = remembered.get(header);
+    return hit && hit.until > clock.now() ? hit.principal : undefined;
+  }
+
   return {
+    recall(rawHeaders) {
+      const header = authorizationOf(rawHeaders);
+      return header === undefined ? undefined : remember(header);
+    },
     authenticate(subject) {
       const header = authorizationOf(subject.rawHeaders);
       if (header === undefined) throw refused('MISSING_AUTHORIZATION', subject);
       if (header === 'DUPLICATE_AUTHORIZATION') throw refused(header, subject);
-      const hit = remembered.get(header);
-      if (hit && hit.until > clock.now()) return hit.principal;
-      return verify(header, subject);
+      return remember(header) ?? verify(header, subject);
     },
     forget: () => remembered.clear(),
   };

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { continueIfExpected, sendRawError } from '../../../http/index.ts';
+import { continueIfExpected, type HttpKit, sendRawError } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { Principal } from '../domain/authenticator.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
@@ -22,7 +21,6 @@ export interface ForwarderDeps {
   internalSecret: string;
   bodyLimitBytes: number;
   count: CountUpstreamRequest;
-  logger: Logger;
 }
 
 /**
@@ -37,137 +35,36 @@ export type Forward = (
   extra: readonly string[] | null,
 ) => void;
 
-export function createForwarder(deps: ForwarderDeps): Forward {
-  const headersFor = createRequestHeaders(deps.internalSecret);
-  const { bodyLimitBytes, client } = deps;
-
-  function send(
-    request: FastifyRequest,
-    res: ServerResponse,
-    upstream: Upstream,
-    caller: Principal,
-    extra: readonly string[] | null,
-  ): void {
-    const { raw } = request;
-    const framing = framingOf(raw, bodyLimitBytes);
-    const headers = headersFor({
-      rawHeaders: raw.rawHeaders,
-      connection: raw.headers.connection,
-      caller,
-      requestId: request.id,
-      traceId: request.traceId,
-      traceparent: traceparentOf(raw.headers, request.traceId),
-      forwardedFor: request.ip,
-      forwardedHost: raw.headers.host ?? '',
-      forwardedProto: request.protocol === 'https' ? 'https' : 'http',
-      contentLength: framing.contentLength,
-    });
-    const origin = upstream.origin();
-    const exchange = createExchange(request, res, upstream, deps, extra);
-    const { method } = request;
-    const path = upstream.basePath + raw.url!;
-    const { chunked } = framing;
-    let body: Readable | null = null;
-    if (framing.contentLength !== null) body = raw;
-    else if (chunked) body = metered(raw, bodyLimitBytes, exchange.fail);
-    if (body) continueIfExpected(raw, res);
-    exchange.start(client.send({ origin, method, path, headers, body, chunked }, exchange.handler));
-  }
+export function createForwarder({ client, internalSecret, bodyLimitBytes, count }: ForwarderDeps): Forward {
+  const headersFor = createRequestHeaders(internalSecret);
 
   return (request, reply, upstream, caller, extra) => {
+    const { raw } = request;
+    const answer = new Answer(request, reply.raw, upstream.name, count, extra);
     try {
-      send(request, reply.raw, upstream, caller, extra);
-    } catch (error) {
-      sendRawError(reply.raw, toPlatformError(error), request.id);
-    }
-  };
-}
-
-/** One request on its way: the upstream's answer goes to `res`, and whatever goes wrong ends both sides. */
-function createExchange(
-  request: FastifyRequest,
-  res: ServerResponse,
-  upstream: Upstream,
-  deps: ForwarderDeps,
-  extra: readonly string[] | null,
-) {
-  let call: UpstreamCall | undefined;
-  let head: ResponseHead | undefined;
-  let received = 0;
-  let over = false;
-
-  function fail(error: PlatformError): void {
-    if (over) return;
-    over = true;
-    call?.abort();
-    if (res.headersSent) cutShort();
-    else sendRawError(res, error, request.id);
-  }
-  /** The client must see that the answer is not whole: its framing stays unfinished. */
-  function cutShort(): void {
-    res.destroy();
-    request.server.kit.account(request, res.statusCode);
-  }
-  function writeHead({ status, headers }: ResponseHead): void {
-    if (request.server.kit.draining) headers.push('connection', 'close');
-    res.writeHead(status, headers);
-  }
-  function finish(chunk: Buffer | undefined): void {
-    over = true;
-    if (!res.headersSent) writeHead(head!);
-    if (chunk === undefined) res.end();
-    // As text it leaves in one write with the head.
-    else if (chunk.length < SMALL_BYTES) res.end(chunk.toString('latin1'), 'latin1');
-    else res.end(chunk);
-  }
-  const handler: UpstreamHandler = {
-    onHead(status, rawHeaders) {
-      deps.count(upstream.name, status);
-      head = responseHead(status, rawHeaders, request.id, extra);
-      // A short body is close behind: its head waits for it. A stream's must not.
-      const { contentLength } = head;
-      if (contentLength !== null && contentLength < SMALL_BYTES) return;
-      writeHead(head);
-      res.flushHeaders();
-    },
-    onData(chunk) {
-      received += chunk.length;
-      if (received === head!.contentLength) {
-        finish(chunk);
-        return true;
-      }
-      if (!res.headersSent) writeHead(head!);
-      return res.write(chunk);
-    },
-    onEnd() {
-      if (!over) finish(undefined);
-    },
-    onError(error) {
-      if (over) return;
-      if (!head) deps.count(upstream.name, 'error');
-      deps.logger.warn(`The ${upstream.name} service failed a call: ${error.message}`, {
+      const { contentLength, chunked } = framingOf(raw, bodyLimitBytes);
+      const headers = headersFor({
+        rawHeaders: raw.rawHeaders,
+        connection: raw.headers.connection,
+        caller,
         requestId: request.id,
         traceId: request.traceId,
-        tenantId: request.caller?.namespaceId ?? '',
-        meta: { upstream: upstream.name, error },
+        traceparent: traceparentOf(raw.headers, request.traceId),
+        forwardedFor: request.ip,
+        forwardedHost: raw.headers.host ?? '',
+        forwardedProto: request.protocol === 'https' ? 'https' : 'http',
+        contentLength,
       });
-      fail(upstreamError(upstream.name, error));
-    },
-  };
-  res.on('drain', () => call?.resume());
-  res.on('close', () => {
-    if (over) return;
-    over = true;
-    call?.abort();
-    request.server.kit.account(request, CLIENT_LEFT);
-  });
-  return {
-    handler,
-    fail,
-    start(started: UpstreamCall) {
-      call = started;
-      if (over) started.abort();
-    },
+      const origin = upstream.origin();
+      const path = upstream.basePath + raw.url!;
+      let body: Readable | null = null;
+      if (contentLength !== null) body = raw;
+      else if (chunked) body = metered(raw, bodyLimitBytes, answer);
+      if (body) continueIfExpected(raw, reply.raw);
+      answer.begin(client.send({ origin, method: request.method, path, headers, body, chunked }, answer));
+    } catch (error) {
+      answer.fail(toPlatformError(error));
+    }
   };
 }
 
@@ -175,32 +72,147 @@ function createExchange(
 const CLIENT_LEFT = 499;
 const SMALL_BYTES = 16 * 1024;
 
+/**
+ * The answer of one request on its way from upstream to client; whatever goes wrong on either side ends both.
+ * A class, as there is one for each request: closures for each of its parts would cost more than forwarding does.
+ */
+class Answer implements UpstreamHandler {
+  private readonly request: FastifyRequest;
+  private readonly res: ServerResponse;
+  private readonly upstream: string;
+  private readonly count: CountUpstreamRequest;
+  private readonly extra: readonly string[] | null;
+  private readonly kit: HttpKit;
+  private call: UpstreamCall | undefined;
+  private head: ResponseHead | undefined;
+  private received = 0;
+  private over = false;
+
+  constructor(
+    request: FastifyRequest,
+    res: ServerResponse,
+    upstream: string,
+    count: CountUpstreamRequest,
+    extra: readonly string[] | null,
+  ) {
+    this.request = request;
+    this.res = res;
+    this.upstream = upstream;
+    this.count = count;
+    this.extra = extra;
+    this.kit = request.server.kit;
+    res.on('close', () => this.onClientGone());
+  }
+
+  begin(call: UpstreamCall): void {
+    this.call = call;
+    if (this.over) call.abort();
+  }
+
+  onHead(status: number, rawHeaders: readonly string[]): void {
+    this.count(this.upstream, status);
+    this.head = responseHead(status, rawHeaders, this.request.id, this.extra);
+    // A short body is close behind: its head waits for it. A stream's must not.
+    const { contentLength } = this.head;
+    if (contentLength !== null && contentLength < SMALL_BYTES) return;
+    this.writeHead();
+    this.res.flushHeaders();
+  }
+
+  onData(chunk: Buffer): boolean {
+    this.received += chunk.length;
+    if (this.received === this.head!.contentLength) {
+      this.finish(chunk);
+      return true;
+    }
+    if (!this.res.headersSent) this.writeHead();
+    if (this.res.write(chunk)) return true;
+    this.res.once('drain', () => this.call?.resume());
+    return false;
+  }
+
+  onEnd(): void {
+    if (!this.over) this.finish(undefined);
+  }
+
+  onError(error: Error): void {
+    if (this.over) return;
+    if (!this.head) this.count(this.upstream, 'error');
+    const { id: requestId, traceId, caller } = this.request;
+    this.kit.logger.warn(`The ${this.upstream} service failed a call: ${error.message}`, {
+      requestId,
+      traceId,
+      tenantId: caller?.namespaceId ?? '',
+      meta: { upstream: this.upstream, error },
+    });
+    this.fail(upstreamError(this.upstream, error));
+  }
+
+  fail(error: PlatformError): void {
+    if (this.over) return;
+    this.over = true;
+    this.call?.abort();
+    const { res, request } = this;
+    // Half an answer must not look whole: its framing stays unfinished.
+    if (res.headersSent) res.destroy();
+    else sendRawError(res, error, request.id, this.extra);
+    this.kit.account(request, res.statusCode);
+  }
+
+  private finish(chunk: Buffer | undefined): void {
+    this.over = true;
+    const { res } = this;
+    if (!res.headersSent) this.writeHead();
+    if (chunk === undefined) res.end();
+    // As text it leaves in one write with the head.
+    else if (chunk.length < SMALL_BYTES) res.end(chunk.toString('latin1'), 'latin1');
+    else res.end(chunk);
+    this.kit.account(this.request, res.statusCode);
+  }
+
+  private writeHead(): void {
+    const { status, headers } = this.head!;
+    if (this.kit.draining) headers.push('connection', 'close');
+    this.res.writeHead(status, headers);
+  }
+
+  private onClientGone(): void {
+    if (this.over) return;
+    this.over = true;
+    this.call?.abort();
+    this.kit.account(this.request, CLIENT_LEFT);
+  }
+}
+
 interface Framing {
   /** As sent; null: there is no body, or one in chunks. */
   contentLength: string | null;
   chunked: boolean;
 }
 
+const NO_BODY: Framing = { contentLength: null, chunked: false };
+const CHUNKED: Framing = { contentLength: null, chunked: true };
+
 /** How the body is delimited. Node has refused what is malformed or ambiguous; the rest is what we do not do. */
 function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   const length = headers['content-length'];
   const coding = headers['transfer-encoding'];
   if (coding !== undefined) {
-    if (coding.toLowerCase() === 'chunked') return { contentLength: null, chunked: true };
+    if (coding.toLowerCase() === 'chunked') return CHUNKED;
     throw new PlatformError('NOT_IMPLEMENTED', 'The only transfer coding taken here is "chunked".', CLOSE);
   }
-  if (length === undefined) return { contentLength: null, chunked: false };
+  if (length === undefined) return NO_BODY;
   if (Number(length) > limit) throw tooLarge(limit);
   return { contentLength: length, chunked: false };
 }
 
 /** A body of unannounced length, counted as it passes. */
-function metered(raw: IncomingMessage, limit: number, fail: (error: PlatformError) => void): Readable {
+function metered(raw: IncomingMessage, limit: number, answer: Answer): Readable {
   let seen = 0;
   const meter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       seen += chunk.length;
-      if (seen > limit) fail(tooLarge(limit));
+      if (seen > limit) answer.fail(tooLarge(limit));
       else done(null, chunk);
     },
   });

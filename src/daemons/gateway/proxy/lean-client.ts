@@ -71,6 +71,10 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
     } else handler.onError(error);
   }
 
+  function onSettled(exchange: Exchange): void {
+    underway.delete(exchange);
+  }
+
   function dispatch(exchange: Exchange, connection: LeanConnection): void {
     underway.set(exchange, connection);
     exchange.deadline = performance.now() + timeoutMs;
@@ -93,18 +97,7 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
   return {
     send(request, handler) {
       const pool = poolOf(request.origin);
-      const exchange: Exchange = { request, handler: watched(handler), deadline: 0, answered: false };
-      function watched(given: typeof handler): typeof handler {
-        return {
-          onHead: given.onHead,
-          onData: given.onData,
-          onEnd() {
-            underway.delete(exchange);
-            given.onEnd();
-          },
-          onError: given.onError,
-        };
-      }
+      const exchange: Exchange = { request, handler, deadline: 0, answered: false, onSettled };
       dispatch(exchange, pool.idle.pop() ?? open(request.origin, pool));
       return {
         resume: () => underway.get(exchange)?.resume(),

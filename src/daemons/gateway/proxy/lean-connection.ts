@@ -11,6 +11,8 @@ export interface Exchange {
   deadline: number;
   /** Whether anything of the answer has come. */
   answered: boolean;
+  /** Called when it ended well. */
+  onSettled(exchange: Exchange): void;
 }
 
 export interface ConnectionEvents {
@@ -57,14 +59,15 @@ export function openConnection({ host, port, timeoutMs, events }: ConnectionOpti
       if (exchange && !exchange.handler.onData(chunk)) socket.pause();
     },
     onEnd(reusable) {
-      const { handler } = exchange!;
+      const ended = exchange!;
       exchange = undefined;
+      ended.onSettled(ended);
       used = true;
       // A slow client may have had it paused at the very end.
       socket.resume();
       if (reusable && sent) events.onIdle(connection);
       else drop();
-      handler.onEnd();
+      ended.handler.onEnd();
     },
   });
 

@@ -31,7 +31,8 @@ export function proxyRoutes(http: Http, services: ProxyRoutesServices): void {
     const onRequest = takeOver(services, upstream);
     for (const prefix of upstream.prefixes) {
       for (const url of [prefix || '/', `${prefix}/*`]) {
-        http.route({ method: METHODS, url, exposeHeadRoute: false, onRequest, handler: unreachable });
+        const config = { accountsItself: true };
+        http.route({ method: METHODS, url, exposeHeadRoute: false, config, onRequest, handler: unreachable });
       }
     }
   }
@@ -41,6 +42,9 @@ export function proxyRoutes(http: Http, services: ProxyRoutesServices): void {
 function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
   const { authenticator, forward, limitRequests, admins } = services;
 
+  async function authenticate(request: FastifyRequest): Promise<Principal> {
+    return authenticator.authenticate(subjectOf(request));
+  }
   function proceed(request: FastifyRequest, reply: FastifyReply, caller: Principal): void {
     request.caller = caller;
     const limits = limitRequests?.(countedOf(request, caller)) ?? null;
@@ -49,14 +53,16 @@ function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
   }
   return (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack();
-    const refuse = (error: unknown): void => answerError(request, reply, error);
     try {
       requireForwardable(request);
-      const caller = authenticator.authenticate(subjectOf(request));
-      if (caller instanceof Promise) caller.then((known) => proceed(request, reply, known)).catch(refuse);
-      else proceed(request, reply, caller);
+      const known = authenticator.recall(request.raw.rawHeaders);
+      if (known) proceed(request, reply, known);
+      else
+        authenticate(request)
+          .then((caller) => proceed(request, reply, caller))
+          .catch((error) => answerError(request, reply, error));
     } catch (error) {
-      refuse(error);
+      answerError(request, reply, error);
     }
   };
 }
@@ -72,6 +78,7 @@ function answerError(request: FastifyRequest, reply: FastifyReply, thrown: unkno
     });
   }
   sendRawError(reply.raw, error, request.id, request.corsHeaders);
+  request.server.kit.account(request, error.status);
 }
 
 function joined(left: readonly string[] | null, right: readonly string[] | null): readonly string[] | null {
