@@ -86,7 +86,27 @@ export const PlatformConfig = z.strictObject({
   $schema: z.string().optional(),
   gateway: Gateway,
   rest: section({ ...listener(5050), timeoutMs: Ms.default(60_000), oauth: z.unknown().optional() }),
-  workflow: section(listener(7778)),
+  workflow: section({
+    ...listener(7778),
+    maxRunningRuns: z.number().int().min(1).max(100_000).default(500).describe('Runs in memory at a time'),
+    maxRunningSteps: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(64)
+      .describe('Steps that call something at a time; tenants take turns'),
+    poisonAfter: z
+      .number()
+      .int()
+      .min(1)
+      .default(3)
+      .describe('Interruptions without a finished step in between after which a run fails'),
+    httpAllow: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('Private hosts that "http" steps may call: "10.0.0.5", "intranet:8080"'),
+  }),
   marketplace: section(listener(5070)),
   state: section(listener(7777)),
   store: section({ url: z.string().default('sqlite:.svc') }),
@@ -101,6 +121,12 @@ export const PlatformConfig = z.strictObject({
   retention: section({
     logsDays: z.number().positive().default(7),
     analyticsDays: z.number().positive().default(400),
+    telemetryMaxBytes: z
+      .number()
+      .int()
+      .positive()
+      .default(2 * 1024 ** 3)
+      .describe('Of log records and analytics events together; the oldest log records go first'),
     deliveriesDays: z.number().positive().default(7),
     deliveriesMaxBytes: z
       .number()

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { RetryPolicy } from './workflow-definition.ts';
+import { AnyJson, RetryPolicy } from './workflow-definition.ts';
 import { RunError, RunStatus } from './workflows.ts';
 
 export const JobId = z.string().min(1).max(128).brand('JobId');
@@ -16,8 +16,8 @@ export const Job = z
     queuedReason: z.string().nullable().describe('Why a queued job does not run yet'),
     attempts: z.number().int(),
     priority: z.number().int(),
-    input: z.json(),
-    result: z.json().nullable(),
+    input: AnyJson,
+    result: AnyJson.nullable(),
     error: RunError.nullable(),
     createdAt: z.number().describe('Epoch milliseconds'),
     runAt: z.number().nullable(),
@@ -42,7 +42,7 @@ export const submitJob = endpoint({
   status: 202,
   body: z.strictObject({
     handler: JobHandler,
-    input: z.json().default({}),
+    input: AnyJson.default({}),
     runAt: z.number().optional(),
     priority: z.number().int().min(-100).max(100).default(0),
     idempotencyKey: z.string().min(1).max(256).optional(),

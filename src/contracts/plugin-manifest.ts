@@ -181,6 +181,8 @@ export const CommandDecl = z.strictObject({
   timeoutMs: PositiveInt.optional(),
   /** Replaces the plugin's permissions entirely for this command. */
   permissions: Permissions.optional(),
+  /** A second run does no harm: a workflow runs it again when a crash caught it in mid-air. */
+  idempotent: z.boolean().default(false),
 });
 export type CommandDecl = z.infer<typeof CommandDecl>;
 
@@ -191,6 +193,8 @@ export const JobDecl = z.strictObject({
   description: z.string().optional(),
   input: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
+  /** A second run does no harm: a workflow runs it again when a crash caught it in mid-air. */
+  idempotent: z.boolean().default(false),
 });
 
 export const MANIFEST_FILE = 'svc.plugin.json';

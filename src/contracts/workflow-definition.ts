@@ -1,5 +1,10 @@
 import { z } from 'zod';
 
+/** Any JSON. Not `z.json()`: that walks the whole value again, and drops keys named `__proto__` without a word. */
+export const AnyJson = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
+  z.infer<ReturnType<typeof z.json>>
+>;
+
 /** Names of jobs and steps: they stand in expressions (`steps.build.output`) and in URLs. */
 const Name = z
   .string()
@@ -77,7 +82,7 @@ export const StepDefinition = z.strictObject({
   id: Name.optional().describe('Default: step1, step2, …'),
   name: z.string().max(256).optional(),
   uses: z.string().min(1).max(512),
-  with: z.record(z.string(), z.json()).default({}),
+  with: z.record(z.string(), AnyJson).default({}),
   if: Condition.optional(),
   retry: RetryPolicy.optional(),
   timeoutMs: Ms.optional(),
@@ -98,14 +103,14 @@ export const JobDefinition = z.strictObject({
   if: Condition.optional(),
   strategy: z
     .strictObject({
-      matrix: z.record(Name, z.union([z.array(z.json()).min(1).max(256), z.string().min(1)])),
+      matrix: z.record(Name, z.union([z.array(AnyJson).min(1).max(256), z.string().min(1)])),
       maxParallel: z.number().int().min(1).max(256).optional(),
       failFast: z.boolean().default(true),
     })
     .optional(),
   timeoutMs: Ms.optional(),
   continueOnError: z.boolean().default(false),
-  outputs: z.record(Name, z.json()).default({}),
+  outputs: z.record(Name, AnyJson).default({}),
   steps: z.array(StepDefinition).min(1).max(200),
 });
 export type JobDefinition = z.infer<typeof JobDefinition>;
@@ -116,7 +121,7 @@ export const ScheduleDefinition = z.strictObject({
   timezone: z.string().min(1).max(64).default('UTC'),
   overlap: z.enum(['skip', 'queue', 'allow']).default('skip'),
   catchUp: z.enum(['none', 'latest', 'all']).default('latest'),
-  input: z.json().default({}),
+  input: AnyJson.default({}),
 });
 export type ScheduleDefinition = z.infer<typeof ScheduleDefinition>;
 
@@ -132,7 +137,7 @@ export const WorkflowDefinition = z.strictObject({
     .union([z.string().max(64), z.number()])
     .transform(String)
     .default('1'),
-  inputs: z.record(z.string(), z.json()).optional().describe('A JSON Schema (2020-12) of the input'),
+  inputs: z.record(z.string(), AnyJson).optional().describe('A JSON Schema (2020-12) of the input'),
   on: z
     .strictObject({
       manual: z.boolean().default(true),
@@ -148,7 +153,7 @@ export const WorkflowDefinition = z.strictObject({
     .optional(),
   timeoutMs: Ms.optional(),
   retry: RetryPolicy.optional().describe('For every step without a policy of its own'),
-  outputs: z.record(Name, z.json()).optional(),
+  outputs: z.record(Name, AnyJson).optional(),
   jobs: z.record(Name, JobDefinition).refine((jobs) => Object.keys(jobs).length > 0, 'must have a job'),
 });
 export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { ErrorClass } from './workflow-definition.ts';
+import { AnyJson, ErrorClass } from './workflow-definition.ts';
 
 export const RunId = z.string().min(1).max(128).brand('RunId');
 export type RunId = z.infer<typeof RunId>;
@@ -59,8 +59,8 @@ export const WorkflowRun = z
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),
     priority: z.number().int(),
-    input: z.json(),
-    output: z.json().nullable(),
+    input: AnyJson,
+    output: AnyJson.nullable(),
     error: RunError.nullable(),
     resumeCount: z.number().int().describe('How often the run was taken up again after an interruption'),
     createdAt: EpochMs,
@@ -77,8 +77,8 @@ export const RunJob = z
     id: z.string(),
     status: PartStatus,
     needs: z.array(z.string()),
-    matrix: z.record(z.string(), z.json()).nullable(),
-    outputs: z.record(z.string(), z.json()),
+    matrix: z.record(z.string(), AnyJson).nullable(),
+    outputs: z.record(z.string(), AnyJson),
     error: RunError.nullable(),
     startedAt: EpochMs.nullable(),
     finishedAt: EpochMs.nullable(),
@@ -119,7 +119,7 @@ export const RunStep = z
     uses: z.string(),
     status: PartStatus,
     attempts: z.number().int(),
-    output: z.json().nullable(),
+    output: AnyJson.nullable(),
     error: RunError.nullable(),
     waitingFor: StepWait.nullable(),
     wakeAt: EpochMs.nullable().describe('When the wait ends by itself'),
@@ -152,7 +152,7 @@ export const RunEvent = z
     type: z.string().describe('"run.queued", "step.succeeded", …'),
     jobId: z.string().nullable(),
     stepId: z.string().nullable(),
-    data: z.record(z.string(), z.json()),
+    data: z.record(z.string(), AnyJson),
   })
   .meta({ id: 'RunEvent' });
 export type RunEvent = z.infer<typeof RunEvent>;
@@ -163,7 +163,7 @@ const Limit = z.coerce.number().int().min(1).max(1000).default(50);
 const Cursor = z.string().max(1024).optional();
 
 const startOptions = {
-  input: z.json().default({}),
+  input: AnyJson.default({}),
   idempotencyKey: z.string().min(1).max(256).optional(),
   priority: z.number().int().min(-100).max(100).default(0),
   runAt: EpochMs.optional(),
@@ -179,7 +179,7 @@ export const startRun = endpoint({
   body: z
     .strictObject({
       workflowId: z.string().min(1).max(256).optional(),
-      definition: z.record(z.string(), z.json()).optional(),
+      definition: z.record(z.string(), AnyJson).optional(),
       ...startOptions,
     })
     .refine((body) => (body.workflowId === undefined) !== (body.definition === undefined), {
@@ -323,7 +323,7 @@ export const sendSignal = endpoint({
   summary: 'Send a signal to a run',
   tags,
   params: z.object({ runId: RunId, name: z.string().min(1).max(256) }),
-  body: z.strictObject({ payload: z.json().default(null) }).default({ payload: null }),
+  body: z.strictObject({ payload: AnyJson.default(null) }).default({ payload: null }),
   reply: z.object({ accepted: z.literal(true) }),
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'CONFLICT'],
 });
@@ -335,7 +335,7 @@ export const decideStep = endpoint({
   summary: 'Decide on a step that was interrupted in mid-air',
   tags,
   params: z.object({ runId: RunId, stepId: z.string().min(1).max(256) }),
-  body: z.strictObject({ action: z.enum(['retry', 'succeed', 'fail']), output: z.json().default(null) }),
+  body: z.strictObject({ action: z.enum(['retry', 'succeed', 'fail']), output: AnyJson.default(null) }),
   reply: z.object({ accepted: z.literal(true) }),
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'],
 });
@@ -350,7 +350,7 @@ export const WorkflowSummary = z
     hash: z.string(),
     source: z.string().describe('The file or the plugin it comes from'),
     jobs: z.array(z.string()),
-    inputs: z.record(z.string(), z.json()).nullable(),
+    inputs: z.record(z.string(), AnyJson).nullable(),
   })
   .meta({ id: 'WorkflowSummary' });
 export type WorkflowSummary = z.infer<typeof WorkflowSummary>;

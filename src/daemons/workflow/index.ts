@@ -1,5 +1,7 @@
 import { defineDaemon } from '../define-daemon.ts';
-import { runRoutes } from './routes/runs.ts';
+import { jobRoutes } from './routes/jobs.ts';
+import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
+import { scheduleRoutes } from './routes/schedules.ts';
 import { workflowServices } from './services.ts';
 
 /** Runs workflows and jobs. @spec What the service does: workflow daemon */
@@ -7,5 +9,7 @@ export const workflow = defineDaemon({
   name: 'workflow',
   defaultPort: 7778,
   services: workflowServices,
-  routes: [runRoutes],
+  routes: [runRoutes, answerRoutes, streamRoutes, jobRoutes, scheduleRoutes],
+  ready: ({ engine }) => engine.start(),
+  close: ({ close }) => close(),
 });

@@ -1,11 +1,216 @@
+import { join } from 'node:path';
+import { LIMITS } from '../../contracts/index.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { days, seconds } from '../../kit/duration.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import type { Logger } from '../../kit/logger.ts';
+import { createFetchService } from '../../plugins/services/fetch.ts';
+import type { RunRecord, WorkflowStore } from '../../store/ports/index.ts';
+import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import { createDefinitions, type Definitions } from './domain/definitions.ts';
+import { createEngine, type Engine } from './domain/engine.ts';
+import { startHousekeeping } from './domain/housekeeping.ts';
+import { createJobDesk, type JobDesk } from './domain/job-desk.ts';
+import type { ChildStarter } from './domain/kinds/builtins.ts';
+import type { HttpCall } from './domain/kinds/http.ts';
+import { createRunDesk, type RunDesk } from './domain/run-desk.ts';
+import { createRunStarter, type RunStarter } from './domain/run-starter.ts';
+import { createRunWatch, type RunWatch } from './domain/run-watch.ts';
+import { createSchedules, type Schedules } from './domain/schedules.ts';
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
+import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
+import { reportRunEnd } from './run-end.ts';
+import { stepKinds } from './step-kinds.ts';
+import { readWorkflowFiles } from './workflow-files.ts';
+
+/** A daemon that is restarted finds its predecessor still writing its last answers. */
+const LOCK_WAIT_MS = seconds(5);
+const LEASE_MS = seconds(30);
+/** Less than the process gets to drain. */
+const DRAIN_MS = seconds(8);
+const HTTP_RESPONSE_BYTES = LIMITS.stepOutputChars;
 
 export interface WorkflowServices extends DaemonServices {
   metrics: WorkflowMetrics;
+  desk: RunDesk;
+  jobs: JobDesk;
+  schedules: Schedules;
+  definitions: Definitions;
+  engine: Engine;
+  starter: RunStarter;
+  watch: RunWatch;
+  clock: Clock;
+  close(): Promise<void>;
 }
 
-/** Builds the workflow daemon's parts. */
-export function workflowServices({ metrics }: Resources): WorkflowServices {
-  return { metrics: createWorkflowMetrics(metrics) };
+/** Opens `workflow.db`, of which this daemon is the only owner, and lays out the parts. Throws CONFLICT when another one has it. */
+export async function workflowServices(resources: Resources): Promise<WorkflowServices> {
+  const { dataDir, logger } = resources;
+  const lock = await acquireOwnerLock({
+    file: join(dataDir, WORKFLOW_FILE),
+    waitMs: LOCK_WAIT_MS,
+    label: 'workflow',
+  });
+  const opened: Array<() => Promise<void> | void> = [() => lock.release()];
+  try {
+    const store = await sqliteWorkflowStore({ dataDir, logger });
+    opened.unshift(() => store.close());
+    const tee = createLogTee(logger);
+    const plugins = await createPluginRuntime({ ...resources, logger: tee.logger });
+    opened.unshift(() => plugins.close());
+    const parts = await assemble(resources, store, plugins, pluginHandlers(plugins, tee));
+    return {
+      ...parts,
+      async close() {
+        await parts.stop();
+        for (const close of opened) await close();
+      },
+    };
+  } catch (error) {
+    for (const close of opened) await close();
+    throw error;
+  }
+}
+
+async function assemble(
+  resources: Resources,
+  store: WorkflowStore,
+  plugins: PluginRuntime,
+  handlers: ReturnType<typeof pluginHandlers>,
+) {
+  const { config, clock, random, logger } = resources;
+  const metrics = createWorkflowMetrics(resources.metrics);
+  const watch = createRunWatch();
+  const late: { starter?: RunStarter } = {};
+  const children = childStarter(
+    store,
+    () => late.starter!,
+    (id) => definitions.require(id),
+  );
+  const kindOf = stepKinds({
+    http: guardedHttp(config.workflow.httpAllow, clock),
+    handlers,
+    children,
+    now: clock.now,
+  });
+  const definitions = createDefinitions({ kindOf, find: store.definition });
+  const engine = createEngine({
+    store,
+    clock,
+    random,
+    logger,
+    exclusive: true,
+    definitionOf: definitions.byHash,
+    definitionHere: definitions.here,
+    limits: {
+      runs: config.workflow.maxRunningRuns,
+      steps: config.workflow.maxRunningSteps,
+      poisonAfter: config.workflow.poisonAfter,
+      leaseMs: LEASE_MS,
+      mostOutput: LIMITS.stepOutputChars,
+    },
+    hooks: {
+      jobStarted: metrics.jobStarted,
+      jobEnded: metrics.jobEnded,
+      changed: watch.changed,
+      ended: (run: RunRecord) => void reportRunEnd(run, { store, metrics, logger, clock }),
+      fenced: () => process.kill(process.pid, 'SIGTERM'),
+    },
+  });
+  const starter = createRunStarter({ store: store.runs, engine, clock, random, tenants: config.tenants });
+  late.starter = starter;
+  await registerAll(resources, plugins, definitions, logger);
+  const schedules = createSchedules({
+    store: store.schedules,
+    runs: store.runs,
+    starter,
+    definitions,
+    clock,
+    random,
+    logger,
+  });
+  await schedules.sync();
+  engine.onTick(schedules.serve);
+  const housekeeping = startHousekeeping({ store, clock, logger, keepMs: days(config.retention.runsDays) });
+  return {
+    metrics,
+    watch,
+    clock,
+    engine,
+    starter,
+    definitions,
+    schedules,
+    desk: createRunDesk({ store: store.runs, engine, starter, definitions, clock }),
+    jobs: createJobDesk({ store: store.runs, engine, starter, definitions, handlers }),
+    async stop() {
+      await engine.stop(DRAIN_MS);
+      await housekeeping.stop();
+    },
+  };
+}
+
+/** Definitions of the config's files and of plugins; what is wrong with one is told, and the others are there. */
+async function registerAll(
+  { config, projectDir }: Resources,
+  { registry }: PluginRuntime,
+  definitions: Definitions,
+  logger: Logger,
+): Promise<void> {
+  const files = await readWorkflowFiles(projectDir, config.workflows);
+  const ofPlugins = registry.plugins.flatMap(({ id, manifest }) =>
+    manifest.workflows.map((definition) => ({ source: id, definition })),
+  );
+  definitions.register([...files.found, ...ofPlugins], files.faults);
+  for (const { source, path, message } of definitions.faults) {
+    logger.diagnostic({
+      domain: 'workflow',
+      event: 'workflow.refused',
+      level: 'error',
+      reasonCode: 'VALIDATION_ERROR',
+      message: `${source}: ${path === '' ? '' : `${path}: `}${message}`,
+      outcome: 'refused',
+      evidence: { source, path },
+    });
+  }
+}
+
+function childStarter(
+  store: WorkflowStore,
+  starter: () => RunStarter,
+  require: Definitions['require'],
+): ChildStarter {
+  return {
+    async startChild({ parent, stepId, workflowId, input }) {
+      const current = await store.runs.find(null, parent.id);
+      if (current?.status === 'cancelling' || current?.status === 'cancelled')
+        throw new PlatformError('CONFLICT', 'The run was cancelled before its child started.');
+      const run = await starter().start(
+        {
+          kind: 'workflow',
+          workflow: require(workflowId),
+          input,
+          trigger: 'child',
+          parent: { id: parent.id, stepId, depth: parent.depth },
+        },
+        parent,
+      );
+      return run.id;
+    },
+  };
+}
+
+/** The fetch of plugins with its guards, at the service of `http` steps. */
+function guardedHttp(allowed: string[], clock: Clock): HttpCall {
+  const { request } = createFetchService({
+    clock,
+    timeoutMs: days(1),
+    maxResponseBytes: HTTP_RESPONSE_BYTES,
+  });
+  const permissions = { network: ['*', ...allowed], env: [], invoke: [] };
+  return async (sent, { tenantId, signal }) =>
+    (await request({ request: { plugin: { id: `http of ${tenantId}` }, permissions } as never, signal }, [
+      sent,
+    ])) as Awaited<ReturnType<HttpCall>>;
 }

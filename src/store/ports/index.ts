@@ -11,6 +11,8 @@ export * from './key-value.ts';
 export * from './revocations.ts';
 export * from './webhook-inbox.ts';
 export * from './webhook-secrets.ts';
+export * from './workflow.ts';
+export * from './workflow-records.ts';
 
 /** All that the gateway keeps: in SQLite the file `svc.db`. */
 export interface GatewayStore {

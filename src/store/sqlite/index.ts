@@ -15,6 +15,7 @@ import { sqliteWebhookSecrets } from './webhook-secrets.ts';
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts';
 export type { Migrations } from './migrate.ts';
 export { acquireOwnerLock, type Owner, type OwnerLock, type OwnerLockOptions } from './owner-lock.ts';
+export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow.ts';
 
 export interface SqliteStoreOptions {
   /** The data folder; made, with mode 0700, when it is not there. */
@@ -49,7 +50,7 @@ export async function sqliteGatewayStore({
     mintedTokens: sqliteMintedTokens(db),
     revocations: sqliteRevocations(db),
     async close() {
-      await inbox.flush();
+      await inbox.close();
       await db.close();
     },
   };

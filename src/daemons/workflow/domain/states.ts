@@ -49,8 +49,6 @@ export interface Transition<State extends string = string> {
 
 const RUN: ReadonlyArray<Transition<RunState>> = [
   { from: 'queued', to: 'running', by: 'engine', when: 'there is room for it, and no limit holds it back' },
-  { from: 'queued', to: 'timed_out', by: 'engine', when: 'its deadline passes before it could start' },
-  { from: 'queued', to: 'failed', by: 'engine', when: 'its definition cannot be read any more' },
   { from: 'queued', to: 'cancelled', by: 'caller', when: 'it is cancelled before it started' },
   {
     from: 'running',
@@ -64,8 +62,6 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
   { from: 'running', to: 'cancelling', by: 'caller', when: 'it is cancelled' },
   { from: 'running', to: 'interrupted', by: 'recovery', when: 'the daemon that held it is gone' },
   { from: 'waiting', to: 'running', by: 'engine', when: 'what it waited for came' },
-  { from: 'waiting', to: 'timed_out', by: 'engine', when: 'its deadline passes' },
-  { from: 'waiting', to: 'failed', by: 'engine', when: 'its definition cannot be read any more' },
   { from: 'waiting', to: 'cancelling', by: 'caller', when: 'it is cancelled' },
   {
     from: 'interrupted',

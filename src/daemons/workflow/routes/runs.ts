@@ -1,34 +1,95 @@
 import {
   cancelRun,
-  type Endpoint,
-  getJob,
+  decideApproval,
+  decideStep,
   getRun,
+  listRunEvents,
   listRunLogs,
   listRunSteps,
   listRuns,
+  listWorkflows,
   postCancelRun,
   postCancelRunPrefixed,
+  rerunRun,
+  sendSignal,
   startRun,
-  submitJob,
 } from '../../../contracts/index.ts';
-import { type Http, mountNotImplemented } from '../../../http/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import { summaryOf } from '../domain/definitions.ts';
+import type { WorkflowServices } from '../services.ts';
+import { resumeAt, streamLive, wantsStream } from './live.ts';
+import { idempotencyKeyOf, starterOf } from './starter.ts';
 
-/** Where a run is: its start, its state, its steps, its end. @spec Workflow daemon; REST API: workflows, jobs */
-export const RUN_ENDPOINTS: readonly Endpoint[] = [
-  startRun,
-  listRuns,
-  getRun,
-  cancelRun,
-  listRunLogs,
-  listRunSteps,
-  postCancelRun,
-  postCancelRunPrefixed,
-];
+const auth = 'caller';
 
-/** @spec REST API: jobs */
-export const JOB_ENDPOINTS: readonly Endpoint[] = [submitJob, getJob];
+/** Where a run is: its start, its state, its steps, its end. @spec Workflow daemon; REST API: workflows */
+export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): void {
+  mount(http, startRun, { auth }, async ({ body, caller, request }) => ({
+    run: await desk.start(
+      { ...body, idempotencyKey: idempotencyKeyOf(body, request) },
+      starterOf(caller, request),
+    ),
+  }));
+  mount(http, listRuns, { auth }, ({ query, caller }) => desk.list(caller.namespaceId, query));
+  mount(http, getRun, { auth }, ({ params, caller }) => desk.get(caller.namespaceId, params.runId));
+  for (const endpoint of [cancelRun, postCancelRun, postCancelRunPrefixed])
+    mount(http, endpoint, { auth }, ({ params, caller }) => desk.cancel(caller.namespaceId, params.runId));
+  mount(http, rerunRun, { auth }, async ({ params, body, caller, request }) => ({
+    run: await desk.rerun(caller.namespaceId, params.runId, body.fromStep, starterOf(caller, request)),
+  }));
+  mount(http, listRunSteps, { auth }, async ({ params, caller }) => ({
+    items: await desk.steps(caller.namespaceId, params.runId),
+    nextCursor: null,
+  }));
+  mount(http, listWorkflows, { auth }, () => ({
+    items: [...definitions.registered.values()].map(summaryOf),
+    nextCursor: null,
+    faults: [...definitions.faults],
+  }));
+}
 
-/** The daemon does not run workflows yet; it says so instead of taking work that it would lose. */
-export function runRoutes(http: Http): void {
-  for (const endpoint of [...RUN_ENDPOINTS, ...JOB_ENDPOINTS]) mountNotImplemented(http, endpoint);
+/** What is said to a run: signals, approvals, decisions. @spec docs/workflows.md "Waiting" */
+export function answerRoutes(http: Http, { desk }: WorkflowServices): void {
+  const accepted = { accepted: true } as const;
+  mount(http, decideApproval, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
+    const decision = { approved: body.approved, by: caller.hostId, comment: body.comment ?? null };
+    await desk.approve(caller.namespaceId, runId, stepId, decision);
+    return accepted;
+  });
+  mount(http, decideStep, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
+    await desk.decide(caller.namespaceId, runId, stepId, { ...body, by: caller.hostId });
+    return accepted;
+  });
+  mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller }) => {
+    await desk.signal(caller.namespaceId, runId, name, body.payload);
+    return accepted;
+  });
+}
+
+/** What a run says: log lines and events, page by page or live. @spec docs/workflows.md "Following a run" */
+export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowServices): void {
+  mount(http, listRunLogs, { auth }, async ({ params: { runId }, query, caller, request, reply }) => {
+    const { namespaceId: tenant } = caller;
+    if (!wantsStream(request)) return desk.logs(tenant, runId, query);
+    await streamLive(request, reply, resumeAt(request, query.cursor), {
+      watch,
+      clock,
+      runId,
+      page: (cursor) => desk.logs(tenant, runId, { ...query, limit: 500, cursor }),
+      isOver: () => desk.isOver(tenant, runId),
+    });
+    return undefined as never;
+  });
+  mount(http, listRunEvents, { auth }, async ({ params: { runId }, query, caller, request, reply }) => {
+    const { namespaceId: tenant } = caller;
+    if (!wantsStream(request)) return desk.events(tenant, runId, query);
+    await streamLive(request, reply, resumeAt(request, query.cursor), {
+      watch,
+      clock,
+      runId,
+      page: (cursor) => desk.events(tenant, runId, { limit: 500, cursor }),
+      isOver: () => desk.isOver(tenant, runId),
+    });
+    return undefined as never;
+  });
 }

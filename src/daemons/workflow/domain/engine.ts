@@ -1,0 +1,392 @@
+import type { RunStatus } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { seconds } from '../../../kit/duration.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { Random } from '../../../kit/random.ts';
+import type { InboxRecord, LoadedRun, RunRecord, WorkflowStore } from '../../../store/ports/index.ts';
+import { type ActiveRun, createActiveRun } from './active-run.ts';
+import type { CompiledWorkflow } from './compile-definition.ts';
+import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
+import { createFairSlots } from './slots.ts';
+import { isFinal } from './states.ts';
+import { createTicker } from './ticker.ts';
+
+export interface EngineDeps {
+  store: WorkflowStore;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** The definition that a run is pinned to. Throws when it cannot be read or compiled any more. */
+  definitionOf(hash: string): Promise<CompiledWorkflow>;
+  /** The same, when it is at hand. */
+  definitionHere(hash: string): CompiledWorkflow | undefined;
+  limits: EngineLimits;
+  hooks: EngineHooks;
+  /** Whether the file is ours alone, so that every earlier boot is dead. */
+  exclusive: boolean;
+}
+
+export interface EngineLimits {
+  /** Runs in memory at a time. */
+  runs: number;
+  /** Steps that do something at a time. */
+  steps: number;
+  /** Interruptions without progress after which a run fails. */
+  poisonAfter: number;
+  leaseMs: number;
+  /** Characters of JSON. */
+  mostOutput: number;
+}
+
+export interface EngineHooks {
+  jobStarted(): void;
+  jobEnded(): void;
+  /** A run ended, however that was. */
+  ended(run: RunRecord): void;
+  /** There is something new to read of a run. */
+  changed(runId: string): void;
+  /** The boot was declared dead while it lives: nothing it does counts any more. */
+  fenced(): void;
+}
+
+export type CancelResult = { cancelled: boolean; status: RunStatus };
+
+/** Takes up runs, drives them, wakes them, and picks up what a dead daemon left. @spec Workflow daemon; Workflow run */
+export interface Engine {
+  /** Recovers, then begins to work. */
+  start(): Promise<void>;
+  /** A run was started. `fresh`: nothing but its row is stored. */
+  offer(run: RunRecord, fresh: boolean): void;
+  /** Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
+  cancel(run: RunRecord): Promise<CancelResult>;
+  /** Throws CONFLICT for a run that has ended, or that has such an entry already. */
+  deliver(
+    run: RunRecord,
+    entry: Omit<InboxRecord, 'n' | 'takenBy'>,
+    options: { once: boolean },
+  ): Promise<void>;
+  /** Looks at what is due now; for schedules see `onTick`. */
+  tick(): Promise<void>;
+  /** Called at each look; answers when it wants the next one. */
+  onTick(look: (now: number) => Promise<number | null>): void;
+  /** Waits up to `drainMs` for steps in the air, then lets go of everything as it is. */
+  stop(drainMs: number): Promise<void>;
+  readonly activeRuns: number;
+}
+
+const RECOVERY_CHUNK = 200;
+const CANCEL_TRIES = 50;
+
+export function createEngine(deps: EngineDeps): Engine {
+  const { store, clock, random, logger, limits, hooks } = deps;
+  const active = new Map<string, ActiveRun>();
+  /** Being read; the promise settles once they are in `active` or gone. */
+  const opening = new Map<string, Promise<void>>();
+  const ready = createReadyQueue(store.queue);
+  const slots = createFairSlots(limits.steps);
+  const lookers: Array<(now: number) => Promise<number | null>> = [];
+  const ticker = createTicker({ clock, logger, look });
+  let fence = 0;
+  let working = false;
+  let pumping = false;
+  let stopRenewing: () => void = () => {};
+
+  // ---- taking up ----------------------------------------------------------------------------------------------------
+
+  const hasRoom = (): boolean => working && active.size + opening.size < limits.runs;
+
+  /** Takes up ready runs while there is room: those in memory at once, others as they are read. */
+  function pump(): void {
+    while (hasRoom()) {
+      const here = ready.nextHere();
+      if (!here) break;
+      takeUp(here);
+    }
+    if (hasRoom() && !ready.isEmpty && !pumping) void pumpFromStore();
+  }
+
+  async function pumpFromStore(): Promise<void> {
+    pumping = true;
+    try {
+      while (hasRoom()) {
+        const found = await ready.next();
+        if (!found) break;
+        takeUp(found);
+      }
+    } catch (error) {
+      logger.error('Queued runs could not be read; tried again in a second', { error });
+    } finally {
+      pumping = false;
+    }
+  }
+
+  function takeUp({ run, fresh }: ReadyRun) {
+    if (active.has(run.id) || opening.has(run.id)) return;
+    const workflow = fresh ? deps.definitionHere(run.definitionHash) : undefined;
+    if (workflow) return activate({ run: { ...run }, jobs: [], steps: [], inbox: [] }, workflow);
+    const opened = open(run).finally(() => {
+      opening.delete(run.id);
+      pump();
+    });
+    opening.set(run.id, opened);
+  }
+
+  async function open({ seq, id }: RunRecord): Promise<void> {
+    try {
+      const loaded = await store.runs.load(seq);
+      // Claimed, cancelled or finished since it was put into the queue.
+      if (!loaded || loaded.run.fence !== null || !['queued', 'waiting'].includes(loaded.run.status)) return;
+      if (loaded.run.status === 'queued' && !loaded.run.ready) return;
+      const workflow = await deps.definitionOf(loaded.run.definitionHash);
+      if (working && !active.has(id)) activate(loaded, workflow);
+    } catch (error) {
+      logger.error(`Run ${id} could not be taken up; tried again in a second`, { error });
+      if (working)
+        clock.after(seconds(1), () => working && takeUp({ run: { seq, id } as RunRecord, fresh: false }));
+    }
+  }
+
+  function activate(loaded: LoadedRun, workflow: CompiledWorkflow): void {
+    const { id } = loaded.run;
+    const one = createActiveRun(loaded, workflow, fence, {
+      store: store.runs,
+      clock,
+      random,
+      logger,
+      slots,
+      mostOutput: limits.mostOutput,
+      jobStarted: hooks.jobStarted,
+      jobEnded: hooks.jobEnded,
+      childEnd,
+      cancelChild: (runId) => void cancelChild(runId),
+      written(run, { promoted }) {
+        hooks.changed(run.id);
+        for (const next of promoted) offer(next, false);
+      },
+    });
+    active.set(id, one);
+    void one.left.then((departure) => {
+      active.delete(id);
+      if (departure === 'ended') ended(one.run);
+      if (departure === 'parked') {
+        if (one.wasPokedLate) void wake(id);
+        else if (one.run.wakeAt !== null) ticker.notice(one.run.wakeAt);
+      }
+      pump();
+    });
+  }
+
+  function ended(run: RunRecord): void {
+    hooks.ended(run);
+    if (run.parentId !== null) void poke(run.parentId);
+  }
+
+  function offer(run: RunRecord, fresh: boolean): void {
+    if (!working) return;
+    if (run.ready) {
+      ready.offer({ run, fresh });
+      pump();
+    } else if (run.wakeAt !== null) ticker.notice(run.wakeAt);
+  }
+
+  // ---- waking -------------------------------------------------------------------------------------------------------
+
+  /** What has fallen due; answers when the next does. */
+  async function look(): Promise<number | null> {
+    if (!working) return null;
+    const now = clock.now();
+    const room = Math.max(0, limits.runs - active.size - opening.size);
+    const due = room === 0 ? [] : await store.queue.due(now, Math.min(room, 500));
+    for (const run of due) {
+      if (run.status === 'waiting') takeUp({ run, fresh: false });
+      else if (run.status === 'queued') {
+        const released = await store.queue.release(run.seq);
+        if (released) offer(released, false);
+      }
+    }
+    pump();
+    const next = await Promise.all([store.queue.nextWake(), ...lookers.map((wanted) => wanted(now))]);
+    const times = next.filter((time) => time !== null);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  async function poke(id: string, entry?: InboxRecord): Promise<void> {
+    const one = active.get(id);
+    if (one) one.poke(entry);
+    else {
+      ready.stale(id);
+      await wake(id);
+    }
+  }
+
+  async function wake(id: string): Promise<void> {
+    try {
+      // It may be on its way into memory, having been read before what came.
+      await opening.get(id);
+      const one = active.get(id);
+      if (one) return one.poke();
+      await store.queue.wake(id, clock.now());
+      await ticker.tick();
+    } catch (error) {
+      logger.error(`Run ${id} could not be woken; it will be looked at when it is due`, { error });
+    }
+  }
+
+  async function childEnd(runId: string): Promise<RunRecord | undefined> {
+    const child = await store.runs.find(null, runId);
+    return child && isFinal(child.status) ? child : undefined;
+  }
+
+  // ---- cancelling ---------------------------------------------------------------------------------------------------
+
+  async function cancel({ id, tenantId }: RunRecord): Promise<CancelResult> {
+    for (let tries = 0; tries < CANCEL_TRIES; tries++) {
+      await opening.get(id);
+      const one = active.get(id);
+      if (one && (await one.cancel())) return { cancelled: true, status: one.run.status };
+      // Parked, ended or about to be: what is written by now decides.
+      if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
+      const run = await store.runs.find(tenantId, id);
+      if (!run || run.status === 'cancelled' || run.status === 'cancelling') throw alreadyCancelled(id);
+      if (isFinal(run.status)) return { cancelled: false, status: run.status };
+      const { cancelled, promoted } = await store.runs.cancelIdle(run.seq, clock.now());
+      if (!cancelled) continue;
+      for (const next of promoted) offer(next, false);
+      hooks.changed(id);
+      ended({ ...run, status: 'cancelled', finishedAt: clock.now() });
+      for (const child of await store.runs.childrenOf(id)) await cancelChild(child.id);
+      return { cancelled: true, status: 'cancelled' };
+    }
+    throw new PlatformError('CONFLICT', `Run ${id} changes too fast to be cancelled; try again.`);
+  }
+
+  async function cancelChild(runId: string): Promise<void> {
+    try {
+      const child = await store.runs.find(null, runId);
+      if (child && !isFinal(child.status)) await cancel(child);
+    } catch (error) {
+      if (!(error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED'))
+        logger.error(`Child ${runId} could not be cancelled`, { error });
+    }
+  }
+
+  // ---- recovery -----------------------------------------------------------------------------------------------------
+
+  async function recover(): Promise<void> {
+    const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
+    for (;;) {
+      const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK);
+      counts.interrupted += runs.length;
+      for (const run of runs) if (run.status === 'cancelled') hooks.ended(run);
+      if (runs.length < RECOVERY_CHUNK) break;
+    }
+    for (;;) {
+      const runs = await store.boots.resume(clock.now(), RECOVERY_CHUNK, limits.poisonAfter);
+      for (const run of runs) {
+        if (run.status !== 'failed') counts.resumed++;
+        else {
+          counts.poisoned++;
+          hooks.ended(run);
+        }
+      }
+      if (runs.length < RECOVERY_CHUNK) break;
+    }
+    if (counts.interrupted + counts.resumed + counts.poisoned === 0) return;
+    logger.diagnostic({
+      domain: 'workflow',
+      event: 'runs.recovered',
+      level: counts.poisoned > 0 ? 'warn' : 'info',
+      reasonCode: 'DAEMON_RESTARTED',
+      message: `${counts.interrupted} runs were interrupted; ${counts.resumed} resumed, ${counts.poisoned} given up as poison`,
+      outcome: counts.poisoned > 0 ? 'degraded' : 'succeeded',
+      evidence: counts,
+    });
+  }
+
+  /** Keeps the lease; whoever lost it stops at once, before it does harm. */
+  function renewLease(): void {
+    stopRenewing = clock.after(limits.leaseMs / 3, async () => {
+      try {
+        if (working && !(await store.boots.renew(fence, clock.now() + limits.leaseMs))) return lost();
+      } catch (error) {
+        logger.error('The lease could not be renewed; tried again', { error });
+      }
+      if (working) renewLease();
+    });
+  }
+
+  function lost(): void {
+    working = false;
+    for (const one of active.values()) one.abandon();
+    logger.diagnostic({
+      domain: 'workflow',
+      event: 'engine.fenced',
+      level: 'fatal',
+      reasonCode: 'LEASE_LOST',
+      message: 'Another workflow service took over while this one stood still; it stops',
+      outcome: 'failed',
+      evidence: { fence },
+    });
+    hooks.fenced();
+  }
+
+  return {
+    async start() {
+      fence = await store.boots.begin({
+        bootId: random.uuid(),
+        pid: process.pid,
+        now: clock.now(),
+        leaseMs: limits.leaseMs,
+        exclusive: deps.exclusive,
+      });
+      await recover();
+      await ready.refresh();
+      working = true;
+      renewLease();
+      await ticker.tick();
+    },
+    offer,
+    cancel,
+    async deliver(run, entry, options) {
+      const delivered = await store.runs.deliver(run.seq, entry, options);
+      if (delivered.outcome !== 'delivered') {
+        const why =
+          delivered.outcome === 'ended'
+            ? `Run ${run.id} has ended; nothing can be sent to it any more.`
+            : `This was decided before for step ${entry.name} of run ${run.id}.`;
+        throw new PlatformError('CONFLICT', why);
+      }
+      hooks.changed(run.id);
+      await poke(run.id, { ...entry, n: delivered.n, takenBy: null });
+    },
+    tick: () => ticker.tick(),
+    onTick: (wanted) => lookers.push(wanted),
+    async stop(drainMs) {
+      working = false;
+      stopRenewing();
+      await ticker.stop();
+      await Promise.all(opening.values());
+      const open = [...active.values()];
+      for (const one of open) one.drain();
+      if (open.length > 0) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        // Real time even under a hand-moved clock: it waits for processes, not for a moment.
+        const giveUp = setTimeout(resolve, drainMs);
+        await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
+        clearTimeout(giveUp);
+      }
+      for (const one of active.values()) one.abandon();
+      if (fence > 0) await store.boots.end(fence, clock.now());
+    },
+    get activeRuns() {
+      return active.size;
+    },
+  };
+}
+
+function alreadyCancelled(id: string): PlatformError {
+  return new PlatformError('WORKFLOW_ALREADY_CANCELLED', `Run ${id} was cancelled before.`, {
+    details: { runId: id },
+  });
+}

@@ -1,0 +1,103 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { HEADERS } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { errorBody, toPlatformError } from '../../../kit/errors.ts';
+import type { Page } from '../domain/run-desk.ts';
+import type { RunWatch } from '../domain/run-watch.ts';
+
+export interface LiveSource<Item extends { id: number }> {
+  watch: RunWatch;
+  clock: Clock;
+  runId: string;
+  /** What comes after a cursor. Its first call may throw: then it is an ordinary error. */
+  page(cursor: string | undefined): Promise<Page<Item>>;
+  /** Whether the run is over: the stream ends after its last item. */
+  isOver(): Promise<boolean>;
+}
+
+/** A comment so often keeps proxies from closing a quiet stream. */
+const KEEP_ALIVE_MS = 15_000;
+
+export function wantsStream(request: FastifyRequest): boolean {
+  return request.headers.accept?.includes('text/event-stream') === true;
+}
+
+/** Where a client that lost its stream goes on. */
+export function resumeAt(request: FastifyRequest, cursor: string | undefined): string | undefined {
+  const last = request.headers['last-event-id'];
+  return typeof last === 'string' && last !== '' ? last : cursor;
+}
+
+/**
+ * Server-sent events: everything after the cursor, then what comes, until the run is over (event `end`) or the client
+ * leaves. Each has its id, so a client that reconnects misses nothing and sees nothing twice.
+ */
+export async function streamLive<Item extends { id: number }>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  cursor: string | undefined,
+  { watch, clock, runId, page, isOver }: LiveSource<Item>,
+): Promise<void> {
+  let first = await page(cursor);
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    [HEADERS.requestId]: request.id,
+  });
+  raw.write(': open\n\n');
+  let at = cursor;
+  let changed = true;
+  let wake: () => void = () => {};
+  const look = (): void => {
+    changed = true;
+    wake();
+  };
+  const stopWatching = watch.watch(runId, look);
+  raw.on('close', look);
+  const beat = setInterval(() => raw.write(': alive\n\n'), KEEP_ALIVE_MS).unref();
+
+  async function write(items: readonly Item[]): Promise<void> {
+    for (const item of items) {
+      at = String(item.id);
+      const more = raw.write(`id: ${item.id}\ndata: ${JSON.stringify(item)}\n\n`);
+      if (!more && !raw.destroyed)
+        await new Promise<void>((resolve) => {
+          raw.once('drain', resolve);
+          raw.once('close', resolve);
+        });
+    }
+  }
+
+  try {
+    await write(first.items);
+    while (!raw.destroyed) {
+      if (!changed)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          // A change of another process is seen too.
+          clock.after(1000, resolve);
+        });
+      changed = false;
+      if (raw.destroyed) break;
+      // Asked before the last page is read: what was written before the end is on it.
+      const over = await isOver();
+      do {
+        first = await page(at);
+        await write(first.items);
+      } while (first.nextCursor !== null && !raw.destroyed);
+      if (over) {
+        raw.write('event: end\ndata: {}\n\n');
+        break;
+      }
+    }
+  } catch (error) {
+    raw.write(`event: error\ndata: ${JSON.stringify(errorBody(toPlatformError(error)))}\n\n`);
+  } finally {
+    clearInterval(beat);
+    stopWatching();
+    raw.end();
+  }
+}

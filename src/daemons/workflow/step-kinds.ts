@@ -1,0 +1,39 @@
+import type { KindOf } from './domain/compile-definition.ts';
+import {
+  approvalStep,
+  type ChildStarter,
+  setStep,
+  signalStep,
+  waitStep,
+  workflowStep,
+} from './domain/kinds/builtins.ts';
+import { type Handlers, handlerStep, JOB_PREFIX } from './domain/kinds/handlers.ts';
+import { type HttpCall, httpStep } from './domain/kinds/http.ts';
+import type { StepKind } from './domain/step-kind.ts';
+
+/** `<plugin>/<command>`, the plugin scoped or not. */
+const HANDLER = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*\/[^/]+$/;
+
+/** Which kind runs what a step `uses`. */
+export function stepKinds(deps: {
+  http: HttpCall;
+  handlers: Handlers;
+  children: ChildStarter;
+  now(): number;
+}): KindOf {
+  const plugin = handlerStep(deps.handlers);
+  const builtins = new Map<string, StepKind>(
+    [
+      setStep,
+      waitStep,
+      approvalStep,
+      signalStep,
+      workflowStep(deps.children),
+      httpStep(deps.http, deps.now),
+    ].map((kind) => [kind.name, kind]),
+  );
+  return (uses) => {
+    const name = uses.startsWith(JOB_PREFIX) ? uses.slice(JOB_PREFIX.length) : uses;
+    return builtins.get(uses) ?? (HANDLER.test(name) ? plugin : undefined);
+  };
+}

@@ -1,0 +1,158 @@
+import type { PartStatus, RunStatus, RunTrigger } from '../../contracts/index.ts';
+
+/** Why a queued run does not run: no room yet, not yet its time, or its concurrency key is taken. */
+export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
+
+/** What of a run changes after its start. */
+export interface RunProgress {
+  status: RunStatus;
+  /** True: it may be claimed. It then holds its concurrency key, as every started run does until it ends. */
+  ready: boolean;
+  reason: QueuedReason | null;
+  /** Order in the queue, highest first: the priority, above all of them for what was interrupted. */
+  rank: number;
+  /** When it must be looked at again. Epoch ms, as all times here. */
+  wakeAt: number | null;
+  deadlineAt: number | null;
+  /** Who holds it: the number of a boot. */
+  fence: number | null;
+  resumeCount: number;
+  /** Interruptions since a step finished last. */
+  stalls: number;
+  /** JSON. */
+  output: string | null;
+  /** JSON of a RunError. */
+  error: string | null;
+  startedAt: number | null;
+  finishedAt: number | null;
+}
+
+/** A run, or a background job: that is a run of one step. */
+export interface RunRecord extends RunProgress {
+  /** Its number in the database; grows with time. */
+  seq: number;
+  /** What the outside knows it by. */
+  id: string;
+  kind: 'workflow' | 'job';
+  tenantId: string;
+  /** Of a job: its handler. */
+  workflowId: string;
+  definitionHash: string;
+  priority: number;
+  runAt: number | null;
+  concurrencyKey: string | null;
+  concurrencyLimit: number | null;
+  trigger: RunTrigger;
+  parentId: string | null;
+  parentStep: string | null;
+  rerunOf: string | null;
+  /** 0 for what a caller started, one more for each level of children. */
+  depth: number;
+  hostId: string;
+  requestId: string;
+  traceId: string;
+  /** JSON. */
+  input: string;
+  createdAt: number;
+}
+
+export interface JobRecord {
+  /** `build`, or `build:2` for the third combination of a matrix. */
+  key: string;
+  /** Its name in the definition. */
+  jobId: string;
+  status: PartStatus;
+  /** JSON; null without a matrix. */
+  matrix: string | null;
+  /** JSON; null until it ended. */
+  outputs: string | null;
+  error: string | null;
+  startedAt: number | null;
+  finishedAt: number | null;
+}
+
+export interface StepRecord {
+  jobKey: string;
+  /** Its place in the job. */
+  index: number;
+  status: PartStatus;
+  attempts: number;
+  output: string | null;
+  error: string | null;
+  /** JSON of what it waits for. */
+  wait: string | null;
+  wakeAt: number | null;
+  /** Of the attempt in the air, evaluated. */
+  idempotencyKey: string | null;
+  readyAt: number | null;
+  /** Of the first attempt. */
+  startedAt: number | null;
+  /** Of the latest attempt. */
+  attemptAt: number | null;
+  finishedAt: number | null;
+}
+
+/** One finished try of a step. */
+export interface AttemptRecord {
+  jobKey: string;
+  index: number;
+  attempt: number;
+  status: PartStatus;
+  errorClass: string | null;
+  error: string | null;
+  startedAt: number;
+  finishedAt: number;
+}
+
+/** What happened, in the words of the API. */
+export interface EventRecord {
+  at: number;
+  type: string;
+  job?: string;
+  step?: string;
+  data?: Record<string, unknown>;
+}
+
+export interface LogLineRecord {
+  at: number;
+  level: string;
+  message: string;
+  job?: string;
+  step?: string;
+}
+
+/** What came for a run from outside. */
+export interface InboxRecord {
+  n: number;
+  kind: 'signal' | 'approval' | 'decision';
+  /** The signal, or the step. */
+  name: string;
+  /** JSON. */
+  payload: string;
+  at: number;
+  /** The step that used it. */
+  takenBy: string | null;
+}
+
+export interface DefinitionRecord {
+  hash: string;
+  workflowId: string;
+  /** JSON. */
+  body: string;
+}
+
+export interface ScheduleRecord {
+  id: string;
+  tenantId: string;
+  workflowId: string;
+  cron: string;
+  timezone: string;
+  overlap: 'skip' | 'queue' | 'allow';
+  catchUp: 'none' | 'latest' | 'all';
+  /** JSON. */
+  input: string;
+  paused: boolean;
+  nextAt: number | null;
+  lastAt: number | null;
+  lastRunId: string | null;
+}

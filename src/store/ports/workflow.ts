@@ -1,0 +1,181 @@
+import type { RunStatus } from '../../contracts/index.ts';
+import type {
+  AttemptRecord,
+  DefinitionRecord,
+  EventRecord,
+  InboxRecord,
+  JobRecord,
+  LogLineRecord,
+  RunProgress,
+  RunRecord,
+  ScheduleRecord,
+  StepRecord,
+} from './workflow-records.ts';
+
+/** A run as it is started; what the store settles itself (its number, whether it is ready) is missing. */
+export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: number | null };
+
+export interface StartOptions {
+  /** Written when the store does not have it yet. */
+  definition: DefinitionRecord;
+  /** A second start with the same key finds the first run; `digest` tells whether it asked for the same. */
+  idempotency?: { key: string; digest: string; expiresAt: number } | undefined;
+  /** What the tenant may have; absent: no limit. Children of a run are started without. */
+  limits?: { concurrent: number | null; perDay: number | null; perMonth: number | null } | undefined;
+  /** The UTC day that the run counts for: `2030-01-31`. */
+  day: string;
+  strategy?: 'queue' | 'cancel-running' | 'replace-queued' | 'reject' | undefined;
+  /** Finished parts taken over from another run. */
+  parts?: { jobs: JobRecord[]; steps: StepRecord[]; attempts: AttemptRecord[] } | undefined;
+}
+
+export type StartResult =
+  /** `supersedes`: runs of the same concurrency key that the strategy wants cancelled. */
+  | { outcome: 'started'; run: RunRecord; supersedes: string[] }
+  /** The idempotency key, or the step of the parent, has started this one before. */
+  | { outcome: 'known'; run: RunRecord }
+  | { outcome: 'different' }
+  | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
+
+/**
+ * What the holder of a run found out, written as one. With `expect.fence` null the run is claimed: that succeeds for one
+ * that nobody holds and only while the boot in `run.fence` lives.
+ */
+export interface RunWrite {
+  seq: number;
+  expect: { fence: number | null; status: RunStatus };
+  run: RunProgress;
+  jobs: JobRecord[];
+  steps: StepRecord[];
+  attempts: AttemptRecord[];
+  events: EventRecord[];
+  logs: LogLineRecord[];
+  /** Inbox entries that steps used. */
+  taken: Array<{ n: number; by: string }>;
+  /** The run whose step waits for the end of this one. */
+  wakeParent: string | null;
+  at: number;
+}
+
+export interface WriteResult {
+  /** False: somebody else holds the run by now, and nothing was written. */
+  applied: boolean;
+  /** Runs that got the concurrency key which this one gave back. */
+  promoted: RunRecord[];
+}
+
+/** Everything the engine needs to go on with a run. Large values are resolved. */
+export interface LoadedRun {
+  run: RunRecord;
+  jobs: JobRecord[];
+  steps: StepRecord[];
+  /** What came and was not used yet, oldest first. */
+  inbox: InboxRecord[];
+}
+
+export interface RunFilter {
+  kind: 'workflow' | 'job';
+  status?: RunStatus | undefined;
+  workflowId?: string | undefined;
+  /** Only what is older than this `seq`. */
+  before?: number | undefined;
+  limit: number;
+}
+
+export interface Numbered<Item> {
+  id: number;
+  item: Item;
+}
+
+/** Runs and what belongs to them. A write's promise settles once it is durable. */
+export interface RunStore {
+  start(run: NewRun, options: StartOptions): Promise<StartResult>;
+  write(write: RunWrite): Promise<WriteResult>;
+  load(seq: number): Promise<LoadedRun | undefined>;
+  /** Undefined also for a run of another tenant; with `tenantId` null whosever it is. */
+  find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
+  /** Newest first. A page may be short, even empty, before the last: the search looks at so many rows a call; `next` goes on. */
+  list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
+  attempts(seq: number): Promise<AttemptRecord[]>;
+  /** Numbered events after `after`, oldest first. */
+  events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
+  logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
+  addLogs(seq: number, lines: LogLineRecord[]): Promise<void>;
+  childrenOf(id: string): Promise<RunRecord[]>;
+  /** Puts something into the inbox and wakes the run. `ended` for a finished run; `taken` when `once` and there is one of that kind and name. */
+  deliver(
+    seq: number,
+    entry: Omit<InboxRecord, 'n' | 'takenBy'>,
+    options: { once: boolean },
+  ): Promise<{ outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' }>;
+  /** Cancels a run that nobody holds, with all its parts. False when somebody holds it, or it has ended. */
+  cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
+}
+
+/** Which runs are to be taken up next. */
+export interface RunQueue {
+  /** Tenants with a ready run. */
+  tenants(): Promise<string[]>;
+  /** A tenant's ready runs in their order, from the first on. */
+  ready(tenantId: string, limit: number): Promise<RunRecord[]>;
+  /** Runs whose `wakeAt` has come, the longest due first. */
+  due(now: number, limit: number): Promise<RunRecord[]>;
+  nextWake(): Promise<number | null>;
+  /** Makes a scheduled run ready, or lets it wait for its concurrency key. */
+  release(seq: number): Promise<RunRecord | undefined>;
+  /** Wakes a waiting run. */
+  wake(id: string, at: number): Promise<void>;
+}
+
+/** Who holds runs. The number of a boot is the fence of its writes. */
+export interface BootStore {
+  /**
+   * A new boot. `exclusive`: no other process can be at work (the file is locked), so every earlier boot is dead; else
+   * those are dead whose lease is over.
+   */
+  begin(boot: {
+    bootId: string;
+    pid: number;
+    now: number;
+    leaseMs: number;
+    exclusive: boolean;
+  }): Promise<number>;
+  /** Prolongs the lease. False: the boot was declared dead, and must not do anything any more. */
+  renew(fence: number, leaseUntil: number): Promise<boolean>;
+  end(fence: number, now: number): Promise<void>;
+  /** Marks at most `limit` runs of dead boots as interrupted, with their parts in the air; ends those that were being cancelled. */
+  interrupt(now: number, limit: number): Promise<RunRecord[]>;
+  /** Queues at most `limit` interrupted runs ahead of others; fails those interrupted `poisonAfter` times without progress. */
+  resume(now: number, limit: number, poisonAfter: number): Promise<RunRecord[]>;
+}
+
+export interface ScheduleStore {
+  /** Makes the schedules of the registered workflows those given; keeps what is known of each (paused, last run). */
+  sync(schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>): Promise<void>;
+  list(tenantId: string): Promise<ScheduleRecord[]>;
+  find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
+  due(now: number): Promise<ScheduleRecord[]>;
+  nextAt(): Promise<number | null>;
+  /** Says that times up to `lastAt` are served. */
+  served(
+    id: string,
+    served: { nextAt: number | null; lastAt: number | null; lastRunId: string | null },
+  ): Promise<void>;
+  setPaused(id: string, paused: boolean, nextAt: number | null): Promise<void>;
+}
+
+/** All that the workflow daemon keeps: in SQLite the file `workflow.db`. */
+export interface WorkflowStore {
+  runs: RunStore;
+  queue: RunQueue;
+  boots: BootStore;
+  schedules: ScheduleStore;
+  definition(hash: string): Promise<DefinitionRecord | undefined>;
+  /** Forgets at most `limit` runs that ended before, and what belongs to them; returns how many rows it looked at. */
+  prune(options: { finishedBefore: number; now: number; after: number; limit: number }): Promise<{
+    pruned: number;
+    /** Where to go on; null at the end. */
+    next: number | null;
+  }>;
+  close(): Promise<void>;
+}

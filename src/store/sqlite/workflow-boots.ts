@@ -1,0 +1,127 @@
+import type { BootStore, RunRecord } from '../ports/index.ts';
+import type { Database } from './database.ts';
+import type { WorkflowKeys } from './workflow-keys.ts';
+import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
+
+/** Above every priority: what was interrupted goes before new work. */
+const RESUMED_RANK = 1000;
+
+/** Who holds runs, and what becomes of those whose holder is dead. @spec Workflow run: interrupted */
+export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys): BootStore {
+  const sql = statements(db);
+
+  function interrupt(row: RunRow, now: number): RunRecord {
+    const { seq } = row;
+    if (row.status === 'cancelling') {
+      sql.cancelParts.forEach((cancel) => {
+        cancel.run({ seq, now });
+      });
+      sql.cancel.run({ seq, now });
+      rows.addEvents(seq, [{ at: now, type: 'run.cancelled' }]);
+      if (row.parentId !== null) sql.wakeParent.run({ id: row.parentId, now });
+      keys.promote(row.concurrencyKey);
+      return rows.recordOf({ ...row, status: 'cancelled', fence: null, finishedAt: now });
+    }
+    sql.attemptsInAir.run({ seq, now });
+    sql.interruptSteps.run({ seq });
+    sql.interruptJobs.run({ seq });
+    sql.interrupt.run({ seq });
+    rows.addEvents(seq, [{ at: now, type: 'run.interrupted' }]);
+    return rows.recordOf({ ...row, status: 'interrupted', fence: null, stalls: row.stalls + 1 });
+  }
+
+  function resume(row: RunRow, now: number, poisonAfter: number): RunRecord {
+    const { seq } = row;
+    if (row.stalls >= poisonAfter) {
+      const error = JSON.stringify({
+        code: 'STEP_FAILED',
+        message: `The run was interrupted ${row.stalls} times without finishing a step in between; it seems to bring the daemon down. Mend the step, then run it again.`,
+        details: { reason: 'poison', interruptions: row.stalls },
+      });
+      sql.poison.run({ seq, now, error });
+      rows.addEvents(seq, [{ at: now, type: 'run.failed', data: { reason: 'poison' } }]);
+      if (row.parentId !== null) sql.wakeParent.run({ id: row.parentId, now });
+      keys.promote(row.concurrencyKey);
+      return rows.recordOf({ ...row, status: 'failed', error, finishedAt: now });
+    }
+    sql.resume.run({ seq, rank: RESUMED_RANK });
+    const resumeCount = row.resumeCount + 1;
+    rows.addEvents(seq, [{ at: now, type: 'run.resumed', data: { resumeCount } }]);
+    return rows.recordOf({
+      ...row,
+      status: 'queued',
+      ready: 1,
+      reason: 'capacity',
+      rank: RESUMED_RANK,
+      resumeCount,
+    });
+  }
+
+  return {
+    begin: ({ bootId, pid, now, leaseMs, exclusive }) =>
+      db.write(() => {
+        sql.declareDead.run({ now, exclusive: exclusive ? 1 : 0 });
+        return Number(sql.begin.run({ bootId, pid, now, leaseUntil: now + leaseMs }).lastInsertRowid);
+      }),
+    renew: (fence, leaseUntil) => db.write(() => sql.renew.run({ fence, leaseUntil }).changes === 1),
+    async end(fence, now) {
+      await db.write(() => sql.end.run({ fence, now }));
+    },
+    interrupt: (now, limit) => db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now))),
+    resume: (now, limit, poisonAfter) =>
+      db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, poisonAfter))),
+  };
+}
+
+function statements(db: Database) {
+  type Seq = { seq: number };
+  const unfinished = `status in ('pending', 'running', 'waiting', 'interrupted')`;
+  return {
+    declareDead: db.prepare<[{ now: number; exclusive: 0 | 1 }]>(`
+      update boot set ended_at = :now where ended_at is null and (:exclusive = 1 or lease_until < :now)`),
+    begin: db.prepare<[{ bootId: string; pid: number; now: number; leaseUntil: number }]>(`
+      insert into boot (boot_id, pid, started_at, lease_until) values (:bootId, :pid, :now, :leaseUntil)`),
+    renew: db.prepare<[{ fence: number; leaseUntil: number }]>(
+      'update boot set lease_until = :leaseUntil where fence = :fence and ended_at is null',
+    ),
+    end: db.prepare<[{ fence: number; now: number }]>(
+      'update boot set ended_at = :now where fence = :fence and ended_at is null',
+    ),
+    orphans: db.prepare<[{ limit: number }], RunRow>(`
+      select ${RUN_COLUMNS} from run
+      where fence is not null and fence in (select fence from boot where ended_at is not null) order by seq limit :limit`),
+    interrupted: db.prepare<[{ limit: number }], RunRow>(
+      `select ${RUN_COLUMNS} from run where status = 'interrupted' order by seq limit :limit`,
+    ),
+    interrupt: db.prepare<[Seq]>(`
+      update run set status = 'interrupted', fence = null, wake_at = null, stalls = stalls + 1 where seq = :seq`),
+    interruptJobs: db.prepare<[Seq]>(
+      `update job set status = 'interrupted' where run_seq = :seq and status = 'running'`,
+    ),
+    interruptSteps: db.prepare<[Seq]>(
+      `update step set status = 'interrupted' where run_seq = :seq and status = 'running'`,
+    ),
+    attemptsInAir: db.prepare<[Seq & { now: number }]>(`
+      insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, started_at, finished_at)
+      select run_seq, job_key, idx, attempts, 'interrupted', null, null, coalesce(attempt_at, :now), :now
+      from step where run_seq = :seq and status = 'running'`),
+    resume: db.prepare<[Seq & { rank: number }]>(`
+      update run set status = 'queued', ready = 1, reason = 'capacity', rank = :rank, resume_count = resume_count + 1
+      where seq = :seq`),
+    poison: db.prepare<[Seq & { now: number; error: string }]>(`
+      update run set status = 'failed', ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
+    cancel: db.prepare<[Seq & { now: number }]>(`
+      update run set status = 'cancelled', fence = null, wake_at = null, finished_at = :now where seq = :seq`),
+    cancelParts: [
+      db.prepare<[Seq & { now: number }]>(
+        `update job set status = 'cancelled', finished_at = :now where run_seq = :seq and ${unfinished}`,
+      ),
+      db.prepare<[Seq & { now: number }]>(`
+        update step set status = 'cancelled', wait = null, wake_at = null, finished_at = :now
+        where run_seq = :seq and ${unfinished}`),
+    ],
+    wakeParent: db.prepare<[{ id: string; now: number }]>(
+      `update run set wake_at = :now where id = :id and status = 'waiting'`,
+    ),
+  };
+}

@@ -1,0 +1,53 @@
+import type { RunQueue } from '../ports/index.ts';
+import type { Database } from './database.ts';
+import type { WorkflowKeys } from './workflow-keys.ts';
+import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
+
+/** What is to be taken up next, by partial indexes over the few runs that are not over. */
+export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunQueue {
+  const isReady = `status = 'queued' and ready = 1`;
+  // Jumps from tenant to tenant instead of reading every queued run.
+  const tenants = db
+    .prepare<[], string>(`
+      with recursive tenant (id) as (
+        select min(tenant_id) from run where ${isReady}
+        union all
+        select (select min(tenant_id) from run where ${isReady} and tenant_id > tenant.id) from tenant where id is not null
+      ) select id from tenant where id is not null`)
+    .pluck();
+  const ready = db.prepare<[{ tenantId: string; limit: number }], RunRow>(
+    `select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} order by rank desc, seq limit :limit`,
+  );
+  const due = db.prepare<[{ now: number; limit: number }], RunRow>(
+    `select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now order by wake_at limit :limit`,
+  );
+  const nextWake = db
+    .prepare<[], number | null>('select min(wake_at) from run where wake_at is not null')
+    .pluck();
+  const bySeq = db.prepare<[{ seq: number }], RunRow>(`select ${RUN_COLUMNS} from run where seq = :seq`);
+  const release = db.prepare<[{ seq: number; ready: 0 | 1; reason: string }]>(
+    'update run set wake_at = null, ready = :ready, reason = :reason where seq = :seq',
+  );
+  const wake = db.prepare<[{ id: string; at: number }]>(
+    `update run set wake_at = :at where id = :id and status = 'waiting'`,
+  );
+  return {
+    tenants: () => db.read(() => tenants.all()),
+    ready: (tenantId, limit) => db.read(() => ready.all({ tenantId, limit }).map(rows.recordOf)),
+    due: (now, limit) => db.read(() => due.all({ now, limit }).map(rows.recordOf)),
+    nextWake: () => db.read(() => nextWake.get() ?? null),
+    release: (seq) =>
+      db.write(() => {
+        const row = bySeq.get({ seq });
+        if (row?.status !== 'queued' || row.reason !== 'scheduled') return undefined;
+        const { concurrencyKey: key, concurrencyLimit } = row;
+        const hasRoom = key === null || keys.hasRoom(key, concurrencyLimit ?? 1);
+        const released = { ready: hasRoom ? 1 : 0, reason: hasRoom ? 'capacity' : 'concurrency' } as const;
+        release.run({ seq, ...released });
+        return rows.recordOf({ ...row, ...released, wakeAt: null });
+      }),
+    async wake(id, at) {
+      await db.write(() => wake.run({ id, at }));
+    },
+  };
+}

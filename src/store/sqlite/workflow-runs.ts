@@ -1,0 +1,160 @@
+import type { RunFilter, RunRecord, RunStore, RunWrite, WriteResult } from '../ports/index.ts';
+import type { Database } from './database.ts';
+import type { WorkflowKeys } from './workflow-keys.ts';
+import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
+import { LIVE } from './workflow-schema.ts';
+import { workflowStart } from './workflow-start.ts';
+
+/** How many rows one page of a list may look at: a rare status among a million must not stop the daemon. */
+const MOST_LOOKED_AT = 20_000;
+const UNHAPPY = ['failed', 'timed_out', 'cancelled'];
+const FINAL = new Set(['succeeded', ...UNHAPPY]);
+
+/** Runs, their parts and what comes in for them. @spec Workflow run */
+export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunStore {
+  const sql = statements(db);
+  const start = workflowStart(db, rows, keys);
+
+  function write({ seq, expect, run, at, ...parts }: RunWrite): WriteResult {
+    const holder = rows.holder(seq);
+    const mine = holder !== undefined && holder.fence === expect.fence && holder.status === expect.status;
+    const claims = expect.fence === null && run.fence !== null;
+    if (!mine || (claims && !sql.bootLives.get({ fence: run.fence! })))
+      return { applied: false, promoted: [] };
+    for (const job of parts.jobs) rows.putJob(seq, job);
+    for (const step of parts.steps) rows.putStep(seq, step);
+    for (const attempt of parts.attempts) rows.putAttempt(seq, attempt);
+    rows.addEvents(seq, parts.events);
+    rows.addLogs(seq, parts.logs);
+    for (const { n, by } of parts.taken) rows.take(seq, n, by);
+    rows.progress(seq, run);
+    if (parts.wakeParent !== null) sql.wakeParent.run({ id: parts.wakeParent, at });
+    return { applied: true, promoted: FINAL.has(run.status) ? keys.promote(sql.keyOf.get({ seq })!) : [] };
+  }
+
+  function cancelIdle(seq: number, at: number): { cancelled: boolean; promoted: RunRecord[] } {
+    const holder = rows.holder(seq);
+    if (!holder || holder.fence !== null || FINAL.has(holder.status))
+      return { cancelled: false, promoted: [] };
+    sql.cancelJobs.run({ seq, at });
+    sql.cancelSteps.run({ seq, at });
+    sql.cancel.run({ seq, at });
+    const how = holder.status === 'waiting' ? [{ at, type: 'run.cancelling' }] : [];
+    rows.addEvents(seq, [...how, { at, type: 'run.cancelled' }]);
+    const parent = sql.parentOf.get({ seq });
+    if (parent != null) sql.wakeParent.run({ id: parent, at });
+    return { cancelled: true, promoted: keys.promote(sql.keyOf.get({ seq })!) };
+  }
+
+  function list(tenantId: string, { kind, status, workflowId, before, limit }: RunFilter) {
+    const state = { tenantId, before: before ?? Number.MAX_SAFE_INTEGER };
+    const query =
+      status === undefined
+        ? sql.all
+        : UNHAPPY.includes(status)
+          ? sql.unhappy
+          : status === 'succeeded'
+            ? sql.all
+            : sql.live;
+    const found: RunRecord[] = [];
+    let looked = 0;
+    let last: number | null = null;
+    for (const row of query.iterate(state)) {
+      if (found.length === limit || looked++ === MOST_LOOKED_AT) return { runs: found, next: last };
+      last = row.seq;
+      const matches =
+        row.kind === kind &&
+        (status === undefined || row.status === status) &&
+        (workflowId === undefined || row.workflowId === workflowId);
+      if (matches) found.push(row as unknown as RunRecord);
+    }
+    return { runs: found, next: null };
+  }
+
+  return {
+    start: (run, options) => db.write(() => start(run, options)),
+    write: (change) => db.write(() => write(change)),
+    load: (seq) =>
+      db.read(() => {
+        const row = sql.bySeq.get({ seq });
+        return (
+          row && {
+            run: rows.recordOf(row),
+            jobs: rows.jobs(seq),
+            steps: rows.steps(seq),
+            inbox: rows.inbox(seq),
+          }
+        );
+      }),
+    find: (tenantId, id) =>
+      db.read(() => {
+        const row = sql.byId.get({ id });
+        return row && (tenantId === null || row.tenantId === tenantId) ? rows.recordOf(row) : undefined;
+      }),
+    list: (tenantId, filter) =>
+      db.read(() => {
+        const { runs, next } = list(tenantId, filter);
+        // Whole rows only of those that are shown: the search itself reads what it compares.
+        return { runs: runs.map(({ seq }) => rows.recordOf(sql.bySeq.get({ seq })!)), next };
+      }),
+    attempts: (seq) => db.read(() => rows.attempts(seq)),
+    events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
+    logs: (seq, after, limit, step) =>
+      db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
+    addLogs: (seq, lines) => db.write(() => rows.addLogs(seq, lines)),
+    childrenOf: (id) => db.read(() => sql.children.all({ id }).map(rows.recordOf)),
+    deliver: (seq, entry, { once }) =>
+      db.write(() => {
+        const holder = rows.holder(seq);
+        if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
+        if (once && rows.inInbox(seq, entry.kind, entry.name)) return { outcome: 'taken' };
+        const n = rows.putInbox(seq, entry);
+        rows.addEvents(seq, [{ at: entry.at, type: `${entry.kind}.received`, data: { name: entry.name } }]);
+        sql.wake.run({ seq, at: entry.at });
+        return { outcome: 'delivered', n };
+      }),
+    cancelIdle: (seq, at) => db.write(() => cancelIdle(seq, at)),
+  };
+}
+
+type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'workflowId'>;
+type ListState = { tenantId: string; before: number };
+
+function statements(db: Database) {
+  const select = `select ${RUN_COLUMNS} from run`;
+  const listed = (condition: string) =>
+    db.prepare<[ListState], Listed>(`
+      select seq, kind, status, workflow_id as workflowId from run
+      where tenant_id = :tenantId and seq < :before ${condition} order by seq desc`);
+  return {
+    bySeq: db.prepare<[{ seq: number }], RunRow>(`${select} where seq = :seq`),
+    byId: db.prepare<[{ id: string }], RunRow>(`${select} where id = :id`),
+    children: db.prepare<[{ id: string }], RunRow>(`${select} where parent_id = :id`),
+    all: listed(''),
+    live: listed(`and ${LIVE}`),
+    unhappy: listed(`and status in ('failed', 'timed_out', 'cancelled')`),
+    keyOf: db
+      .prepare<[{ seq: number }], string | null>('select concurrency_key from run where seq = :seq')
+      .pluck(),
+    parentOf: db
+      .prepare<[{ seq: number }], string | null>('select parent_id from run where seq = :seq')
+      .pluck(),
+    bootLives: db.prepare<[{ fence: number }]>(
+      'select 1 from boot where fence = :fence and ended_at is null',
+    ),
+    wakeParent: db.prepare<[{ id: string; at: number }]>(
+      `update run set wake_at = :at where id = :id and status = 'waiting'`,
+    ),
+    wake: db.prepare<[{ seq: number; at: number }]>(
+      `update run set wake_at = :at where seq = :seq and status = 'waiting'`,
+    ),
+    cancel: db.prepare<[{ seq: number; at: number }]>(`
+      update run set status = 'cancelled', ready = 0, reason = null, wake_at = null, finished_at = :at where seq = :seq`),
+    cancelJobs: db.prepare<[{ seq: number; at: number }]>(`
+      update job set status = 'cancelled', finished_at = :at
+      where run_seq = :seq and status in ('pending', 'waiting', 'interrupted', 'running')`),
+    cancelSteps: db.prepare<[{ seq: number; at: number }]>(`
+      update step set status = 'cancelled', wait = null, wake_at = null, finished_at = :at
+      where run_seq = :seq and status in ('pending', 'waiting', 'interrupted', 'running')`),
+  };
+}

@@ -1,0 +1,64 @@
+import type { ScheduleRecord, ScheduleStore } from '../ports/index.ts';
+import type { Database } from './database.ts';
+
+type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
+
+/** Time plans of the registered workflows. */
+export function sqliteSchedules(db: Database): ScheduleStore {
+  const columns = `id, tenant_id as tenantId, workflow_id as workflowId, cron, timezone, overlap, catch_up as catchUp, input,
+    paused, next_at as nextAt, last_at as lastAt, last_run_id as lastRunId`;
+  const recordOf = (row: Row): ScheduleRecord => ({ ...row, paused: row.paused === 1 });
+  const all = db.prepare<[], Row>(`select ${columns} from schedule`);
+  const remove = db.prepare<[{ id: string }]>('delete from schedule where id = :id');
+  // A changed plan is planned anew; an unchanged one keeps the time it has still to serve, which may be past.
+  const put = db.prepare<[Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>]>(`
+    insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
+    values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
+    on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,
+      catch_up = excluded.catch_up, input = excluded.input,
+      next_at = case when paused = 1 or (cron = excluded.cron and timezone = excluded.timezone and next_at is not null)
+        then next_at else excluded.next_at end,
+      cron = excluded.cron, timezone = excluded.timezone`);
+  const ofTenant = db.prepare<[{ tenantId: string }], Row>(
+    `select ${columns} from schedule where tenant_id = :tenantId order by id`,
+  );
+  const find = db.prepare<[{ tenantId: string; id: string }], Row>(
+    `select ${columns} from schedule where id = :id and tenant_id = :tenantId`,
+  );
+  const due = db.prepare<[{ now: number }], Row>(
+    `select ${columns} from schedule where paused = 0 and next_at <= :now order by next_at`,
+  );
+  const nextAt = db.prepare<[], number | null>('select min(next_at) from schedule where paused = 0').pluck();
+  const served = db.prepare<
+    [{ id: string; nextAt: number | null; lastAt: number | null; lastRunId: string | null }]
+  >(`
+    update schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
+      last_run_id = coalesce(:lastRunId, last_run_id)
+    where id = :id`);
+  const setPaused = db.prepare<[{ id: string; paused: 0 | 1; nextAt: number | null }]>(
+    'update schedule set paused = :paused, next_at = :nextAt where id = :id',
+  );
+  return {
+    async sync(schedules) {
+      await db.write(() => {
+        const kept = new Set(schedules.map(({ id }) => id));
+        for (const { id } of all.all()) if (!kept.has(id)) remove.run({ id });
+        for (const schedule of schedules) put.run(schedule);
+      });
+    },
+    list: (tenantId) => db.read(() => ofTenant.all({ tenantId }).map(recordOf)),
+    find: (tenantId, id) =>
+      db.read(() => {
+        const row = find.get({ tenantId, id });
+        return row && recordOf(row);
+      }),
+    due: (now) => db.read(() => due.all({ now }).map(recordOf)),
+    nextAt: () => db.read(() => nextAt.get() ?? null),
+    async served(id, what) {
+      await db.write(() => served.run({ id, ...what }));
+    },
+    async setPaused(id, paused, next) {
+      await db.write(() => setPaused.run({ id, paused: paused ? 1 : 0, nextAt: next }));
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import type { NewRun, RunRecord, StartOptions, StartResult } from '../ports/index.ts';
+import type { Database } from './database.ts';
+import type { WorkflowKeys } from './workflow-keys.ts';
+import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
+import { LIVE } from './workflow-schema.ts';
+
+/** Starts a run: limits, idempotency, concurrency and the rows themselves, all in one write. */
+export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
+  const sql = statements(db);
+
+  function knownRun(
+    { parentId, parentStep, tenantId }: NewRun,
+    options: StartOptions,
+  ): StartResult | undefined {
+    if (parentId !== null) {
+      const child = sql.child.get({ parentId, parentStep });
+      if (child) return { outcome: 'known', run: rows.recordOf(child) };
+    }
+    if (!options.idempotency) return undefined;
+    const { key, digest } = options.idempotency;
+    const entry = sql.findKey.get({ tenantId, key });
+    if (!entry) return undefined;
+    if (entry.digest !== digest) return { outcome: 'different' };
+    const run = sql.find.get({ id: entry.runId });
+    return run && { outcome: 'known', run: rows.recordOf(run) };
+  }
+
+  function exceeded({ tenantId }: NewRun, { limits, day }: StartOptions): StartResult | undefined {
+    if (!limits) return undefined;
+    const { concurrent, perDay, perMonth } = limits;
+    if (concurrent !== null && sql.live.get({ tenantId, limit: concurrent })! >= concurrent)
+      return { outcome: 'over', limit: 'concurrent' };
+    if (perDay !== null && (sql.usage.get({ tenantId, from: day, to: day }) ?? 0) >= perDay)
+      return { outcome: 'over', limit: 'perDay' };
+    const month = day.slice(0, 7);
+    if (perMonth !== null && (sql.usage.get({ tenantId, from: month, to: `${month}-99` }) ?? 0) >= perMonth)
+      return { outcome: 'over', limit: 'perMonth' };
+    return undefined;
+  }
+
+  return (run: NewRun, options: StartOptions): StartResult => {
+    const early = knownRun(run, options) ?? exceeded(run, options);
+    if (early) return early;
+    const { concurrencyKey: key, runAt } = run;
+    const scheduled = runAt !== null && runAt > run.createdAt;
+    const hasRoom = key === null || scheduled || keys.hasRoom(key, run.concurrencyLimit ?? 1);
+    if (!hasRoom && options.strategy === 'reject') return { outcome: 'over', limit: 'key' };
+    const supersedes =
+      hasRoom || key === null || options.strategy === 'queue' || !options.strategy
+        ? []
+        : keys
+            .runsOf(key, 'waiting')
+            .concat(options.strategy === 'cancel-running' ? keys.runsOf(key, 'holding') : []);
+
+    const { hash, workflowId, body } = options.definition;
+    sql.putDefinition.run({ hash, workflowId, body });
+    const ready = hasRoom && !scheduled;
+    const record = rows.insertRun({
+      ...run,
+      status: 'queued',
+      ready,
+      reason: scheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
+      rank: run.priority,
+      wakeAt: scheduled ? runAt : null,
+      fence: null,
+      resumeCount: 0,
+      stalls: 0,
+      output: null,
+      error: null,
+      startedAt: null,
+      finishedAt: null,
+    });
+    takeOver(record, options);
+    rows.addEvents(record.seq, [{ at: run.createdAt, type: 'run.queued', data: { reason: record.reason } }]);
+    sql.countUsage.run({ tenantId: run.tenantId, day: options.day });
+    if (options.idempotency) {
+      const { key: name, digest, expiresAt } = options.idempotency;
+      sql.putKey.run({ tenantId: run.tenantId, key: name, digest, runId: run.id, expiresAt });
+    }
+    return { outcome: 'started', run: record, supersedes };
+  };
+
+  function takeOver({ seq }: RunRecord, { parts }: StartOptions): void {
+    for (const job of parts?.jobs ?? []) rows.putJob(seq, job);
+    for (const step of parts?.steps ?? []) rows.putStep(seq, step);
+    for (const attempt of parts?.attempts ?? []) rows.putAttempt(seq, attempt);
+  }
+}
+
+function statements(db: Database) {
+  return {
+    find: db.prepare<[{ id: string }], RunRow>(`select ${RUN_COLUMNS} from run where id = :id`),
+    child: db.prepare<[{ parentId: string; parentStep: string | null }], RunRow>(
+      `select ${RUN_COLUMNS} from run where parent_id = :parentId and parent_step = :parentStep`,
+    ),
+    live: db
+      .prepare<[{ tenantId: string; limit: number }], number>(
+        `select count(*) from (select 1 from run where tenant_id = :tenantId and ${LIVE} limit :limit)`,
+      )
+      .pluck(),
+    usage: db
+      .prepare<[{ tenantId: string; from: string; to: string }], number | null>(
+        'select sum(runs) from usage where tenant_id = :tenantId and day between :from and :to',
+      )
+      .pluck(),
+    countUsage: db.prepare<[{ tenantId: string; day: string }]>(`
+      insert into usage (tenant_id, day, runs) values (:tenantId, :day, 1)
+      on conflict (tenant_id, day) do update set runs = runs + 1`),
+    putDefinition: db.prepare<[{ hash: string; workflowId: string; body: string }]>(`
+      insert into definition (hash, workflow_id, body) values (:hash, :workflowId, :body)
+      on conflict (hash) do nothing`),
+    findKey: db.prepare<[{ tenantId: string; key: string }], { digest: string; runId: string }>(
+      'select digest, run_id as runId from idempotency where tenant_id = :tenantId and key = :key',
+    ),
+    putKey: db.prepare<
+      [{ tenantId: string; key: string; digest: string; runId: string; expiresAt: number }]
+    >(`
+      insert or replace into idempotency (tenant_id, key, digest, run_id, expires_at)
+      values (:tenantId, :key, :digest, :runId, :expiresAt)`),
+  };
+}
