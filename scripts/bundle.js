@@ -16,7 +16,15 @@ const OWN_DEFINITIONS = /[\\/]src[\\/](?:contracts|kit)[\\/]/;
  * keeps zod outside, so that their schemas and ours come from one copy.
  */
 const BUNDLES = [
-  { input: { cli: 'src/cli/main.ts', daemon: 'src/daemons/main.ts' }, split: true, external: NATIVE },
+  {
+    input: {
+      cli: 'src/cli/main.ts',
+      daemon: 'src/daemons/main.ts',
+      telemetry: 'src/store/sqlite/telemetry-worker.ts',
+    },
+    split: true,
+    external: NATIVE,
+  },
   { input: { runner: 'src/plugins/runner/main.ts' }, external: NATIVE },
   { input: { sdk: 'src/sdk/index.ts' }, external: ['zod'] },
   { input: { contracts: 'src/contracts/index.ts' }, external: ['zod'] },

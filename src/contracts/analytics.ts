@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { offsetPage, offsetQuery } from './logs.ts';
+import { offsetPage, offsetQuery, tenantQuery } from './logs.ts';
 
 /** The value of every event's `schema`. @spec Versioning */
-export const ANALYTICS_SCHEMA = 'svc.analytics/1';
+export const ANALYTICS_SCHEMA = 'svc.v1';
 
 /** @spec Analytics event */
 export const AnalyticsEvent = z
@@ -31,7 +31,8 @@ export type AnalyticsEvent = z.infer<typeof AnalyticsEvent>;
 const tags = ['analytics'];
 const filters = {
   type: z.string().max(256).optional(),
-  source: z.string().max(256).optional(),
+  source: z.string().max(256).optional().describe('The product that an event names as its source'),
+  tenantId: tenantQuery,
   ...offsetQuery,
 };
 const { limit: _limit, offset: _offset, ...aggregateFilters } = filters;
@@ -48,13 +49,14 @@ export const listEvents = endpoint({
 export const eventStats = endpoint({
   method: 'GET',
   path: '/api/v1/analytics/stats',
-  summary: 'How many events there are, by type and by source',
+  summary: 'How many events there are, by type, source and actor',
   tags,
   query: z.object(aggregateFilters),
   reply: z.object({
     total: z.number().int(),
     byType: z.record(z.string(), z.number().int()),
     bySource: z.record(z.string(), z.number().int()),
+    byActor: z.record(z.string(), z.number().int()).describe('By actor as `<type>:<id>`; the 100 busiest'),
   }),
 });
 

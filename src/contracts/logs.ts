@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** One line of a service's log as kept. @spec Log record */
+/** One line of a service's log as kept. @spec Log record; Diagnostic events */
 export const LogRecord = z
   .object({
     level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
@@ -16,6 +16,12 @@ export const LogRecord = z
     pluginId: z.string().optional(),
     message: z.string(),
     meta: z.record(z.string(), z.unknown()).optional(),
+    domain: z.string().optional().describe('This and the fields below: diagnostic events alone'),
+    event: z.string().optional(),
+    reasonCode: z.string().optional(),
+    outcome: z.string().optional(),
+    error: z.unknown().optional(),
+    evidence: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
@@ -24,11 +30,18 @@ export type LogRecord = z.infer<typeof LogRecord>;
 export function offsetPage<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
-    total: z.number().int(),
+    total: z.number().int().describe('Log records are counted up to 10,000'),
     limit: z.number().int(),
     offset: z.number().int(),
   });
 }
+
+/** Whose records: callers see their own namespace, administrators everything unless they name one. */
+export const tenantQuery = z
+  .string()
+  .max(128)
+  .optional()
+  .describe('A namespace; the own one for callers who are no administrators, who by default see all');
 
 /** Query parameters of everything paged by position. */
 export const offsetQuery = {
@@ -41,17 +54,29 @@ export const offsetQuery = {
 export const queryLogs = endpoint({
   method: 'GET',
   path: '/api/v1/logs',
-  summary: 'Query the kept log records, newest first',
+  summary: 'Query the kept log records, newest first; with follow=1 as a stream of server-sent events',
   tags: ['logs'],
   query: z.object({
     level: LogRecord.shape.level.optional().describe('This level and those above it'),
-    service: z.string().max(64).optional(),
+    service: z.string().max(256).optional().describe('One service, or several with commas between'),
     requestId: z.string().max(128).optional(),
     traceId: z.string().max(128).optional(),
+    tenantId: tenantQuery,
     pluginId: z.string().max(214).optional(),
     runId: z.string().max(128).optional(),
-    search: z.string().max(256).optional(),
+    search: z.string().max(256).optional().describe('Words of the message; the last may be a beginning'),
+    follow: z
+      .enum(['0', '1', 'true', 'false'])
+      .optional()
+      .describe('1: the latest `limit` records, oldest first, then each new one as it comes'),
+    after: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .optional()
+      .describe('With follow: go on after this event id, as `Last-Event-ID` does'),
     ...offsetQuery,
+    limit: z.coerce.number().int().min(0).max(1000).default(100),
   }),
   reply: offsetPage(LogRecord),
 });

@@ -25,6 +25,7 @@ const ENTRIES = {
   daemon: 'src/daemons/main.ts',
   runner: 'src/plugins/runner/main.ts',
   sdk: 'src/sdk/index.ts',
+  telemetry: 'src/store/sqlite/telemetry-worker.ts',
 } as const;
 
 /** The file to start (or, for `sdk`, to import) for one of the platform's programs, built or as source like the caller. */

@@ -1,3 +1,5 @@
+import { EVENT_LINE } from '../../kit/analytics.ts';
+
 const KEPT_LINES = 20;
 const KEPT_BYTES = 64 * 1024;
 
@@ -16,7 +18,10 @@ export function createLogTail(): LogTail {
 
   function lines(): string[] {
     const text = Buffer.concat(blocks).toString('utf8');
-    return text.split('\n').filter(Boolean).slice(-KEPT_LINES);
+    return text
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith(EVENT_LINE))
+      .slice(-KEPT_LINES);
   }
   return {
     push(block) {

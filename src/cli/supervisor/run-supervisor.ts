@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ServiceName } from '../../contracts/index.ts';
+import { withoutEvents } from '../../kit/analytics.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { LoadedConfig } from '../../kit/config.ts';
 import { formatDuration } from '../../kit/duration.ts';
@@ -8,6 +9,7 @@ import { createLogger, type Diagnostic, type Logger, type LogLevel } from '../..
 import { version } from '../../kit/paths.ts';
 import type { Random } from '../../kit/random.ts';
 import { acquireOwnerLock, type Owner, type OwnerLock } from '../../store/sqlite/owner-lock.ts';
+import { createTelemetryWriter, type TelemetryWriter } from '../../store/sqlite/telemetry-writer.ts';
 import type { SandboxStatus, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
 import { type ControlServer, startControlServer } from './control-server.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
@@ -56,7 +58,12 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
   const folder = dataFolder(loaded.dataDir);
   ensureDataFolder(folder);
   const lock = await takeFolder(folder);
-  const logs = openLogs(folder, options.onLines);
+  const telemetry = createTelemetryWriter({
+    dataDir: folder.root,
+    retention: loaded.config.retention,
+    onDropped: (count, failure) => reportDropped(logger, count, failure),
+  });
+  const logs = openLogs(folder, telemetry, options.onLines);
   const output = { write: (line: string) => logs.write('supervisor', Buffer.from(line)), flush: () => {} };
   const logger = createLogger({ serviceId: 'supervisor', output, clock });
   let control: ControlServer | undefined;
@@ -64,6 +71,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
   async function release(): Promise<void> {
     await control?.close();
     removeRunFile(folder);
+    await telemetry.close();
     logs.close();
     lock.release();
   }
@@ -113,7 +121,10 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     writeRun();
     const ready = supervisor.start().then(
       // Starts a process to see: not while the services need the processors.
-      () => void findSandbox(),
+      () => {
+        telemetry.start();
+        void findSandbox();
+      },
       async (error: unknown) => {
         await stop();
         await ended;
@@ -195,10 +206,14 @@ interface Logs {
   close(): void;
 }
 
-function openLogs(folder: DataFolder, alsoTo: RunOptions['onLines']): Logs {
+/** A daemon's pipe carries log records and analytics events: all go to `telemetry.db`, the records to the files as well. */
+function openLogs(folder: DataFolder, telemetry: TelemetryWriter, alsoTo: RunOptions['onLines']): Logs {
   const files = new Map<LogSource, LogFile>();
   return {
-    write(source, lines) {
+    write(source, block) {
+      telemetry.push(source, block);
+      const lines = withoutEvents(block);
+      if (lines.length === 0) return;
       const file = files.get(source) ?? openLogFile(join(folder.logs, `${source}.log`));
       files.set(source, file);
       file.write(lines);
@@ -208,6 +223,18 @@ function openLogs(folder: DataFolder, alsoTo: RunOptions['onLines']): Logs {
       for (const file of files.values()) file.close();
     },
   };
+}
+
+function reportDropped(logger: Logger, count: number, failure: string | undefined): void {
+  logger.diagnostic({
+    domain: 'telemetry',
+    event: 'telemetry.dropped',
+    level: 'warn',
+    reasonCode: 'TELEMETRY_DROPPED',
+    message: `${count} records are not in telemetry.db (${failure ?? 'more came than is kept a second'}); the log files have them`,
+    outcome: 'degraded',
+    evidence: { count, ...(failure ? { failure } : {}) },
+  });
 }
 
 function logEvent(logger: Logger, event: SupervisorEvent): void {

@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   busyPatienceMs?: number;
   /** Page size of a file we create: larger for large appended rows, the default 4096 for small rows in random order. */
   pageBytes?: number;
+  /** What a power cut may take the last of: `synchronous=NORMAL`, no fsync per commit. The file stays sound. */
+  losable?: boolean;
 }
 
 /** One open SQLite file. Everything that fails for a reason an operator can mend rejects with STORE_ERROR naming the file. */
@@ -61,6 +63,7 @@ function connect({
   logger = silentLogger,
   readonly = false,
   pageBytes = 4096,
+  losable = false,
 }: DatabaseOptions): Sqlite.Database {
   // better-sqlite3 answers a missing file and a missing folder with errors of its own that carry no code.
   if (readonly && !existsSync(file))
@@ -69,7 +72,7 @@ function connect({
   try {
     const version = checkedVersion(sqlite, migrations);
     if (readonly) requireCurrent(file, version, migrations);
-    else configure(sqlite, pageBytes);
+    else configure(sqlite, pageBytes, losable);
     const applied = readonly ? 0 : migrate(sqlite, migrations);
     if (applied > 0)
       logger.info(`Brought ${file} to schema ${migrations.length}`, { meta: { file, applied } });
@@ -89,11 +92,11 @@ function requireCurrent(file: string, version: number, migrations: Migrations): 
   );
 }
 
-function configure(sqlite: Sqlite.Database, pageBytes: number): void {
+function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean): void {
   // First of all: it has no effect once the file has pages.
   sqlite.pragma(`page_size = ${pageBytes}`);
   sqlite.pragma('journal_mode = wal');
-  sqlite.pragma('synchronous = full');
+  sqlite.pragma(`synchronous = ${losable ? 'normal' : 'full'}`);
   // On macOS fsync alone leaves the bytes in the drive's cache; elsewhere this changes nothing.
   sqlite.pragma('fullfsync = on');
   sqlite.pragma('foreign_keys = on');

@@ -1,0 +1,265 @@
+import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../../contracts/index.ts';
+import { days, hours } from '../../kit/duration.ts';
+import type { EventDay, EventFilter, EventTotals, KeptEvent, TelemetryQueries } from '../ports/telemetry.ts';
+import type { Database } from './database.ts';
+
+const DAY_MS = days(1);
+const HOUR_MS = hours(1);
+const SPANS = [HOUR_MS, DAY_MS] as const;
+const ACTORS_SHOWN = 100;
+
+interface EventRow {
+  event_id: string;
+  type: string;
+  ts: number;
+  ingest_ts: number;
+  product: string;
+  version: string;
+  run_id: string;
+  tenant_id: string | null;
+  actor: string | null;
+  ctx: string | null;
+  payload: string | null;
+  occurrences: number;
+}
+
+interface CountRow {
+  span: number;
+  start: number;
+  tenantId: string;
+  type: string;
+  product: string;
+  actor: string;
+  occurrences: number;
+  kept: number;
+}
+
+/** Returns what inserts a batch; called within a transaction. The batch is counted first: one row for many events. */
+export function eventInserter(db: Database): (events: readonly KeptEvent[]) => void {
+  const insert = db.prepare<[EventRow]>(`
+    insert into event (event_id, type, ts, ingest_ts, product, version, run_id, tenant_id, actor, ctx, payload, occurrences)
+    values (:event_id, :type, :ts, :ingest_ts, :product, :version, :run_id, :tenant_id, :actor, :ctx, :payload, :occurrences)`);
+  const count = db.prepare<[CountRow]>(`
+    insert into event_count (span, start, tenant_id, type, product, actor, occurrences, kept)
+    values (:span, :start, :tenantId, :type, :product, :actor, :occurrences, :kept)
+    on conflict do update set occurrences = occurrences + excluded.occurrences, kept = kept + excluded.kept`);
+  return (events) => {
+    for (const event of events) if (event.keep) insert.run(rowOf(event));
+    for (const row of countsOf(events)) count.run(row);
+  };
+}
+
+function rowOf({ event, ts, ingestTs, tenantId, occurrences }: KeptEvent): EventRow {
+  return {
+    event_id: event.id,
+    type: event.type,
+    ts,
+    ingest_ts: ingestTs,
+    product: event.source.product,
+    version: event.source.version,
+    run_id: event.runId,
+    tenant_id: tenantId,
+    actor: event.actor === undefined ? null : JSON.stringify(event.actor),
+    ctx: event.ctx === undefined ? null : JSON.stringify(event.ctx),
+    payload: event.payload === undefined ? null : JSON.stringify(event.payload),
+    occurrences,
+  };
+}
+
+function countsOf(events: readonly KeptEvent[]): Iterable<CountRow> {
+  const rows = new Map<string, CountRow>();
+  for (const { event, ts, tenantId, occurrences, keep } of events) {
+    for (const span of SPANS) {
+      const row: CountRow = {
+        span,
+        start: ts - (ts % span),
+        tenantId: tenantId ?? '',
+        type: event.type,
+        product: event.source.product,
+        actor: actorKey(event.actor),
+        occurrences,
+        kept: keep ? 1 : 0,
+      };
+      const key = `${span}\0${row.start}\0${row.tenantId}\0${row.type}\0${row.product}\0${row.actor}`;
+      const known = rows.get(key);
+      if (known) {
+        known.occurrences += row.occurrences;
+        known.kept += row.kept;
+      } else rows.set(key, row);
+    }
+  }
+  return rows.values();
+}
+
+function actorKey(actor: AnalyticsEvent['actor']): string {
+  return actor === undefined ? '' : `${actor.type}:${actor.id ?? actor.name ?? ''}`;
+}
+
+function eventOf(row: EventRow): AnalyticsEvent {
+  return {
+    id: row.event_id,
+    schema: ANALYTICS_SCHEMA,
+    type: row.type,
+    ts: new Date(row.ts).toISOString(),
+    ingestTs: new Date(row.ingest_ts).toISOString(),
+    source: { product: row.product, version: row.version },
+    runId: row.run_id,
+    ...(row.actor === null ? {} : { actor: JSON.parse(row.actor) }),
+    ...(row.ctx === null ? {} : { ctx: JSON.parse(row.ctx) }),
+    ...(row.payload === null ? {} : { payload: JSON.parse(row.payload) }),
+  };
+}
+
+type EventQueries = Pick<TelemetryQueries, 'events' | 'stats' | 'daily'>;
+
+/** A grouped sum: of what is asked, over the days and hours that are counted and the rest of the range that is not. */
+interface Group {
+  day: number;
+  type: string;
+  product: string;
+  actor: string;
+  occurrences: number;
+  kept: number;
+}
+
+export function eventQueries(db: Database): EventQueries {
+  const oldest = db.prepare<[], number | null>('select min(ts) from event').pluck();
+  const newest = db
+    .prepare<[], number | null>(`select max(start) from event_count where span = ${DAY_MS}`)
+    .pluck();
+  const first = db
+    .prepare<[], number | null>(`select min(start) from event_count where span = ${DAY_MS}`)
+    .pluck();
+
+  /** Sums by the columns named; the others are empty. */
+  function groups(filter: EventFilter, by: readonly Column[]): Group[] {
+    // Bounds that are not given are those of what there is, at the ends of days.
+    const from = Math.max(filter.from ?? 0, first.get() ?? 0);
+    const to = Math.min(filter.to ?? Number.MAX_SAFE_INTEGER, (newest.get() ?? 0) + DAY_MS);
+    return parts(from, to).flatMap((part) => sum(db, part, filter, by));
+  }
+  return {
+    events: (filter, { limit, offset }) =>
+      db.read(() => {
+        const { conditions, values } = where(filter, EVENT_COLUMNS);
+        const items = db
+          .prepare<unknown[], EventRow>(
+            // Rows are read once their page is known: a deep offset walks the index alone where it can.
+            `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
+          )
+          .all(...values, limit, offset);
+        // Counts outlive events that went for want of room; the list is of those that are left.
+        const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
+        const total = groups({ ...filter, from }, []).reduce((sum, { kept }) => sum + kept, 0);
+        return { items: items.map(eventOf), total };
+      }),
+    stats: (filter) =>
+      db.read(() => {
+        const totals: EventTotals = { total: 0, byType: {}, bySource: {}, byActor: {} };
+        for (const { type, product, actor, occurrences } of groups(filter, ['type', 'product', 'actor'])) {
+          totals.total += occurrences;
+          add(totals.byType, type, occurrences);
+          add(totals.bySource, product, occurrences);
+          if (actor !== '') add(totals.byActor, actor, occurrences);
+        }
+        return { ...totals, byActor: largest(totals.byActor) };
+      }),
+    daily: (filter) =>
+      db.read(() => {
+        const found = new Map<number, EventDay>();
+        for (const { day, type, occurrences } of groups(filter, ['day', 'type'])) {
+          const at = found.get(day) ?? { date: dateOf(day), total: 0, byType: {} };
+          found.set(day, at);
+          at.total += occurrences;
+          add(at.byType, type, occurrences);
+        }
+        return [...found.entries()].sort(([a], [b]) => a - b).map(([, day]) => day);
+      }),
+  };
+}
+
+function add(sums: Record<string, number>, key: string, count: number): void {
+  sums[key] = (Object.hasOwn(sums, key) ? sums[key]! : 0) + count;
+}
+
+function largest(sums: Record<string, number>): Record<string, number> {
+  const sorted = Object.entries(sums).sort(([, a], [, b]) => b - a);
+  return Object.fromEntries(sorted.slice(0, ACTORS_SHOWN));
+}
+
+function dateOf(day: number): string {
+  return new Date(day).toISOString().slice(0, 10);
+}
+
+type Column = 'day' | 'type' | 'product' | 'actor';
+
+/** A stretch of the range: `span` 0 means that its events themselves are counted. */
+interface Part {
+  span: number;
+  from: number;
+  to: number;
+}
+
+/** Whole days in the middle, whole hours around them, single events at the ends. Empty stretches are left out. */
+function parts(from: number, to: number): Part[] {
+  return split({ span: 0, from, to }, SPANS).filter((part) => part.from < part.to);
+}
+
+function split({ span, from, to }: Part, larger: readonly number[]): Part[] {
+  const [next, ...rest] = larger;
+  if (next === undefined) return [{ span, from, to }];
+  const start = Math.ceil(from / next) * next;
+  const end = Math.floor(to / next) * next;
+  if (start >= end) return [{ span, from, to }];
+  return [
+    { span, from, to: start },
+    ...split({ span: next, from: start, to: end }, rest),
+    { span, from: end, to },
+  ];
+}
+
+const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
+
+function where(
+  filter: EventFilter,
+  { time, tenant }: { time: string; tenant: string },
+): { conditions: string[]; values: unknown[] } {
+  const conditions: string[] = [];
+  const values: unknown[] = [];
+  const given: Array<[string, unknown]> = [
+    [`${tenant} = ?`, filter.tenantId],
+    ['type = ?', filter.type],
+    ['product = ?', filter.source],
+    [`${time} >= ?`, filter.from],
+    [`${time} < ?`, filter.to],
+  ];
+  for (const [condition, value] of given) {
+    if (value === undefined) continue;
+    conditions.push(condition);
+    values.push(value);
+  }
+  return { conditions, values };
+}
+
+function sum(db: Database, { span, from, to }: Part, filter: EventFilter, by: readonly Column[]): Group[] {
+  const counted = span > 0;
+  const time = counted ? 'start' : 'ts';
+  const expressions: Record<Column, string> = {
+    day: `${time} - ${time} % ${DAY_MS}`,
+    type: 'type',
+    product: 'product',
+    actor: counted
+      ? 'actor'
+      : "coalesce(actor ->> '$.type' || ':' || coalesce(actor ->> '$.id', actor ->> '$.name', ''), '')",
+  };
+  const { conditions, values } = where({ ...filter, from, to }, { time, tenant: 'tenant_id' });
+  const columns = (['day', 'type', 'product', 'actor'] as const).map(
+    (name) => `${by.includes(name) ? expressions[name] : name === 'day' ? '0' : "''"} as ${name}`,
+  );
+  const sql = `
+    select ${columns.join(', ')}, sum(occurrences) as occurrences, ${counted ? 'sum(kept)' : 'count(*)'} as kept
+    from ${counted ? 'event_count' : 'event'}
+    where ${[...(counted ? [`span = ${span}`] : []), ...conditions].join(' and ')}
+    group by 1, 2, 3, 4`;
+  return db.prepare<unknown[], Group>(sql).all(...values);
+}

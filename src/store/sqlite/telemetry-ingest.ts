@@ -1,0 +1,194 @@
+import type { AnalyticsEvent } from '../../contracts/index.ts';
+import { EVENT_LINE } from '../../kit/analytics.ts';
+import { LOG_LEVELS } from '../../kit/logger.ts';
+import type { KeptEvent, KeptLog, TelemetryCounts } from '../ports/telemetry.ts';
+
+const SEVERE_LINE = /^\{"level":"(?:warn|error|fatal)"/;
+
+/** What is kept of each service: so many a second in the long run, so many at once. */
+export interface IngestRates {
+  perSecond: number;
+  atOnce: number;
+}
+
+/** Some ten microseconds a record: at this rate keeping them costs under one per cent of a core and service. */
+export const INGEST_RATES: IngestRates = { perSecond: 300, atOnce: 5000 };
+
+export interface Ingest {
+  /** Takes whole lines of one service. */
+  take(service: string, lines: string): void;
+  /** All that was taken since the last call; undefined when there is nothing. */
+  batch(): Batch | undefined;
+  /** How many records are waiting. */
+  readonly waiting: number;
+}
+
+export interface Batch {
+  logs: KeptLog[];
+  events: KeptEvent[];
+  counts: TelemetryCounts;
+}
+
+/**
+ * Turns lines into records. Beyond its rate a service's records are dropped before they are parsed, warnings and
+ * worse last, as they have a budget of their own; events beyond it are counted without being kept. Every line remains
+ * in the log files, so that what is dropped here is out of the search alone.
+ */
+export function createIngest({
+  now,
+  rates = INGEST_RATES,
+}: {
+  now: () => number;
+  rates?: IngestRates;
+}): Ingest {
+  const budgets = new Map<string, () => boolean>();
+  let logs: KeptLog[] = [];
+  let events: KeptEvent[] = [];
+  let counts: TelemetryCounts = {};
+
+  function within(key: string): boolean {
+    let take = budgets.get(key);
+    if (!take) {
+      take = budget(now, rates);
+      budgets.set(key, take);
+    }
+    return take();
+  }
+  function count(name: string): void {
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  function takeLine(service: string, line: string): void {
+    if (line.startsWith(EVENT_LINE)) {
+      const event = parseEvent(line, now());
+      if (event === undefined) {
+        count('events.dropped');
+        return;
+      }
+      event.keep = within(`event ${service}`);
+      events.push(event);
+      count(event.keep ? 'events.kept' : 'events.counted');
+    } else if (within(`${SEVERE_LINE.test(line) ? 'severe' : 'plain'} ${service}`)) {
+      logs.push(parseRecord(service, line, now()));
+      count('logs.kept');
+    } else count('logs.dropped');
+  }
+  return {
+    take(service, lines) {
+      for (let start = 0; start < lines.length; ) {
+        const end = lines.indexOf('\n', start);
+        const stop = end === -1 ? lines.length : end;
+        if (stop > start) takeLine(service, lines.slice(start, stop));
+        start = stop + 1;
+      }
+    },
+    batch() {
+      if (Object.keys(counts).length === 0) return undefined;
+      const taken = { logs, events, counts };
+      [logs, events, counts] = [[], [], {}];
+      return taken;
+    },
+    get waiting() {
+      return logs.length + events.length;
+    },
+  };
+}
+
+function budget(now: () => number, { perSecond, atOnce }: IngestRates): () => boolean {
+  let left = atOnce;
+  let at = now();
+  return () => {
+    const time = now();
+    left = Math.min(atOnce, left + (Math.max(0, time - at) / 1000) * perSecond);
+    at = time;
+    if (left < 1) return false;
+    left--;
+    return true;
+  };
+}
+
+/** A line that is no record (what a native part printed) is kept as the message of one. */
+function parseRecord(service: string, line: string, now: number): KeptLog {
+  const record = parse(line);
+  if (record === undefined || typeof record.message !== 'string') {
+    return {
+      level: 'info',
+      time: now,
+      serviceId: service,
+      logsSource: 'platform',
+      layer: 'process',
+      message: line,
+    };
+  }
+  const { level, time, serviceId, logsSource, layer, meta, ...rest } = record;
+  const runId = (meta as { runId?: unknown } | undefined)?.runId;
+  return {
+    ...textFields(rest),
+    level: LOG_LEVELS.find((known) => known === level) ?? 'info',
+    time: typeof time === 'number' && Number.isFinite(time) ? Math.round(time) : now,
+    serviceId: typeof serviceId === 'string' ? serviceId : service,
+    logsSource: typeof logsSource === 'string' ? logsSource : 'platform',
+    layer: typeof layer === 'string' ? layer : 'service',
+    message: record.message,
+    ...(isRecord(meta) ? { meta } : {}),
+    ...(typeof runId === 'string' ? { runId } : {}),
+    ...(rest.error === undefined ? {} : { error: rest.error }),
+    ...(isRecord(rest.evidence) ? { evidence: rest.evidence } : {}),
+  };
+}
+
+const TEXT_FIELDS = [
+  'requestId',
+  'traceId',
+  'spanId',
+  'tenantId',
+  'pluginId',
+  'domain',
+  'event',
+  'reasonCode',
+  'outcome',
+] as const;
+
+function textFields(record: Record<string, unknown>): Partial<Record<(typeof TEXT_FIELDS)[number], string>> {
+  return Object.fromEntries(
+    TEXT_FIELDS.filter((name) => typeof record[name] === 'string').map((name) => [name, record[name]]),
+  );
+}
+
+function parseEvent(line: string, now: number): KeptEvent | undefined {
+  const event = parse(line) as Partial<AnalyticsEvent> | undefined;
+  if (event === undefined || typeof event.type !== 'string' || typeof event.ts !== 'string') return undefined;
+  const ts = Date.parse(event.ts);
+  if (!Number.isFinite(ts)) return undefined;
+  const { id, type, source, runId, actor, ctx, payload } = event;
+  const tenantId = ctx?.tenantId;
+  const count = ctx?.count;
+  return {
+    event: {
+      id: String(id),
+      type,
+      source: { product: String(source?.product ?? ''), version: String(source?.version ?? '') },
+      runId: String(runId ?? ''),
+      ...(actor === undefined ? {} : { actor }),
+      ...(ctx === undefined ? {} : { ctx }),
+      ...(payload === undefined ? {} : { payload }),
+    },
+    ts,
+    ingestTs: now,
+    tenantId: typeof tenantId === 'string' ? tenantId : null,
+    occurrences: typeof count === 'number' && Number.isSafeInteger(count) && count > 0 ? count : 1,
+    keep: true,
+  };
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

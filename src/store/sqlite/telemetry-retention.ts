@@ -1,0 +1,50 @@
+import type { TelemetryLimits } from '../ports/telemetry.ts';
+import type { Database } from './database.ts';
+
+/** Deleted in one transaction: some ten milliseconds in which a batch of records waits. */
+const CHUNK = 2000;
+
+/**
+ * Deletes the oldest, a chunk a call: first by age, then by size, log records before events. Space that is free inside
+ * the file does not count as used, and is written to again.
+ */
+export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Promise<boolean> {
+  // By id, which is the order of arrival: the records of one chunk lie side by side in the file.
+  const oldLogs = deletion(db, 'log', 'time < ?');
+  const oldEvents = deletion(db, 'event', 'ts < ?');
+  const anyLogs = deletion(db, 'log', '? is not null');
+  const anyEvents = deletion(db, 'event', '? is not null');
+  const oldCounts = db.prepare<[number, number]>(`
+    delete from event_count where (span, start, tenant_id, type, product, actor) in (
+      select span, start, tenant_id, type, product, actor from event_count where start + span <= ? limit ?)`);
+
+  return ({ logsBefore, eventsBefore, maxBytes }) =>
+    db.write(() => {
+      if (oldLogs(logsBefore) > 0 || oldEvents(eventsBefore) > 0) return true;
+      if (oldCounts.run(eventsBefore, CHUNK).changes > 0) return true;
+      if (usedBytes(db) <= maxBytes) return false;
+      return anyLogs(0) > 0 || anyEvents(0) > 0;
+    });
+}
+
+/** Deletes at most a chunk of the oldest rows that fulfil the condition, and returns how many. */
+function deletion(db: Database, table: 'log' | 'event', condition: string): (bound: number) => number {
+  const last = db
+    .prepare<[number], number | null>(
+      `select max(id) from (select id from (select id, ${table === 'log' ? 'time' : 'ts'} from ${table} order by id limit ${CHUNK}) where ${condition})`,
+    )
+    .pluck();
+  const words = table === 'log' ? db.prepare<[number]>('delete from log_text where rowid <= ?') : undefined;
+  const rows = db.prepare<[number]>(`delete from ${table} where id <= ?`);
+  return (bound) => {
+    const id = last.get(bound);
+    if (id === null || id === undefined) return 0;
+    words?.run(id);
+    return rows.run(id).changes;
+  };
+}
+
+function usedBytes(db: Database): number {
+  const read = (name: string): number => (db.pragma(name) as Array<Record<string, number>>)[0]![name]!;
+  return (read('page_count') - read('freelist_count')) * read('page_size');
+}

@@ -1,0 +1,148 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { every, systemClock } from '../../kit/clock.ts';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
+import type { TelemetryQueries, TelemetryStore } from '../ports/telemetry.ts';
+import { sqliteTelemetryStore } from './telemetry.ts';
+import { createIngest } from './telemetry-ingest.ts';
+import type {
+  FromReader,
+  FromWriter,
+  ReaderRequest,
+  TelemetryWorkerData,
+  ToWriter,
+  WriterData,
+} from './telemetry-protocol.ts';
+
+/** The thread that has `telemetry.db` open, so that SQLite never stops a daemon's event loop: one that writes, or one that reads. */
+
+const FLUSH_MS = 100;
+const FLUSH_RECORDS = 1000;
+const PRUNE_EVERY_MS = 60_000;
+const REPORT_EVERY_MS = 10_000;
+
+const port = parentPort!;
+const data = workerData as TelemetryWorkerData;
+if (data.mode === 'write') runWriter(data);
+else runReader(data.dataDir);
+
+function runWriter({ dataDir, retention }: WriterData): void {
+  const ingest = createIngest({ now: systemClock.now });
+  const store = storeOf(dataDir);
+  let dropped = 0;
+  let failure: string | undefined;
+  let scheduled = false;
+  let writing: Promise<void> = Promise.resolve();
+  let pruning = false;
+  const tell = (message: FromWriter): void => port.postMessage(message);
+
+  function flush(): Promise<void> {
+    const batch = ingest.batch();
+    if (batch) writing = writing.then(() => write(batch));
+    return writing;
+  }
+  async function write(batch: NonNullable<ReturnType<typeof ingest.batch>>): Promise<void> {
+    dropped += batch.counts['logs.dropped'] ?? 0;
+    try {
+      await (await store()).append(batch);
+    } catch (error) {
+      dropped += batch.logs.length + batch.events.length;
+      failure = messageOf(error);
+    }
+  }
+  function schedule(): void {
+    if (ingest.waiting >= FLUSH_RECORDS) void flush();
+    else if (!scheduled) {
+      scheduled = true;
+      systemClock.after(FLUSH_MS, () => {
+        scheduled = false;
+        void flush();
+      });
+    }
+  }
+  function report(): void {
+    if (dropped > 0) tell({ type: 'dropped', count: dropped, ...(failure === undefined ? {} : { failure }) });
+    dropped = 0;
+    failure = undefined;
+  }
+  async function prune(): Promise<void> {
+    if (pruning) return;
+    pruning = true;
+    try {
+      while (await pruneOnce(await store(), retention)) await flush();
+    } catch (error) {
+      failure = messageOf(error);
+    }
+    pruning = false;
+  }
+
+  every(systemClock, PRUNE_EVERY_MS, () => void prune());
+  every(systemClock, REPORT_EVERY_MS, report);
+  port.on('message', (message: ToWriter) => {
+    if (message.type === 'lines') {
+      ingest.take(message.service, Buffer.from(message.lines).toString('utf8'));
+      schedule();
+      void writing.then(() => tell({ type: 'taken', bytes: message.lines.byteLength }));
+    } else if (message.type === 'flush') {
+      void flush().then(() => tell({ type: 'flushed' }));
+    } else void finish();
+  });
+
+  async function finish(): Promise<void> {
+    await flush();
+    report();
+    await store()
+      .then((opened) => opened.close())
+      .catch(() => {});
+    tell({ type: 'closed' });
+    port.close();
+  }
+  store().then(
+    () => void prune(),
+    (error: unknown) => {
+      failure = messageOf(error);
+      dropped++;
+      report();
+    },
+  );
+}
+
+/** Opens the file when first asked, and again after it could not be opened: disks fill up and are emptied. */
+function storeOf(dataDir: string): () => Promise<TelemetryStore> {
+  let opened: Promise<TelemetryStore> | undefined;
+  return () => {
+    opened ??= sqliteTelemetryStore({ dataDir }).catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+}
+
+const DAY_MS = 24 * 3600_000;
+
+function pruneOnce(store: TelemetryStore, retention: WriterData['retention']): Promise<boolean> {
+  const now = systemClock.now();
+  return store.prune({
+    logsBefore: now - retention.logsDays * DAY_MS,
+    eventsBefore: now - retention.analyticsDays * DAY_MS,
+    maxBytes: retention.telemetryMaxBytes,
+  });
+}
+
+function runReader(dataDir: string): void {
+  const open = storeOf(dataDir);
+  port.on('message', async ({ id, method, args }: ReaderRequest) => {
+    const reply = (message: FromReader): void => port.postMessage(message);
+    try {
+      const store = (await open()) as unknown as Record<
+        keyof TelemetryQueries,
+        (...args: unknown[]) => Promise<unknown>
+      >;
+      reply({ id, ok: true, value: await store[method](...args) });
+    } catch (error) {
+      const code = error instanceof PlatformError ? error.code : 'INTERNAL_ERROR';
+      const details = error instanceof PlatformError ? error.details : {};
+      reply({ id, ok: false, error: { code, message: messageOf(error), details } });
+    }
+  });
+}
