@@ -4,7 +4,7 @@ import type { AnyCommand } from './define-command.ts';
 export interface CommandEntry {
   name: string;
   summary: string;
-  group: 'Platform' | 'Webhooks' | 'Plugins';
+  group: 'Platform' | 'Access' | 'Webhooks' | 'Plugins';
   example: string;
   /** Works, but is not for people. */
   hidden?: boolean;
@@ -74,6 +74,83 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Plugins',
     example: 'svc plugins validate ./plugins/orders',
     load: async () => (await import('./commands/plugins/validate.ts')).validate,
+  },
+  {
+    name: 'tokens mint',
+    summary: 'Mint an access token for a host id',
+    group: 'Access',
+    example: 'svc tokens mint ci --namespace acme --ttl-seconds 86400',
+    load: async () => (await import('./commands/tokens/mint.ts')).mint,
+  },
+  {
+    name: 'tokens list',
+    summary: 'List the tokens minted by hand that have not expired',
+    group: 'Access',
+    example: 'svc tokens list',
+    load: async () => (await import('./commands/tokens/list.ts')).list,
+  },
+  {
+    name: 'tokens revoke',
+    summary: 'Revoke a token by its id: it is refused at once',
+    group: 'Access',
+    example: 'svc tokens revoke 01b8dac5-b400-78bd-9f09-db9b7052b656',
+    load: async () => (await import('./commands/tokens/revoke.ts')).revoke,
+  },
+  {
+    name: 'tokens inspect',
+    summary: 'Show what a JWT says; its signature is not checked',
+    group: 'Access',
+    example: 'svc tokens inspect eyJhbGciOiJIUzI1NiJ9...',
+    load: async () => (await import('./commands/tokens/inspect.ts')).inspect,
+  },
+  {
+    name: 'clients create',
+    summary: 'Create client credentials, which POST /auth/token takes',
+    group: 'Access',
+    example: 'svc clients create nightly-import --namespace acme',
+    load: async () => (await import('./commands/clients/create.ts')).create,
+  },
+  {
+    name: 'clients list',
+    summary: 'List clients, those of hosts included, without their secrets',
+    group: 'Access',
+    example: 'svc clients list',
+    load: async () => (await import('./commands/clients/list.ts')).list,
+  },
+  {
+    name: 'clients revoke',
+    summary: 'Revoke a client: its credentials and all of its tokens are refused at once',
+    group: 'Access',
+    example: 'svc clients revoke client_01b8dac5',
+    load: async () => (await import('./commands/clients/revoke.ts')).revoke,
+  },
+  {
+    name: 'hosts invite',
+    summary: 'Make an enrolment token: one machine may register with it within 15 minutes',
+    group: 'Access',
+    example: 'svc hosts invite --namespace acme',
+    load: async () => (await import('./commands/hosts/invite.ts')).invite,
+  },
+  {
+    name: 'hosts list',
+    summary: 'List registered hosts and whether they are connected',
+    group: 'Access',
+    example: 'svc hosts list',
+    load: async () => (await import('./commands/hosts/list.ts')).list,
+  },
+  {
+    name: 'hosts show',
+    summary: 'Show one host',
+    group: 'Access',
+    example: 'svc hosts show host_01b8dac5',
+    load: async () => (await import('./commands/hosts/show.ts')).show,
+  },
+  {
+    name: 'hosts revoke',
+    summary: 'Revoke a host: its client id, tokens and socket are refused at once',
+    group: 'Access',
+    example: 'svc hosts revoke host_01b8dac5',
+    load: async () => (await import('./commands/hosts/revoke.ts')).revoke,
   },
   {
     name: 'supervise',

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { type Host, listHosts } from '../../../contracts/index.ts';
+import { allPages, pageQueryOf } from '../../all-pages.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { namedNamespace } from '../../named-namespace.ts';
+import { table } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
+
+/** @spec docs/decisions.md "Host listing" */
+export const list = defineCommand({
+  name: 'hosts list',
+  summary: 'List registered hosts and whether they are connected',
+  example: 'svc hosts list',
+  args: z.object({}),
+  async run(_args, { client, globals }) {
+    const namespaceId = namedNamespace(globals);
+    const items = await allPages((cursor) =>
+      client.call(listHosts, { query: pageQueryOf(namespaceId, cursor) }),
+    );
+    return ok({ items });
+  },
+  text({ items }: { items: Host[] }, style) {
+    if (items.length === 0) return 'No host is registered; `svc hosts invite` makes the token for one.';
+    const colour = { online: style.green, offline: style.yellow, revoked: style.red };
+    const rows = items.map(({ hostId, name, namespaceId, status, lastSeenAt }) => [
+      hostId,
+      name,
+      namespaceId,
+      colour[status](status),
+      timeText(lastSeenAt),
+    ]);
+    return table(['host', 'name', 'namespace', 'status', 'last seen'], rows, style);
+  },
+});

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { listTokens, type MintedToken } from '../../../contracts/index.ts';
+import { allPages, pageQueryOf } from '../../all-pages.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { namedNamespace } from '../../named-namespace.ts';
+import { table } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
+
+/** @spec docs/decisions.md "Tokens by hand" */
+export const list = defineCommand({
+  name: 'tokens list',
+  summary: 'List the tokens minted by hand that have not expired',
+  example: 'svc tokens list',
+  args: z.object({}),
+  async run(_args, { client, globals }) {
+    const namespaceId = namedNamespace(globals);
+    const items = await allPages((cursor) =>
+      client.call(listTokens, { query: pageQueryOf(namespaceId, cursor) }),
+    );
+    return ok({ items });
+  },
+  text({ items }: { items: MintedToken[] }, style) {
+    if (items.length === 0) return 'No token was minted by hand, or all of them have expired.';
+    const rows = items.map(({ jti, hostId, namespaceId, expiresAt, revokedAt }) => [
+      jti,
+      hostId,
+      namespaceId,
+      revokedAt === null ? style.green('valid') : style.red('revoked'),
+      timeText(expiresAt),
+    ]);
+    return table(['id', 'host id', 'namespace', 'state', 'expires'], rows, style);
+  },
+});

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { HostId, mintToken, type ReplyOf } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { namedNamespace } from '../../named-namespace.ts';
+import { pairs } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
+
+/** @spec docs/decisions.md "Tokens by hand" */
+export const mint = defineCommand({
+  name: 'tokens mint',
+  summary: 'Mint an access token for a host id',
+  example: 'svc tokens mint ci --namespace acme --ttl-seconds 86400',
+  args: z.object({
+    host: HostId.describe('the identity that the token carries'),
+    ttlSeconds: z.coerce.number().int().min(1).default(3600).describe('seconds until it expires'),
+  }),
+  async run({ host, ttlSeconds }, { client, globals, ui }) {
+    const namespaceId = namedNamespace(globals);
+    const reply = await client.call(mintToken, {
+      body: { hostId: host, ttlSeconds, ...(namespaceId ? { namespaceId } : {}) },
+    });
+    ui.warn('Copy the token now; it is shown once.');
+    return ok(reply);
+  },
+  text: ({ token, jti, hostId, namespaceId, expiresAt }: ReplyOf<typeof mintToken>, style) =>
+    pairs(
+      [
+        ['token', token],
+        ['id', jti],
+        ['host id', hostId],
+        ['namespace', namespaceId],
+        ['expires', timeText(expiresAt)],
+      ],
+      style,
+    ),
+});

@@ -1,0 +1,13 @@
+import { z } from 'zod';
+import { revokeToken } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+
+/** @spec docs/decisions.md "Tokens by hand" */
+export const revoke = defineCommand({
+  name: 'tokens revoke',
+  summary: 'Revoke a token by its id: it is refused at once',
+  example: 'svc tokens revoke 01b8dac5-b400-78bd-9f09-db9b7052b656',
+  args: z.object({ id: z.string().min(1).describe("the token's id, as `svc tokens list` shows it") }),
+  run: async ({ id }, { client }) => ok(await client.call(revokeToken, { params: { jti: id } })),
+  text: () => 'Revoked. The token is refused from now on.',
+});

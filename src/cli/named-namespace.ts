@@ -1,0 +1,11 @@
+import { NamespaceId } from '../contracts/index.ts';
+import type { GlobalFlags } from './globals.ts';
+import { UsageError } from './parse-args.ts';
+
+/** What `--namespace` names; undefined without it. Throws UsageError for what is no namespace. */
+export function namedNamespace({ namespace }: Pick<GlobalFlags, 'namespace'>): NamespaceId | undefined {
+  if (namespace === undefined) return undefined;
+  const parsed = NamespaceId.safeParse(namespace);
+  if (!parsed.success) throw new UsageError(`--namespace ${parsed.error.issues[0]?.message}.`);
+  return parsed.data;
+}

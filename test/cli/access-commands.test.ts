@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { exchangeToken } from '../../src/contracts/index.ts';
+import { entryFile } from '../../src/kit/paths.ts';
+import { statusWith } from '../daemons/gateway/support/login.ts';
+import { startGateway } from '../daemons/gateway/support/start-gateway.ts';
+import { TEST_OPERATOR, tempDir } from '../support/daemon.ts';
+
+/** A gateway, and `svc` as its operator from another machine. */
+async function remote() {
+  const gateway = await startGateway();
+  const cwd = await tempDir();
+  const { clientId, clientSecret } = TEST_OPERATOR;
+  const { accessToken } = await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
+  // The gateway lives in this process, which therefore must not wait for the child.
+  const run = (args: string[]) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const all = [entryFile('cli'), ...args, '--url', gateway.url, '--token', accessToken];
+      execFile(process.execPath, all, { cwd, env: { PATH: process.env.PATH } }, (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+    });
+  const result = async (...args: string[]) => {
+    const { stdout } = await run([...args, '--json']);
+    const envelope = JSON.parse(stdout);
+    return envelope.ok ? envelope.result : envelope.error;
+  };
+  return { gateway, run, result };
+}
+
+test('tokens: mint, list, inspect, revoke', async () => {
+  const { gateway, run, result } = await remote();
+  const minted = await result('tokens', 'mint', 'ci-2', '--namespace', 'acme', '--ttl-seconds', '60');
+  expect(minted).toMatchObject({ hostId: 'ci-2', namespaceId: 'acme', token: expect.any(String) });
+  expect(await statusWith(gateway, minted.token)).toBe(200);
+  expect((await result('tokens', 'list')).items).toMatchObject([{ jti: minted.jti, revokedAt: null }]);
+  expect(await result('tokens', 'inspect', minted.token)).toMatchObject({
+    claims: { hostId: 'ci-2', typ: 'access', jti: minted.jti },
+    expiresAt: minted.expiresAt,
+  });
+  const { stdout, stderr } = await run(['tokens', 'revoke', minted.jti]);
+  expect([stdout, stderr]).toEqual(['Revoked. The token is refused from now on.\n', '']);
+  expect(await statusWith(gateway, minted.token)).toBe(401);
+  expect((await run(['tokens', 'list'])).stdout).toContain('revoked');
+  expect(await result('tokens', 'revoke', 'nothing')).toMatchObject({ code: 'NOT_FOUND' });
+  expect((await run(['tokens', 'inspect', 'opaque'])).code).toBe(2);
+});
+
+test('clients: create, list, revoke', async () => {
+  const { gateway, run, result } = await remote();
+  const { clientId, clientSecret } = await result('clients', 'create', 'nightly', '--namespace', 'acme');
+  await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
+  expect((await result('clients', 'list', '--namespace', 'acme')).items).toMatchObject([
+    { clientId, valid: true },
+  ]);
+  await result('clients', 'revoke', clientId);
+  expect((await run(['clients', 'list'])).stdout).toMatch(/nightly +acme +revoked/);
+  await expect(gateway.call(exchangeToken, { body: { clientId, clientSecret } })).rejects.toThrow(
+    /not valid/,
+  );
+});
+
+test('hosts: invite, list, show, revoke', async () => {
+  const { gateway, run, result } = await remote();
+  expect((await run(['hosts', 'list'])).stdout).toContain('svc hosts invite');
+  const { token } = await result('hosts', 'invite', '--namespace', 'acme');
+  const registered = await gateway.fetch('/hosts/register', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'machine', publicKey: Buffer.alloc(32, 1).toString('base64') }),
+  });
+  const { hostId } = (await registered.json()) as { hostId: string };
+  expect((await result('host', 'list')).items).toMatchObject([{ hostId, status: 'offline' }]);
+  expect(await result('hosts', 'show', hostId)).toMatchObject({ hostId, namespaceId: 'acme', valid: true });
+  expect(await result('hosts', 'revoke', hostId)).toEqual({ revoked: true });
+  expect((await run(['hosts', 'list'])).stdout).toContain('revoked');
+});
+
+test('a namespace that is none is a usage error', async () => {
+  const { run } = await remote();
+  const { code, stderr } = await run(['hosts', 'invite', '--namespace', 'no such']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--namespace must')]);
+});
