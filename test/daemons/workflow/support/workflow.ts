@@ -73,3 +73,6 @@ export async function startWorkflow(options: TestDaemonOptions = {}): Promise<Te
 export function asDefinition({ steps, ...rest }: Record<string, unknown>): Record<string, unknown> {
   return { id: 'test', ...(steps ? { jobs: { main: { steps } } } : {}), ...rest };
 }
+
+/** CEL as it stands in a definition. */
+export const cel = (text: string): string => `\${{ ${text} }}`;
