@@ -69,6 +69,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/webhooks/revoke.ts')).revoke,
   },
   {
+    name: 'run',
+    summary: "Run a plugin's command; its flags come from its input schema",
+    group: 'Plugins',
+    example: 'svc run github summary --repository octo/hello',
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  {
     name: 'plugins validate',
     summary: "Check a plugin's manifest, files and handlers, and list every fault",
     group: 'Plugins',

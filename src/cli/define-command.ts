@@ -18,8 +18,18 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   readonly short?: { readonly [key in keyof z.output<Args>]?: string };
   readonly example: string;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
+  /**
+   * For commands whose arguments are known only when it is called: the command meant, and the arguments left
+   * for it. Undefined: this one.
+   */
+  expand?(argv: readonly string[], context: CommandContext): Promise<Expanded | undefined>;
   /** The result as a person reads it; without it, a general view of the data. */
   text?(result: Result, style: Style): string;
+}
+
+export interface Expanded {
+  command: AnyCommand;
+  argv: readonly (string | undefined)[];
 }
 
 // What the caller of commands needs to know of one; arguments are parsed by its own schema.

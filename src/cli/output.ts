@@ -38,7 +38,8 @@ export function renderResult(
   style: Style,
 ): string | null {
   if (outcome.meta?.[STREAMED]) return null;
-  if (json) return JSON.stringify(successEnvelope(outcome));
+  if (json) return JSON.stringify(outcome.error ? declaredFailure(outcome) : successEnvelope(outcome));
+  if (outcome.error) return null;
   if (outcome.result === undefined) return null;
   return command.text ? command.text(outcome.result as never, style) : renderValue(outcome.result, style);
 }
@@ -47,6 +48,20 @@ export function renderResult(
 export function failureEnvelope(thrown: unknown): Envelope {
   const { code, message, details } = toPlatformError(thrown);
   return { ok: false, error: { code, message, details }, result: null, meta: {} };
+}
+
+/** A failure that a plugin's command declared: its code is the plugin's own. */
+function declaredFailure({ error, result, meta }: CommandResult): Envelope {
+  const { code = 'EXECUTION_ERROR', message = '', details = {} } = error ?? {};
+  return { ok: false, error: { code, message, details }, result: result ?? null, meta: meta ?? {} };
+}
+
+/** The same for people. */
+export function renderDeclaredFailure({ error }: CommandResult, style: Style): string {
+  return [
+    `${style.red('error')} ${error?.message}`,
+    style.dim(` code ${error?.code ?? 'EXECUTION_ERROR'}`),
+  ].join('\n');
 }
 
 /** What happened, why, and the command that mends it. */

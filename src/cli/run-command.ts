@@ -1,10 +1,17 @@
 import { z } from 'zod';
 import { systemClock } from '../kit/clock.ts';
 import { toPlatformError } from '../kit/errors.ts';
-import { createContext } from './context.ts';
+import { type CommandContext, createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
 import type { GlobalFlags } from './globals.ts';
-import { EXIT, exitCodeOf, failureEnvelope, renderError, renderResult } from './output.ts';
+import {
+  EXIT,
+  exitCodeOf,
+  failureEnvelope,
+  renderDeclaredFailure,
+  renderError,
+  renderResult,
+} from './output.ts';
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';
@@ -16,27 +23,37 @@ z.config({ jitless: true });
 export async function runCommand(command: AnyCommand, argv: readonly string[]): Promise<number> {
   let globals = parseGlobals(argv);
   try {
-    const parsed = parseArgs(command, argv);
+    const expanded = await command.expand?.(argv, contextFor(globals));
+    const meant = expanded?.command ?? command;
+    const parsed = parseArgs(
+      meant,
+      (expanded?.argv ?? argv).filter((token) => token !== undefined),
+    );
     if ('help' in parsed) {
       process.stdout.write(`${parsed.help}\n`);
       return EXIT.done;
     }
     globals = parsed.globals;
-    const ui = uiFor(globals);
-    const context = createContext({
-      cwd: process.cwd(),
-      env: process.env,
-      globals,
-      ui,
-      clock: systemClock,
-    });
-    const outcome = await command.run(parsed.args as never, context);
-    const text = renderResult(command, outcome, globals.json, ui.out);
+    const context = contextFor(globals);
+    const outcome = await meant.run(parsed.args as never, context);
+    const text = renderResult(meant, outcome, globals.json, context.ui.out);
     if (text !== null) process.stdout.write(`${text}\n`);
-    return outcome.exitCode;
+    if (outcome.error && !globals.json)
+      process.stderr.write(`${renderDeclaredFailure(outcome, context.ui.err)}\n`);
+    return outcome.error ? EXIT.failed : outcome.exitCode;
   } catch (error) {
     return reportFailure(error, globals);
   }
+}
+
+function contextFor(globals: GlobalFlags): CommandContext {
+  return createContext({
+    cwd: process.cwd(),
+    env: process.env,
+    globals,
+    ui: uiFor(globals),
+    clock: systemClock,
+  });
 }
 
 /** Tells a call that leads to no command. */

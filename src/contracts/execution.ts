@@ -3,7 +3,7 @@ import { HandlerRef } from './ids.ts';
 import { Permissions, SchemaRef } from './plugin-manifest.ts';
 
 /** Which kind of caller runs a handler; a handler made for another one fails with HOST_MISMATCH. */
-export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator']);
+export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator', 'plugin']);
 export type HostKind = z.infer<typeof HostKind>;
 
 /** What a webhook handler learns of its delivery. @spec Webhook handler context */

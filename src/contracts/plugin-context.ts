@@ -70,6 +70,12 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly env: Readonly<Record<string, string>>;
   /** `fetch` through the platform, to hosts that `permissions.network` lists. Bodies are buffered, at most 8 MiB. */
   readonly fetch: typeof globalThis.fetch;
+  /**
+   * Runs another plugin's command, for the same tenant and user, and resolves with its `result`.
+   * `command` is `<plugin>/<command>`, which `permissions.invoke` must list (or `<plugin>` for all of it).
+   * Rejects with the code and message of what went wrong.
+   */
+  readonly invoke: <Result = unknown>(command: string, input?: unknown) => Promise<Result>;
 }
 
 export type WebhookContext = PluginContextV3<WebhookHostContext>;
@@ -80,7 +86,7 @@ export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator';
 
 /** The hosts each kind of handler runs under; a plain function runs under any. @spec Plugin routes 7 */
 export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> = {
-  command: ['cli', 'workflow'],
+  command: ['cli', 'workflow', 'plugin'],
   route: ['rest'],
   webhook: ['webhook'],
   job: ['job'],

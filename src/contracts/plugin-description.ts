@@ -8,6 +8,12 @@ export const DESCRIBE_HANDLERS = {
   handlers: 'svc:describe#handlers',
 } as const;
 
+/** A zod schema of the plugin, as what is given to it (`input`) or what comes out of it (`output`). */
+export interface SchemaToDescribe {
+  zod: string;
+  io: 'input' | 'output';
+}
+
 export type DescribedSchema =
   | { schema: Record<string, unknown>; fault?: undefined }
   | { schema?: undefined; fault: string };

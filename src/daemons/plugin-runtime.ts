@@ -1,19 +1,32 @@
 import {
+  type CommandDecl,
   type CommandResult,
   type ExecutionRequest,
   LIMITS,
   type ManifestV3,
   type PlatformConfig,
 } from '../contracts/index.ts';
+import { every } from '../kit/clock.ts';
+import { seconds } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { Logger } from '../kit/logger.ts';
+import { nearest } from '../kit/nearest.ts';
 import {
+  type BrokenPlugin,
+  createDescriber,
   createPlatformServices,
   createWorkerBackend,
   type ExecutionBackend,
+  type Invocation,
+  type InvokeCommand,
+  type LoadedPlugin,
   loadPlugins,
+  lockFileStamp,
+  type PluginDescriber,
+  type PluginFault,
   type PluginRegistry,
   type RunOptions,
+  type WorkerBackend,
 } from '../plugins/index.ts';
 import type { Resources } from './define-daemon.ts';
 import { createStateAccess } from './state-access.ts';
@@ -50,25 +63,85 @@ export interface PluginCall
 
 /** The project's plugins, ready to be called from a daemon. */
 export interface PluginRuntime {
+  /** As of the latest reload: ask for it anew each time. */
   readonly registry: PluginRegistry;
+  /** Asks plugin code about itself. */
+  readonly describer: PluginDescriber;
   /**
    * Runs a handler where the config says its plugin runs. Resolves with what the handler returned; throws
    * PLUGIN_NOT_FOUND and what `ExecutionBackend.run` throws.
    */
   execute(call: PluginCall, options?: RunOptions): Promise<CommandResult>;
+  /** Reads the plugins anew and swaps them in, unless one that runs would be lost by it; false when it was refused. */
+  reload(): Promise<boolean>;
+  /** Called after each swap; the returned function ends it. */
+  onReload(listener: (registry: PluginRegistry) => void): () => void;
   /** Ends the plugins' processes; calls under way fail. */
   close(): Promise<void>;
 }
 
-/** Loads the plugins that the config names, reports those that are broken, and makes ready what runs the others. */
-export async function createPluginRuntime(resources: Resources): Promise<PluginRuntime> {
-  const { config, projectDir, random, logger } = resources;
-  const registry = await loadPlugins({ projectDir, patterns: config.plugins });
-  reportBroken(registry, logger);
-  const backends = createBackends(resources);
+/** How often the lock file is looked at. */
+const WATCH_MS = seconds(1);
 
-  return {
-    registry,
+/**
+ * Loads the plugins of the config and of the lock file, reports those that are broken, makes ready what runs the
+ * others, and does so again whenever the lock file changes. @spec docs/decisions.md "Reload"
+ */
+export async function createPluginRuntime(resources: Resources): Promise<PluginRuntime> {
+  const { config, projectDir, dataDir, random, logger, clock } = resources;
+  const backends = createBackends(resources, (invocation) => invokeCommand(runtime, invocation));
+  const describer = createDescriber(backends.worker, random);
+  const load = () =>
+    loadPlugins({ projectDir, patterns: config.plugins, dataDir, evaluate: describer.manifest });
+  const listeners = new Set<(registry: PluginRegistry) => void>();
+  let stamp = await lockFileStamp(dataDir);
+  let registry: PluginRegistry;
+  try {
+    registry = await load();
+  } catch (error) {
+    await backends.worker.close();
+    throw error;
+  }
+  reportBroken(registry, logger);
+  let reloading: Promise<boolean> | undefined;
+
+  async function swap(): Promise<boolean> {
+    const next = await load();
+    const lost = lostBy(registry, next);
+    if (lost.length > 0) {
+      reportRefused(lost, logger);
+      return false;
+    }
+    registry = next;
+    reportBroken(next, logger);
+    // An installed plugin's folder never changes; of the others any file may have.
+    const unchanged = new Set(next.plugins.filter(({ locked }) => locked?.integrity).map(({ root }) => root));
+    backends.worker.retire(({ root }) => unchanged.has(root));
+    for (const listener of listeners) listener(next);
+    return true;
+  }
+
+  /** One at a time: a change during a reload is seen by the next look at the file. */
+  function reload(): Promise<boolean> {
+    reloading ??= swap().finally(() => {
+      reloading = undefined;
+    });
+    return reloading;
+  }
+
+  async function look(): Promise<void> {
+    const now = await lockFileStamp(dataDir);
+    if (now === stamp || reloading) return;
+    stamp = now;
+    await reload().catch((error) => logger.error('The plugins could not be read anew', { error }));
+  }
+  const stopWatching = every(clock, WATCH_MS, () => void look());
+
+  const runtime: PluginRuntime = {
+    get registry() {
+      return registry;
+    },
+    describer,
     async execute({ plugin, ...call }, options) {
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
       const backend = backendFor(config.execution, id, backends);
@@ -85,19 +158,114 @@ export async function createPluginRuntime(resources: Resources): Promise<PluginR
         options,
       );
     },
+    reload,
+    onReload(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     async close() {
+      stopWatching();
+      await reloading?.catch(() => {});
       await Promise.all(Object.values(backends).map((backend) => backend.close()));
     },
   };
+  return runtime;
+}
+
+/** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for a command it does not have. */
+export function requireCommand(
+  registry: PluginRegistry,
+  pluginId: string,
+  commandId: string,
+): { plugin: LoadedPlugin; command: CommandDecl } {
+  const plugin = registry.require(pluginId);
+  const known = plugin.manifest.commands.map(({ id }) => id);
+  const command = plugin.manifest.commands.find(({ id }) => id === commandId);
+  if (command) return { plugin, command };
+  const meant = nearest(commandId, known);
+  throw new PlatformError(
+    'NOT_FOUND',
+    `The plugin ${pluginId} has no command "${commandId}"${meant ? `; did you mean "${meant}"?` : '.'}`,
+    { details: { pluginId, commands: known } },
+  );
+}
+
+/** What a call needs to know of a command's declaration. */
+export function commandCall({ handler, input, output, timeoutMs, permissions }: CommandDecl) {
+  return {
+    handler,
+    schemas: { ...(input ? { input } : {}), ...(output ? { output } : {}) },
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(permissions ? { permissions } : {}),
+  };
+}
+
+/** `ctx.invoke`: tenant, user and ids are those of the call it comes from. */
+async function invokeCommand(
+  runtime: PluginRuntime,
+  { pluginId, commandId, input, from, depth, signal }: Invocation,
+): Promise<CommandResult> {
+  const { plugin, command } = requireCommand(runtime.registry, pluginId, commandId);
+  const { user, tenantId, requestId, traceId } = from;
+  return runtime.execute(
+    {
+      ...commandCall(command),
+      plugin,
+      host: 'plugin',
+      hostContext: { host: 'plugin', from: from.plugin.id, depth },
+      input,
+      params: {},
+      user,
+      tenantId,
+      requestId,
+      traceId,
+    },
+    { signal },
+  );
+}
+
+/**
+ * Plugins that run and would not any more, because of a fault that came since. One whose files were tampered
+ * with must go whatever runs.
+ */
+function lostBy(running: PluginRegistry, next: PluginRegistry): BrokenPlugin[] {
+  return next.broken.filter(
+    ({ id, faults }) =>
+      id !== undefined &&
+      running.find(id) !== undefined &&
+      next.find(id) === undefined &&
+      !faults.some(({ code }) => code === 'INTEGRITY_MISMATCH'),
+  );
+}
+
+function reportRefused(lost: readonly BrokenPlugin[], logger: Logger): void {
+  for (const { id, folder, faults } of lost) {
+    logger.diagnostic(
+      {
+        domain: 'plugins',
+        event: 'plugin.reload_refused',
+        level: 'error',
+        reasonCode: faults[0]?.code ?? 'INVALID_MANIFEST',
+        message: `The plugins stay as they are, because ${id} would be lost: ${faultText(faults)}`,
+        outcome: 'degraded',
+        evidence: { folder, faults },
+      },
+      id === undefined ? {} : { pluginId: id },
+    );
+  }
+}
+
+function faultText(faults: readonly PluginFault[]): string {
+  return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
 type BackendName = PlatformConfig['execution']['default'];
 /** Those that this version has. */
-type Backends = Partial<Record<BackendName, ExecutionBackend>>;
+type Backends = Partial<Record<BackendName, ExecutionBackend>> & { worker: WorkerBackend };
 
-function createBackends(resources: Resources): Backends {
+function createBackends(resources: Resources, invoke: InvokeCommand): Backends {
   const { config, dataDir, logger, clock } = resources;
-  const services = createPlatformServices({ state: createStateAccess(resources), logger, clock });
+  const services = createPlatformServices({ state: createStateAccess(resources), logger, clock, invoke });
   return {
     worker: createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir }),
   };
@@ -134,7 +302,7 @@ function reportBroken(registry: PluginRegistry, logger: Logger): void {
         event: 'plugin.broken',
         level: 'error',
         reasonCode: faults[0]?.code ?? 'INVALID_MANIFEST',
-        message: `The plugin ${id ?? folder} is left out: ${faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ')}`,
+        message: `The plugin ${id ?? folder} is left out: ${faultText(faults)}`,
         outcome: 'degraded',
         evidence: { folder, faults },
       },

@@ -4,7 +4,7 @@ import {
   type DescribedSchema,
   HandlerRef,
   Permissions,
-  type SchemaRef,
+  type SchemaToDescribe,
 } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { Random } from '../kit/random.ts';
@@ -21,8 +21,8 @@ export interface DescribedPlugin {
 /** Asks plugin code about itself. It runs where handlers run, with no permission at all. */
 export interface PluginDescriber {
   manifest: EvaluateManifest;
-  /** Each reference as JSON Schema, or why it cannot be shown; in the order asked. */
-  schemas(plugin: DescribedPlugin, refs: readonly SchemaRef[]): Promise<DescribedSchema[]>;
+  /** Each as JSON Schema, or why it cannot be shown; in the order asked. */
+  schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
   /** What each handler is, or why it cannot be one; in the order asked. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
 }

@@ -1,11 +1,16 @@
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
 export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';
+export { INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
+export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
+export { zodRefs } from './registry/handler-files.ts';
 export {
   type BrokenPlugin,
   createRegistry,
+  type DisabledPlugin,
   type LoadedPlugin,
   type LoadPluginsOptions,
+  loadFolder,
   loadPlugins,
   type PluginFault,
   type PluginRegistry,
@@ -13,6 +18,8 @@ export {
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
 export {
   createPlatformServices,
+  type Invocation,
+  type InvokeCommand,
   type PlatformServicesDeps,
   type StateAccess,
   type StateItem,

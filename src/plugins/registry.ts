@@ -1,13 +1,28 @@
+import type { LockEntry } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 import { nearest } from '../kit/nearest.ts';
+import { readLockFile } from './lock-file.ts';
 import { findFolders } from './registry/folders.ts';
 import { checkHandlerFiles } from './registry/handler-files.ts';
+import { folderOf, openLocked } from './registry/locked.ts';
 import { readManifest } from './registry/manifest-file.ts';
 import type { EvaluateManifest } from './registry/manifest-module.ts';
 import { relate } from './registry/relations.ts';
-import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './registry/types.ts';
+import type {
+  BrokenPlugin,
+  DisabledPlugin,
+  LoadedPlugin,
+  PluginFault,
+  PluginRegistry,
+} from './registry/types.ts';
 
-export type { BrokenPlugin, LoadedPlugin, PluginFault, PluginRegistry } from './registry/types.ts';
+export type {
+  BrokenPlugin,
+  DisabledPlugin,
+  LoadedPlugin,
+  PluginFault,
+  PluginRegistry,
+} from './registry/types.ts';
 
 export interface LoadPluginsOptions {
   /** The folder of `svc.config.json`; patterns are relative to it. */
@@ -16,30 +31,81 @@ export interface LoadPluginsOptions {
   patterns: string[];
   /** Runs manifest modules in the sandbox; without it such plugins are told to be broken. */
   evaluate?: EvaluateManifest;
+  /** `.svc`: the plugins of its lock file load too, and what that says of the others counts. */
+  dataDir?: string;
 }
 
 /**
- * Reads the manifests of all plugins. Broken ones are left out and told with every fault; the others load.
- * Nothing of a plugin runs in this process. @spec Platform codes; docs/plugins.md
+ * Reads the manifests of all plugins: those of the config's folders, then those of the lock file. Broken ones are
+ * left out and told with every fault; the others load. Nothing of a plugin runs in this process.
+ * @spec Platform codes; Plugin enabled flag; docs/plugins.md
  */
-export async function loadPlugins({
-  projectDir,
-  patterns,
-  evaluate,
-}: LoadPluginsOptions): Promise<PluginRegistry> {
+export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
+  const { projectDir, patterns, evaluate, dataDir } = options;
+  const lock = dataDir === undefined ? {} : (await readLockFile(dataDir)).plugins;
   const found = await findFolders(projectDir, patterns);
-  const read = await Promise.all(found.folders.map((folder) => loadFolder(folder, evaluate)));
-  const candidates = read.flatMap(({ plugin }) => plugin ?? []);
-  const unreadable = [...found.broken, ...read.flatMap(({ broken }) => broken ?? [])];
+  const read = [
+    ...found.broken.map((broken): ReadFolder => ({ broken })),
+    ...(await Promise.all(found.folders.map((folder) => loadFolder(folder, evaluate)))),
+    ...(await Promise.all(
+      Object.values(lock)
+        .filter(({ origin }) => origin !== 'project')
+        .map((entry) => loadLocked(entry, dataDir!, evaluate)),
+    )),
+  ];
+  return assemble(read, lock);
+}
+
+interface ReadFolder {
+  plugin?: LoadedPlugin;
+  broken?: BrokenPlugin;
+}
+
+/** Sets those aside that are switched off, with whatever is wrong with them, and relates the others. */
+function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, LockEntry>>): PluginRegistry {
+  const disabled: DisabledPlugin[] = [];
+  const candidates: LoadedPlugin[] = [];
+  const unreadable: BrokenPlugin[] = [];
+  for (const { plugin, broken } of read) {
+    const id = plugin?.id ?? broken?.id;
+    const locked = plugin?.locked ?? broken?.locked ?? ownEntry(lock, id);
+    if (locked && !locked.enabled) {
+      const { version, folder } = locked;
+      disabled.push({ id: locked.id, version, folder: plugin?.root ?? broken?.folder ?? folder, locked });
+    } else if (plugin) candidates.push(plugin);
+    else if (broken) unreadable.push(broken);
+  }
   const related = relate(candidates, unreadable);
-  return createRegistry(related.plugins, [...unreadable, ...related.broken]);
+  return createRegistry(related.plugins, [...unreadable, ...related.broken], disabled);
+}
+
+/** The lock file's word on a plugin of the project's own folders. */
+function ownEntry(lock: Readonly<Record<string, LockEntry>>, id: string | undefined): LockEntry | undefined {
+  const entry = id !== undefined && Object.hasOwn(lock, id) ? lock[id] : undefined;
+  return entry?.origin === 'project' ? entry : undefined;
+}
+
+async function loadLocked(
+  entry: LockEntry,
+  dataDir: string,
+  evaluate: EvaluateManifest | undefined,
+): Promise<ReadFolder> {
+  const leftOut = (folder: string, faults: PluginFault[]): ReadFolder => ({
+    broken: { folder, id: entry.id, faults, locked: entry },
+  });
+  // What is switched off is not even read: its files may be why.
+  if (!entry.enabled) return leftOut(folderOf(entry, dataDir), []);
+  const { root, fault } = await openLocked(entry, dataDir);
+  if (fault) return leftOut(root, [fault]);
+  const { plugin, broken } = await loadFolder(root, evaluate);
+  if (!plugin) return leftOut(root, broken?.faults ?? []);
+  if (plugin.id === entry.id) return { plugin: { ...plugin, locked: entry } };
+  const message = `The folder holds the plugin ${plugin.id}, not ${entry.id}; unlink and link it again.`;
+  return leftOut(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
 }
 
 /** Reads one plugin's folder: its manifest, and whether the files it names are there. */
-export async function loadFolder(
-  root: string,
-  evaluate?: EvaluateManifest,
-): Promise<{ plugin?: LoadedPlugin; broken?: BrokenPlugin }> {
+export async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<ReadFolder> {
   const { manifest, id, faults } = await readManifest(root, evaluate);
   const all = manifest ? await checkHandlerFiles(root, manifest) : faults;
   if (!manifest || all.length > 0) return { broken: { folder: root, ...(id ? { id } : {}), faults: all } };
@@ -50,17 +116,19 @@ export async function loadFolder(
 export function createRegistry(
   plugins: readonly LoadedPlugin[],
   broken: readonly BrokenPlugin[],
+  disabled: readonly DisabledPlugin[] = [],
 ): PluginRegistry {
   const byId = new Map(plugins.map((plugin) => [plugin.id, plugin]));
 
   function requirePlugin(id: string): LoadedPlugin {
     const plugin = byId.get(id);
     if (plugin) return plugin;
-    throw notFound(id, byId.keys(), broken);
+    throw notFound(id, byId.keys(), broken, disabled);
   }
   return {
     plugins,
     broken,
+    disabled,
     find: (id) => byId.get(id),
     require: requirePlugin,
     requireWebhook(pluginId, event) {
@@ -80,7 +148,19 @@ export function createRegistry(
   };
 }
 
-function notFound(id: string, known: Iterable<string>, broken: readonly BrokenPlugin[]): PlatformError {
+function notFound(
+  id: string,
+  known: Iterable<string>,
+  broken: readonly BrokenPlugin[],
+  disabled: readonly DisabledPlugin[],
+): PlatformError {
+  if (disabled.some((plugin) => plugin.id === id)) {
+    return new PlatformError(
+      'PLUGIN_NOT_FOUND',
+      `The plugin ${id} is disabled; \`svc plugins enable ${id}\` switches it on.`,
+      { details: { pluginId: id, disabled: true } },
+    );
+  }
   const reasons = broken.find((plugin) => plugin.id === id)?.faults;
   if (reasons) {
     const [first] = reasons;

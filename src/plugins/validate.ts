@@ -39,7 +39,7 @@ async function exportFaults(
     ),
     describer.schemas(
       asked,
-      schemas.map(({ schema }) => schema),
+      schemas.map(({ zod, io }) => ({ zod, io })),
     ),
   ]);
   return [

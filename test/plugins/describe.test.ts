@@ -81,7 +81,12 @@ test('a manifest module that leads out of its folder is refused', async () => {
 test('zod schemas print themselves; what cannot says why', async () => {
   const { schemas } = await describer();
   const plugin = { id: '@acme/schemas', version: '1.0.0', root: join(FIXTURES, 'schemas') };
-  expect(await schemas(plugin, [{ zod: './schemas.js#Order' }, { zod: './schemas.js#Nothing' }])).toEqual([
+  expect(
+    await schemas(plugin, [
+      { zod: './schemas.js#Order', io: 'input' },
+      { zod: './schemas.js#Nothing', io: 'input' },
+    ]),
+  ).toEqual([
     {
       schema: expect.objectContaining({
         type: 'object',

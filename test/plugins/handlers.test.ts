@@ -56,7 +56,7 @@ test('CommandResults pass as they are, anything else becomes the result', async 
 });
 
 test.each<[handler: string, host: CallOptions['host'], expected: string]>([
-  ['command', 'webhook', 'cli or workflow'],
+  ['command', 'webhook', 'cli or workflow or plugin'],
   ['createOrder', 'cli', 'rest'],
   ['onPush', 'rest', 'webhook'],
   ['job', 'workflow', 'job'],
@@ -117,7 +117,7 @@ test.each([
   });
 });
 
-test.each(['analytics', 'storage', 'invoke', 'workflows', 'jobs', 'webhooks'])(
+test.each(['analytics', 'storage', 'workflows', 'jobs', 'webhooks'])(
   'ctx.%s says that it is not there yet',
   async (name) => {
     const { backend } = await startBackend();

@@ -1,6 +1,7 @@
 import { apiHealth } from '../../contracts/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
 import { catalogueRoutes } from './routes/catalogue.ts';
+import { commandRoutes } from './routes/commands.ts';
 import { forwardedRoutes } from './routes/forwarded.ts';
 import { pluginRoutes } from './routes/plugins.ts';
 import { restServices } from './services.ts';
@@ -11,6 +12,6 @@ export const rest = defineDaemon({
   defaultPort: 5050,
   services: restServices,
   standard: { health: [apiHealth], metricsPaths: ['/metrics', '/api/v1/metrics'] },
-  routes: [forwardedRoutes, pluginRoutes, catalogueRoutes],
+  routes: [forwardedRoutes, commandRoutes, pluginRoutes, catalogueRoutes],
   close: ({ plugins }) => plugins.close(),
 });

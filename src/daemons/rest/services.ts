@@ -1,6 +1,8 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { type Client, createClient } from '../../http/index.ts';
+import type { Logger } from '../../kit/logger.ts';
+import type { PluginRegistry } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from './domain/plugin-routes.ts';
@@ -12,20 +14,66 @@ export type Owner = 'workflow' | 'marketplace';
 
 export interface RestServices extends DaemonServices {
   plugins: PluginRuntime;
-  table: PluginRouteTable;
+  /** As of the latest reload. */
+  readonly table: PluginRouteTable;
   schemasOf: (plugin: RoutedPlugin) => PluginSchemas;
   owners: Record<Owner, Client>;
   observe: Observe;
   internalSecret: string;
   /** For routes whose manifest sets none. */
   routeTimeoutMs: number;
+  /** Hosts that may run commands. */
+  admins: readonly string[];
 }
 
 /** Loads the plugins, lays out their routes, and reports each route that cannot be served where it was declared. */
 export async function restServices(resources: Resources): Promise<RestServices> {
   const { config, keys, logger, metrics, peers } = resources;
   const plugins = await createPluginRuntime(resources);
-  const table = createPluginRouteTable([...plugins.registry.plugins]);
+  let table = layOut(plugins.registry);
+  let schemas = new Map<RoutedPlugin, PluginSchemas>();
+  plugins.onReload((registry) => {
+    table = layOut(registry);
+    schemas = new Map();
+  });
+
+  function layOut(registry: PluginRegistry): PluginRouteTable {
+    const laidOut = createPluginRouteTable([...registry.plugins]);
+    reportRefused(laidOut, logger);
+    return laidOut;
+  }
+
+  /** Told once for each version of a plugin: the answer costs a process. */
+  function schemasOf(plugin: RoutedPlugin): PluginSchemas {
+    const found = schemas.get(plugin) ?? describe(plugin);
+    schemas.set(plugin, found);
+    return found;
+  }
+
+  function describe(plugin: RoutedPlugin): PluginSchemas {
+    return createPluginSchemas({
+      manifest: plugin.manifest,
+      readJson: (file) => readPluginJson(plugin.root, file),
+      printZod: (asked) => plugins.describer.schemas(plugin, asked),
+      inspect: (handlers) => plugins.describer.handlers(plugin, handlers),
+    });
+  }
+  const ownerClient = (owner: Owner): Client => createClient({ url: () => peers.urlOf(owner), peer: owner });
+  return {
+    plugins,
+    get table() {
+      return table;
+    },
+    schemasOf,
+    owners: { workflow: ownerClient('workflow'), marketplace: ownerClient('marketplace') },
+    observe: createOperationMetrics(metrics),
+    internalSecret: keys.internalSecret,
+    routeTimeoutMs: config.rest.timeoutMs,
+    admins: config.gateway.admins,
+  };
+}
+
+function reportRefused(table: PluginRouteTable, logger: Logger): void {
   for (const { pluginId, code, path, message } of table.faults) {
     logger.diagnostic(
       {
@@ -40,16 +88,6 @@ export async function restServices(resources: Resources): Promise<RestServices> 
       { pluginId },
     );
   }
-  const ownerClient = (owner: Owner): Client => createClient({ url: () => peers.urlOf(owner), peer: owner });
-  return {
-    plugins,
-    table,
-    schemasOf: (plugin) => createPluginSchemas((file) => readPluginJson(plugin.root, file)),
-    owners: { workflow: ownerClient('workflow'), marketplace: ownerClient('marketplace') },
-    observe: createOperationMetrics(metrics),
-    internalSecret: keys.internalSecret,
-    routeTimeoutMs: config.rest.timeoutMs,
-  };
 }
 
 /** A plugin's own JSON file; a link that leads out of its folder is refused. */

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import type { ManifestV3, SchemaRef } from '../../contracts/index.ts';
+import type { ManifestV3, SchemaRef, SchemaToDescribe } from '../../contracts/index.ts';
 import { isInside } from '../inside.ts';
 import { formatPath } from './manifest-file.ts';
 import type { PluginFault } from './types.ts';
@@ -28,6 +28,7 @@ export interface NamedHandler {
 export interface NamedSchema {
   path: string;
   schema: SchemaRef;
+  io: 'input' | 'output';
 }
 
 /** Every handler a manifest names. */
@@ -54,7 +55,7 @@ export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
 export function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   const refs: NamedSchema[] = [];
   const add = (schema: SchemaRef | undefined, ...path: PropertyKey[]) => {
-    if (schema) refs.push({ path: formatPath(path), schema });
+    if (schema) refs.push({ path: formatPath(path), schema, io: path.at(-1) as NamedSchema['io'] });
   };
   for (const [index, { input, output }] of manifest.commands.entries()) {
     add(input, 'commands', index, 'input');
@@ -69,8 +70,10 @@ export function schemaRefs(manifest: ManifestV3): NamedSchema[] {
 }
 
 /** Those of them that are plugin code. */
-export function zodRefs(manifest: ManifestV3): NamedSchema[] {
-  return schemaRefs(manifest).filter(({ schema }) => 'zod' in schema);
+export function zodRefs(manifest: ManifestV3): Array<SchemaToDescribe & { path: string }> {
+  return schemaRefs(manifest).flatMap(({ path, schema, io }) =>
+    'zod' in schema ? [{ path, zod: schema.zod, io }] : [],
+  );
 }
 
 function fileRefs(manifest: ManifestV3): FileRef[] {

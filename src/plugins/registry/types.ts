@@ -1,4 +1,4 @@
-import type { ManifestV3, PlatformCode, WebhookHandlerDecl } from '../../contracts/index.ts';
+import type { LockEntry, ManifestV3, PlatformCode, WebhookHandlerDecl } from '../../contracts/index.ts';
 
 /** A plugin that can run. */
 export interface LoadedPlugin {
@@ -7,13 +7,28 @@ export interface LoadedPlugin {
   /** Its folder, symbolic links resolved. */
   root: string;
   manifest: ManifestV3;
+  /** Absent for a plugin of the project's own folders. */
+  locked?: LockEntry;
+}
+
+/** A plugin that somebody switched off. */
+export interface DisabledPlugin {
+  id: string;
+  version: string;
+  folder: string;
+  locked: LockEntry;
 }
 
 /** One thing that is wrong with a plugin. */
 export interface PluginFault {
   code: Extract<
     PlatformCode,
-    'INVALID_MANIFEST' | 'INVALID_HANDLER' | 'PLUGIN_CONFLICT' | 'MISSING_DEPENDENCY' | 'CIRCULAR_DEPENDENCY'
+    | 'INTEGRITY_MISMATCH'
+    | 'INVALID_MANIFEST'
+    | 'INVALID_HANDLER'
+    | 'PLUGIN_CONFLICT'
+    | 'MISSING_DEPENDENCY'
+    | 'CIRCULAR_DEPENDENCY'
   >;
   /** Where in the manifest: `webhooks[0].auth`; empty for the file as a whole. */
   path: string;
@@ -28,6 +43,7 @@ export interface BrokenPlugin {
   /** As far as the manifest tells. */
   id?: string;
   faults: PluginFault[];
+  locked?: LockEntry;
 }
 
 /** The plugins of a project: those that run and those that are left out. */
@@ -35,6 +51,7 @@ export interface PluginRegistry {
   /** Dependencies before those that need them. */
   readonly plugins: readonly LoadedPlugin[];
   readonly broken: readonly BrokenPlugin[];
+  readonly disabled: readonly DisabledPlugin[];
   find(id: string): LoadedPlugin | undefined;
   /** Throws PLUGIN_NOT_FOUND, saying why it is broken or which id was likely meant. */
   require(id: string): LoadedPlugin;

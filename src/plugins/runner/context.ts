@@ -21,7 +21,7 @@ export interface ContextParts {
 }
 
 /** Services that this version does not have yet: using one says so instead of doing nothing. */
-const NOT_YET = ['analytics', 'storage', 'invoke', 'workflows', 'jobs', 'webhooks'] as const;
+const NOT_YET = ['analytics', 'storage', 'workflows', 'jobs', 'webhooks'] as const;
 
 const base = Object.create(
   null,
@@ -58,6 +58,8 @@ export function createContext(parts: ContextParts): PluginContextV3 {
     cache: keyValue(calls, executionId, 'cache'),
     state: keyValue(calls, executionId, 'state'),
     env: parts.env,
+    invoke: <Result>(command: string, input?: unknown) =>
+      calls.call(executionId, 'invoke', 'run', [command, input]) as Promise<Result>,
     fetch: (...args: Parameters<typeof globalThis.fetch>) => {
       fetch ??= createFetch(calls, executionId, signal);
       return fetch(...args);

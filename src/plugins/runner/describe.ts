@@ -1,8 +1,9 @@
-import type { SchemaRef, StandardSchema } from '../../contracts/index.ts';
+import type { StandardSchema } from '../../contracts/index.ts';
 import {
   DESCRIBE_HANDLERS,
   type DescribedHandler,
   type DescribedSchema,
+  type SchemaToDescribe,
 } from '../../contracts/plugin-description.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
@@ -24,7 +25,7 @@ export function describeHandler(root: string, ref: string): Handler | undefined 
 
 const DESCRIBERS: Record<string, (root: string, input: never) => Promise<unknown>> = {
   [DESCRIBE_HANDLERS.manifest]: (root, { module }: { module: string }) => describeManifest(root, module),
-  [DESCRIBE_HANDLERS.schemas]: (root, { refs }: { refs: SchemaRef[] }) =>
+  [DESCRIBE_HANDLERS.schemas]: (root, { refs }: { refs: SchemaToDescribe[] }) =>
     Promise.all(refs.map((ref) => describeSchema(root, ref))),
   [DESCRIBE_HANDLERS.handlers]: (root, { refs }: { refs: string[] }) =>
     Promise.all(refs.map((ref) => describeDefinition(root, ref))),
@@ -36,10 +37,9 @@ async function describeManifest(root: string, module: string): Promise<unknown> 
   throw new RunnerFailure('INVALID_MANIFEST', `${module} must export the manifest as its default export.`);
 }
 
-async function describeSchema(root: string, ref: SchemaRef): Promise<DescribedSchema> {
-  if (!('zod' in ref)) return { fault: 'only zod schemas are described here' };
+async function describeSchema(root: string, { zod, io }: SchemaToDescribe): Promise<DescribedSchema> {
   try {
-    return { schema: print(await importedStandardSchema(root, ref.zod), 'input') };
+    return { schema: print(await importedStandardSchema(root, zod), io) };
   } catch (error) {
     return { fault: messageOf(error) };
   }

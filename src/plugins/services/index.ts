@@ -2,9 +2,11 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { PlatformServices } from '../execution.ts';
 import { createFetchService, type FetchServiceOptions } from './fetch.ts';
+import { createInvokeService, type InvokeCommand } from './invoke.ts';
 import { createKeyValueService, type StateAccess } from './key-value.ts';
 import { createLogService, createPluginLogSink } from './log.ts';
 
+export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { StateAccess, StateItem, StateScope } from './key-value.ts';
 
 export interface PlatformServicesDeps {
@@ -12,6 +14,8 @@ export interface PlatformServicesDeps {
   logger: Logger;
   clock: Clock;
   fetch?: Omit<FetchServiceOptions, 'clock'>;
+  /** Runs a command of another plugin; without it `ctx.invoke` says that there are none. */
+  invoke?: InvokeCommand;
 }
 
 /** What handlers reach through their context, the same for every backend. @spec docs/plugins.md */
@@ -20,11 +24,13 @@ export function createPlatformServices({
   logger,
   clock,
   fetch,
+  invoke,
 }: PlatformServicesDeps): PlatformServices {
   return {
     log: createLogService(createPluginLogSink({ logger, clock })),
     state: createKeyValueService('state', state),
     cache: createKeyValueService('cache', state),
     fetch: createFetchService({ ...fetch, clock }),
+    ...(invoke ? { invoke: createInvokeService(invoke) } : {}),
   };
 }

@@ -37,6 +37,8 @@ test('its description is sound, and has the rows of the spec', async () => {
     'get /api/v1/analytics/events',
     'get /api/v1/analytics/stats',
     'get /api/v1/analytics/stats/daily',
+    'get /api/v1/commands',
+    'get /api/v1/commands/{pluginId}/{commandId}',
     'get /api/v1/health',
     'get /api/v1/jobs/{jobId}',
     'get /api/v1/logs',
@@ -46,6 +48,7 @@ test('its description is sound, and has the rows of the spec', async () => {
     'get /api/v1/workflows/runs',
     'get /api/v1/workflows/runs/{runId}',
     'get /api/v1/workflows/runs/{runId}/logs',
+    'post /api/v1/commands/{pluginId}/{commandId}',
     'post /api/v1/jobs',
     'post /api/v1/marketplace/plugins',
     'post /api/v1/workflows/runs',
@@ -106,6 +109,15 @@ test('plugin routes are described from their manifests and schema files', async 
   expect(answers.parameters).toEqual([
     { name: 'kind', in: 'path', required: true, schema: { type: 'string' } },
   ]);
+  expect(document.paths['/api/v1/plugins/shop/zod']!.get).toMatchObject({
+    parameters: [{ name: 'limit', in: 'query', required: true, schema: { type: 'integer', maximum: 100 } }],
+  });
+  expect(document.paths['/api/v1/plugins/shop/typed/{id}']!.put).toMatchObject({
+    requestBody: {
+      content: { 'application/json': { schema: { properties: { note: { type: 'string' } } } } },
+    },
+    responses: { 200: { content: { 'application/json': { schema: { required: ['noted'] } } } } },
+  });
   expect(document.paths['/api/v1/plugins/shop/open']!.get).toMatchObject({ security: [] });
   expect(document.paths['/api/v1/plugins/squatter/stolen']!.get).toMatchObject({
     security: [{ bearer: [] }],

@@ -1,11 +1,48 @@
 import { expect, test } from 'vitest';
+import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPluginSchemas } from '../../../src/daemons/rest/domain/plugin-schemas.ts';
 
-const describeIn = (files: Record<string, unknown>, $ref: string) =>
-  createPluginSchemas(async (file) => {
-    if (!Object.hasOwn(files, file)) throw new Error(`no file ${file}`);
-    return files[file];
-  }).describe({ $ref });
+const manifestWith = (command: object) =>
+  ManifestV3.parse({
+    schema: 'svc.plugin/3',
+    id: 'demo',
+    version: '1.0.0',
+    commands: [{ id: 'a', handler: 'h.js#h', ...command }],
+  });
+
+const describeIn = async (files: Record<string, unknown>, $ref: string) => {
+  const manifest = manifestWith({ input: { $ref } });
+  const schemas = createPluginSchemas({
+    manifest,
+    readJson: async (file) => {
+      if (!Object.hasOwn(files, file)) throw new Error(`no file ${file}`);
+      return files[file];
+    },
+    printZod: async () => [],
+    inspect: async () => [{ fault: 'nothing runs here' }],
+  });
+  return (await schemas.ofHandler(manifest.commands[0]!)).input;
+};
+
+test("zod schemas and a definition's own are told by the plugin; one that contains itself stays sound", async () => {
+  const manifest = manifestWith({ output: { zod: './s.js#Tree' } });
+  const schemas = createPluginSchemas({
+    manifest,
+    readJson: async () => ({}),
+    printZod: async (asked) => {
+      expect(asked).toEqual([{ zod: './s.js#Tree', io: 'output' }]);
+      return [{ schema: { type: 'object', properties: { child: { $ref: '#' } } } }];
+    },
+    inspect: async () => [{ kind: 'command', method: null, input: { type: 'string' }, output: null }],
+  });
+  expect(await schemas.ofHandler(manifest.commands[0]!)).toEqual({
+    input: { type: 'string' },
+    output: {
+      $ref: '#/$defs/Self',
+      $defs: { Self: { type: 'object', properties: { child: { $ref: '#/$defs/Self' } } } },
+    },
+  });
+});
 
 test('a schema is brought along with all it refers to, in its file and in others', async () => {
   const files = {

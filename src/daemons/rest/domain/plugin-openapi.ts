@@ -43,12 +43,7 @@ export async function pluginOpenApi(
 }
 
 async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<DescribedRoute> {
-  const { input, output } = route.declaration;
-  return {
-    route,
-    input: input && (await schemas.describe(input)),
-    output: output && (await schemas.describe(output)),
-  };
+  return { route, ...(await schemas.ofHandler(route.declaration)) };
 }
 
 function headOf({ plugin, declaration }: PluginRoute, path: string): Record<string, unknown> {

@@ -1,10 +1,24 @@
-import type { SchemaRef } from '../../../contracts/index.ts';
+import type {
+  DescribedHandler,
+  DescribedSchema,
+  ManifestV3,
+  SchemaRef,
+  SchemaToDescribe,
+} from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors.ts';
+import { zodRefs } from '../../../plugins/index.ts';
 
 type JsonSchema = Record<string, unknown>;
 
 /** Reads a JSON file of a plugin by its path inside the plugin's folder; refuses one outside. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
+
+/** What is asked about schemas: one entry of a manifest. */
+export interface Declared {
+  handler: string;
+  input?: SchemaRef | undefined;
+  output?: SchemaRef | undefined;
+}
 
 /**
  * A plugin's schemas as they stand in an API description: each becomes one self-contained schema, what it
@@ -12,28 +26,121 @@ export type ReadPluginJson = (file: string) => Promise<unknown>;
  * with the reason; a fault in one schema must not take the description from the others.
  */
 export interface PluginSchemas {
-  describe(ref: SchemaRef): Promise<JsonSchema>;
+  /** The schemas that check a handler's calls: the manifest's, else those of its definition; undefined where there are none. */
+  ofHandler(declared: Declared): Promise<{ input: JsonSchema | undefined; output: JsonSchema | undefined }>;
 }
 
-export function createPluginSchemas(readJson: ReadPluginJson): PluginSchemas {
+export interface PluginSchemasDeps {
+  manifest: ManifestV3;
+  readJson: ReadPluginJson;
+  /** Asks the plugin's own code; both throw when it cannot be run. */
+  printZod(asked: SchemaToDescribe[]): Promise<DescribedSchema[]>;
+  inspect(handlers: string[]): Promise<DescribedHandler[]>;
+}
+
+export function createPluginSchemas({
+  manifest,
+  readJson,
+  printZod,
+  inspect,
+}: PluginSchemasDeps): PluginSchemas {
   const files = new Map<string, Promise<unknown>>();
   const open = (file: string): Promise<unknown> => {
     const found = files.get(file) ?? readJson(file);
     files.set(file, found);
     return found;
   };
+  // One question for all, since each costs a process; asked when the first needs it.
+  let zods: Promise<Map<string, DescribedSchema>> | undefined;
+  let definitions: Promise<Map<string, DescribedHandler>> | undefined;
+
+  function describedZods(): Promise<Map<string, DescribedSchema>> {
+    const asked = zodRefs(manifest).map(({ zod, io }) => ({ zod, io }));
+    zods ??= answers(
+      asked.map(({ zod, io }) => `${io} ${zod}`),
+      () => printZod(asked),
+    );
+    zods.catch(() => {
+      zods = undefined;
+    });
+    return zods;
+  }
+
+  function describedHandlers(): Promise<Map<string, DescribedHandler>> {
+    const declared = [...(manifest.rest?.routes ?? []), ...manifest.commands];
+    const silent = [
+      ...new Set(declared.filter(({ input, output }) => !input || !output).map(({ handler }) => handler)),
+    ];
+    definitions ??= answers(silent, () => inspect(silent));
+    definitions.catch(() => {
+      definitions = undefined;
+    });
+    return definitions;
+  }
+
+  async function describe(ref: SchemaRef, io: 'input' | 'output'): Promise<JsonSchema> {
+    try {
+      if ('$ref' in ref) return await bundle(ref.$ref, open);
+      const found = (await describedZods()).get(`${io} ${ref.zod}`);
+      if (found?.schema) return contained(found.schema);
+      return { description: `Checked against ${ref.zod}, which cannot be shown: ${found?.fault}` };
+    } catch (error) {
+      const name = '$ref' in ref ? ref.$ref : ref.zod;
+      return { description: `The schema ${name} cannot be shown: ${messageOf(error)}` };
+    }
+  }
+
+  async function own(handler: string, io: 'input' | 'output'): Promise<JsonSchema | undefined> {
+    try {
+      const found = (await describedHandlers()).get(handler);
+      const schema = found && found.fault === undefined ? found[io] : null;
+      return schema ? contained(schema) : undefined;
+    } catch {
+      // Its code cannot be loaded; calling it will say so.
+      return undefined;
+    }
+  }
 
   return {
-    async describe(ref) {
-      // A zod schema is code of the plugin; daemons never load it.
-      if ('zod' in ref) return { description: `Checked by the plugin against its zod schema ${ref.zod}` };
-      try {
-        return await bundle(ref.$ref, open);
-      } catch (error) {
-        return { description: `The schema ${ref.$ref} cannot be shown: ${messageOf(error)}` };
-      }
+    async ofHandler({ handler, input, output }) {
+      return {
+        input: input ? await describe(input, 'input') : await own(handler, 'input'),
+        output: output ? await describe(output, 'output') : await own(handler, 'output'),
+      };
     },
   };
+}
+
+async function answers<Answer>(
+  keys: readonly string[],
+  ask: () => Promise<Answer[]>,
+): Promise<Map<string, Answer>> {
+  const found = keys.length === 0 ? [] : await ask();
+  return new Map(keys.flatMap((key, index) => (index < found.length ? [[key, found[index]!]] : [])));
+}
+
+/** A schema that refers to itself as `#` must say which document it means. */
+function contained({ $schema: _, $defs, ...root }: JsonSchema): JsonSchema {
+  const defs = typeof $defs === 'object' && $defs !== null ? ($defs as Record<string, JsonSchema>) : {};
+  let name = 'Self';
+  while (Object.hasOwn(defs, name)) name += '_';
+  let refersToRoot = false;
+  const turn = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(turn);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => {
+        if (key !== '$ref' || item !== '#') return [key, turn(item)];
+        refersToRoot = true;
+        return [key, `#/$defs/${name}`];
+      }),
+    );
+  };
+  const turned = turn(root) as JsonSchema;
+  const turnedDefs = turn(defs) as Record<string, JsonSchema>;
+  if (!refersToRoot)
+    return { ...turned, ...(Object.keys(turnedDefs).length > 0 ? { $defs: turnedDefs } : {}) };
+  return { $ref: `#/$defs/${name}`, $defs: { ...turnedDefs, [name]: turned } };
 }
 
 async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {

@@ -7,11 +7,11 @@ import { PLUGIN_ROUTES_PREFIX } from '../domain/plugin-routes.ts';
 import type { RestServices } from '../services.ts';
 
 /** What there is: every route, and the description of those that plugins bring. @spec Health, metrics, specification */
-export function catalogueRoutes(http: Http, { table, schemasOf }: RestServices): void {
+export function catalogueRoutes(http: Http, services: RestServices): void {
   mount(http, listRoutes, { auth: 'open' }, () => ({
-    items: [...platformRoutes(http), ...pluginItems(table.routes)].sort(byPath),
+    items: [...platformRoutes(http), ...pluginItems(services.table.routes)].sort(byPath),
   }));
-  http.get('/openapi-plugins.json', () => pluginOpenApi(table.routes, version, schemasOf));
+  http.get('/openapi-plugins.json', () => pluginOpenApi(services.table.routes, version, services.schemasOf));
 }
 
 function platformRoutes({ kit }: Http): RouteItem[] {

@@ -33,9 +33,9 @@ export function pluginRoutes(http: Http, services: RestServices): void {
   });
 }
 
-function findRoute({ table }: RestServices, request: FastifyRequest): Found & { pattern: string } {
+function findRoute(services: RestServices, request: FastifyRequest): Found & { pattern: string } {
   const path = pathOf(request.url);
-  const match = table.find(methodOf(request), path);
+  const match = services.table.find(methodOf(request), path);
   if (match.found) return { route: match.target, params: match.params, pattern: match.pattern };
   if (match.allowed.length === 0) {
     throw new PlatformError(

@@ -186,8 +186,8 @@ export function createPool(deps: PoolDeps): Pool {
     const entry = processes.get(process);
     if (!entry || process.load > 0 || process.isEnding) return;
     entry.stopIdle();
-    if (isRetired) return process.end({ kind: 'idle' });
-    entry.stopIdle = clock.after(deps.idleMs, () => process.end({ kind: 'idle' }));
+    if (isRetired) process.end({ kind: 'idle' });
+    else entry.stopIdle = clock.after(deps.idleMs, () => process.end({ kind: 'idle' }));
   }
 
   function lose(process: RunnerProcess, exit: ProcessExit): void {

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import {
+  type CommandDetail,
+  type CommandResult,
+  getCommand,
+  listCommands,
+  PluginId,
+  runCommand,
+} from '../../contracts/index.ts';
+import type { CommandContext } from '../context.ts';
+import { type AnyCommand, defineCommand } from '../define-command.ts';
+import { UsageError } from '../parse-args.ts';
+import { flagsOf, inputOf } from './run/flags.ts';
+
+const HINT = 'svc run <plugin> --help lists its commands.';
+
+/**
+ * Runs a plugin's command in the REST service, as an operator. Its flags are made from the command's input
+ * schema, so they are known only once the plugin is. @spec docs/decisions.md "Where svc run runs"
+ */
+export const run = defineCommand({
+  name: 'run',
+  summary: "Run a plugin's command; its flags come from its input schema",
+  example: 'svc run github summary --repository octo/hello',
+  args: z.object({
+    plugin: z.string().describe("the plugin's id"),
+    command: z.string().describe('one of its commands'),
+  }),
+  async run() {
+    throw new UsageError('svc run needs a plugin and a command.', { hint: HINT });
+  },
+  async expand(argv, context) {
+    const [plugin, command, ...rest] = leadingWords(argv, 2);
+    if (plugin === undefined) return undefined;
+    const pluginId = PluginId.safeParse(plugin);
+    if (!pluginId.success) throw new UsageError(`"${plugin}" is no plugin id.`, { hint: HINT });
+    if (command === undefined) return { command: await listing(pluginId.data, context), argv: rest };
+    const params = { pluginId: pluginId.data, commandId: command };
+    const detail = await context.client.call(getCommand, { params });
+    return { command: concrete(detail, params), argv: rest };
+  },
+});
+
+/** The words before the first flag. */
+function leadingWords(argv: readonly string[], count: number): (string | undefined)[] {
+  const words: (string | undefined)[] = [];
+  const rest = [...argv];
+  while (words.length < count && rest[0] !== undefined && !rest[0].startsWith('-')) words.push(rest.shift());
+  while (words.length < count) words.push(undefined);
+  return [...words, ...rest];
+}
+
+/** `svc run <plugin>`: what could follow. */
+async function listing(pluginId: PluginId, { client }: CommandContext): Promise<AnyCommand> {
+  const { items } = await client.call(listCommands);
+  const own = items.filter((item) => item.pluginId === pluginId);
+  const names = own.map(({ id, description }) => `  ${id}${description ? `  ${description}` : ''}`);
+  const summary =
+    own.length === 0 ? `${pluginId} has no commands.` : `Commands of ${pluginId}:\n${names.join('\n')}`;
+  return defineCommand({
+    name: `run ${pluginId}`,
+    summary,
+    example: `svc run ${pluginId} ${own[0]?.id ?? '<command>'}`,
+    args: z.object({}),
+    async run(): Promise<CommandResult> {
+      throw new UsageError(summary, { hint: HINT });
+    },
+  });
+}
+
+/** The command as if it had been written for this command line. */
+function concrete(
+  { id, pluginId, description, input }: CommandDetail,
+  params: { pluginId: PluginId; commandId: string },
+): AnyCommand {
+  const flags = flagsOf(input);
+  return defineCommand({
+    name: `run ${pluginId} ${id}`,
+    summary: description ?? `The command ${id} of ${pluginId}`,
+    example: `svc run ${pluginId} ${id}${flags.example}`,
+    args: flags.args,
+    async run(args, { client }): Promise<CommandResult> {
+      return client.call(runCommand, { params, body: { input: inputOf(args, flags) } });
+    },
+  });
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import { messageOf } from '../../../kit/errors.ts';
+import { GLOBAL_FLAGS } from '../../globals.ts';
+import { UsageError } from '../../parse-args.ts';
+
+type JsonSchema = Record<string, unknown>;
+
+/** How a flag's text becomes a value. */
+type Kind = 'string' | 'number' | 'boolean' | 'list' | 'json';
+
+const PLACEHOLDERS: Record<Kind, string> = {
+  string: 'text',
+  number: 'n',
+  boolean: '',
+  list: 'text',
+  json: 'json',
+};
+
+export interface Flags {
+  args: z.ZodObject;
+  kinds: Readonly<Record<string, Kind>>;
+  /** The flags that must be given, as they stand in an example. */
+  example: string;
+}
+
+/** The flag that takes the whole input at once; a property of that name is reached through it. */
+const WHOLE = 'input';
+const TAKEN = new Set([...GLOBAL_FLAGS.map(({ name }) => camel(name)), WHOLE, 'help']);
+
+/**
+ * One flag for each property of an object schema. Properties whose names make no flag (odd characters, or those
+ * of the command line's own flags) are given by `--input`, as is what is no object at all.
+ */
+export function flagsOf(schema: JsonSchema | null): Flags {
+  const root = follow(schema ?? {}, schema ?? {});
+  const properties = isRecord(root.properties) ? root.properties : {};
+  const required = new Set(Array.isArray(root.required) ? root.required : []);
+  const shape: Record<string, z.ZodType> = {};
+  const kinds: Record<string, Kind> = {};
+  let example = '';
+  for (const [name, property] of Object.entries(properties)) {
+    if (!/^[a-z][A-Za-z0-9]*$/.test(name) || TAKEN.has(name)) continue;
+    const described = follow(isRecord(property) ? property : {}, schema ?? {});
+    const kind = kindOf(described);
+    kinds[name] = kind;
+    shape[name] = flagSchema(kind)
+      .optional()
+      .meta({ description: describe(described, kind, required.has(name)), placeholder: PLACEHOLDERS[kind] });
+    if (required.has(name))
+      example += ` --${kebab(name)}${kind === 'boolean' ? '' : ` <${PLACEHOLDERS[kind]}>`}`;
+  }
+  shape[WHOLE] = z
+    .string()
+    .optional()
+    .meta({ description: 'the whole input as JSON; flags are put over it', placeholder: 'json' });
+  return { args: z.object(shape), kinds, example };
+}
+
+/** The input that the given flags make. Throws UsageError for JSON that is none. */
+export function inputOf(args: Readonly<Record<string, unknown>>, { kinds }: Flags): unknown {
+  const whole = args[WHOLE] === undefined ? undefined : parse(String(args[WHOLE]), WHOLE);
+  const given = Object.entries(args).filter(([name, value]) => name !== WHOLE && value !== undefined);
+  if (given.length === 0) return whole ?? {};
+  if (whole !== undefined && !isRecord(whole)) {
+    throw new UsageError('--input: must be a JSON object where other flags are given.');
+  }
+  const values = given.map(([name, value]) => [
+    name,
+    kinds[name] === 'json' ? parse(String(value), name) : value,
+  ]);
+  return { ...whole, ...Object.fromEntries(values) };
+}
+
+function kindOf({ type, items }: JsonSchema): Kind {
+  const types = [type].flat().filter((name) => name !== 'null');
+  if (types.length !== 1) return 'json';
+  const [only] = types;
+  if (only === 'string' || only === 'boolean') return only;
+  if (only === 'number' || only === 'integer') return 'number';
+  return only === 'array' && isRecord(items) && items.type === 'string' ? 'list' : 'json';
+}
+
+function flagSchema(kind: Kind): z.ZodType {
+  if (kind === 'number') return z.coerce.number();
+  if (kind === 'boolean') return z.boolean();
+  if (kind === 'list') return z.array(z.string());
+  return z.string();
+}
+
+function describe({ description, default: fallback, enum: choices }: JsonSchema, kind: Kind, must: boolean) {
+  return [
+    typeof description === 'string' ? description : '',
+    Array.isArray(choices) ? `one of ${choices.map(String).join(', ')}` : '',
+    kind === 'list' ? 'may be given more than once' : '',
+    fallback === undefined ? '' : `default: ${JSON.stringify(fallback)}`,
+    must ? 'required' : '',
+  ]
+    .filter((part) => part !== '')
+    .join('; ');
+}
+
+/** A `$ref` into the schema's own `$defs`, a few steps at most. */
+function follow(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  let current = schema;
+  for (let steps = 0; steps < 8 && typeof current.$ref === 'string'; steps++) {
+    const name = /^#\/\$defs\/(.+)$/.exec(current.$ref)?.[1];
+    const next = name !== undefined && isRecord(root.$defs) ? root.$defs[name] : undefined;
+    if (!isRecord(next)) return {};
+    current = next;
+  }
+  return current;
+}
+
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`--${kebab(name)}: must be JSON: ${messageOf(error)}`);
+  }
+}
+
+function isRecord(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function camel(name: string): string {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

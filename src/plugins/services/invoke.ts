@@ -1,0 +1,75 @@
+import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
+import { isPlatformCode } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import type { PlatformService } from '../execution.ts';
+import { invalid } from './arguments.ts';
+
+/** A call of one plugin's command by another. */
+export interface Invocation {
+  pluginId: string;
+  commandId: string;
+  input: unknown;
+  /** The call it is made from: its tenant, user and ids are passed on. */
+  from: ExecutionRequest;
+  /** How many calls lead to this one. */
+  depth: number;
+  signal: AbortSignal;
+}
+
+/** Throws PLUGIN_NOT_FOUND and what the command's execution throws. */
+export type InvokeCommand = (invocation: Invocation) => Promise<CommandResult>;
+
+/** Each level waits in a process of its own, so a circle would take every process there is. */
+const MAX_DEPTH = 8;
+const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
+
+/**
+ * `ctx.invoke`. Throws PERMISSION_DENIED unless `permissions.invoke` lists the command or its plugin. A
+ * failure that the command declares keeps its code in `details.code` when it is none of the platform's.
+ */
+export function createInvokeService(invoke: InvokeCommand): PlatformService {
+  return {
+    async run({ request, signal }, [command, input]) {
+      const { pluginId, commandId } = parseCommand(command);
+      requirePermission(request, pluginId, `${pluginId}/${commandId}`);
+      const depth = depthOf(request) + 1;
+      if (depth > MAX_DEPTH) {
+        throw new PlatformError(
+          'EXECUTION_ERROR',
+          `Plugins invoke each other ${MAX_DEPTH} levels deep; ${request.plugin.id} may not go further.`,
+        );
+      }
+      const result = await invoke({ pluginId, commandId, input, from: request, depth, signal });
+      if (result.exitCode === 0) return result.result;
+      throw failed(result, `${pluginId}/${commandId}`);
+    },
+  };
+}
+
+function parseCommand(command: unknown): { pluginId: string; commandId: string } {
+  const match = typeof command === 'string' ? REF.exec(command) : null;
+  if (!match) throw invalid('the command must be "<plugin>/<command>", for example "@acme/orders/list"');
+  return { pluginId: match[1]!, commandId: match[2]! };
+}
+
+function requirePermission({ permissions, plugin }: ExecutionRequest, target: string, command: string): void {
+  if (permissions.invoke.includes(command) || permissions.invoke.includes(target)) return;
+  throw new PlatformError(
+    'PERMISSION_DENIED',
+    `The plugin ${plugin.id} may not invoke ${command}: its manifest must list "${command}" under permissions.invoke.`,
+    { details: { permission: 'permissions.invoke', command } },
+  );
+}
+
+function depthOf({ host, hostContext }: ExecutionRequest): number {
+  return host === 'plugin' && typeof hostContext.depth === 'number' ? hostContext.depth : 0;
+}
+
+function failed({ exitCode, error }: CommandResult, command: string): PlatformError {
+  const code = error?.code ?? 'EXECUTION_ERROR';
+  return new PlatformError(
+    isPlatformCode(code) ? code : 'EXECUTION_ERROR',
+    error?.message ?? `${command} ended with exit code ${exitCode}.`,
+    { details: { ...error?.details, code } },
+  );
+}

@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { flagsOf, inputOf } from '../../src/cli/commands/run/flags.ts';
+import { rest } from '../../src/daemons/rest/index.ts';
+import { entryFile } from '../../src/kit/paths.ts';
+import { startTestDaemon, tempDir } from '../support/daemon.ts';
+
+const projectDir = join(import.meta.dirname, '../fixtures/projects/commands');
+
+interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** `svc run <args>` against a REST service of its own. */
+async function svcRun(...calls: string[][]): Promise<Finished[]> {
+  const { url } = await startTestDaemon(rest, { projectDir });
+  const cwd = await tempDir();
+  const one = (args: string[]) =>
+    new Promise<Finished>((resolve) => {
+      const flags = ['--url', url, '--token', 'any'];
+      execFile(
+        process.execPath,
+        [entryFile('cli'), 'run', ...args, ...flags],
+        { cwd },
+        (error, stdout, stderr) => {
+          resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+        },
+      );
+    });
+  const finished: Finished[] = [];
+  for (const args of calls) finished.push(await one(args));
+  return finished;
+}
+
+test('svc run makes its flags, help and envelope from the command', async () => {
+  const [help, greet, whole, fault, declared, person, none, list] = await svcRun(
+    ['greeter', 'greet', '--help'],
+    ['greeter', 'greet', '--name', 'Ada', '--times', '2', '--loud', '--tags', 'a', '--tags', 'b', '--json'],
+    [
+      'greeter',
+      'greet',
+      '--input',
+      '{"name":"Ada","times":3}',
+      '--times',
+      '1',
+      '--address',
+      '{"city":"Rome"}',
+      '--json',
+    ],
+    ['greeter', 'greet', '--times', '0', '--json'],
+    ['greeter', 'fails', '--json'],
+    ['greeter', 'fails'],
+    ['greeter', 'gret', '--json'],
+    ['greeter'],
+  );
+  expect(help!.stdout).toMatch(/Greet somebody/);
+  expect(help!.stdout).toMatch(/--name <text>\s+who is greeted; required/);
+  expect(help!.stdout).toMatch(/--times <n>\s+default: 1/);
+  expect(help!.stdout).toMatch(/\$ svc run greeter greet --name <text>/);
+  expect([greet!.code, JSON.parse(greet!.stdout)]).toEqual([
+    0,
+    {
+      ok: true,
+      result: { text: 'HELLO ADA, HELLO ADA', tags: ['a', 'b'], city: null },
+      meta: { by: 'cli' },
+    },
+  ]);
+  expect(JSON.parse(whole!.stdout).result).toEqual({ text: 'Hello Ada', tags: [], city: 'Rome' });
+  expect([fault!.code, JSON.parse(fault!.stdout)]).toMatchObject([
+    1,
+    { ok: false, error: { code: 'VALIDATION_ERROR' }, result: null, meta: {} },
+  ]);
+  expect([declared!.code, JSON.parse(declared!.stdout)]).toEqual([
+    1,
+    {
+      ok: false,
+      error: { code: 'TOO_LATE', message: 'Everybody has gone.', details: { hour: 23 } },
+      result: null,
+      meta: {},
+    },
+  ]);
+  expect(person!.stdout).toBe('');
+  expect(person!.stderr).toMatch(/Everybody has gone\.[\s\S]*TOO_LATE/);
+  expect(JSON.parse(none!.stdout).error.message).toMatch(/did you mean "greet"/);
+  expect([list!.code, list!.stderr]).toEqual([2, expect.stringMatching(/greet {2}Greet somebody/)]);
+});
+
+test('properties that make no flag are given by --input', () => {
+  const flags = flagsOf({
+    $ref: '#/$defs/In',
+    $defs: {
+      In: {
+        type: 'object',
+        properties: { json: { type: 'string' }, 'odd name': {}, when: { $ref: '#/$defs/When' }, any: {} },
+      },
+      When: { type: ['integer', 'null'], enum: [1, 2] },
+    },
+  });
+  expect(Object.keys(flags.args.shape)).toEqual(['when', 'any', 'input']);
+  expect(flags.kinds).toEqual({ when: 'number', any: 'json' });
+  expect(inputOf({ input: '{"odd name":1}', when: 2, any: '[1]' }, flags)).toEqual({
+    'odd name': 1,
+    when: 2,
+    any: [1],
+  });
+  expect(inputOf({ input: '[1,2]' }, flags)).toEqual([1, 2]);
+  expect(() => inputOf({ input: '[1]', when: 1 }, flags)).toThrow(/must be a JSON object/);
+  expect(() => inputOf({ any: '{' }, flags)).toThrow(/--any: must be JSON/);
+  expect(flagsOf(null).example).toBe('');
+});
