@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Authenticate } from '../../http/index.ts';
 import { seconds } from '../../kit/duration.ts';
+import type { Logger } from '../../kit/logger.ts';
 import { version } from '../../kit/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
@@ -44,6 +45,7 @@ export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 /** Opens `svc.db`, of which the gateway is the only owner, and builds the gateway's parts on it. */
 export async function gatewayServices(resources: Resources) {
   const { dataDir, profile, keys, clock, logger } = resources;
+  warnOfProcesses(resources.config.gateway.processes, logger);
   // First, because it refuses a start: nothing is open yet.
   const signing = signingKeys(keys, profile, logger);
   const lock = await acquireOwnerLock({
@@ -74,6 +76,19 @@ export async function gatewayServices(resources: Resources) {
     lock.release();
     throw error;
   }
+}
+
+/** @spec docs/decisions.md "Gateway processes" */
+function warnOfProcesses(processes: number, logger: Logger): void {
+  if (processes === 1) return;
+  logger.diagnostic({
+    domain: 'gateway',
+    event: 'gateway.single_process',
+    level: 'warn',
+    reasonCode: 'SINGLE_PROCESS',
+    message: `gateway.processes is ${processes}, but this version of the gateway runs in one process.`,
+    outcome: 'degraded',
+  });
 }
 
 async function build(resources: Resources, store: GatewayStore, keys: ReturnType<typeof signingKeys>) {
@@ -120,10 +135,9 @@ async function buildIdentity(
   keys: ReturnType<typeof signingKeys>,
 ) {
   const { config, clock, random, logger, operator } = resources;
-  const { staticTokens: entries, admins: adminHosts, processes } = config.gateway;
+  const { staticTokens: entries, admins: adminHosts } = config.gateway;
   const staticTokens = await syncStaticTokens(store.cache, entries, logger);
-  const shared = processes > 1;
-  const revocations = await createRevocations({ store: store.revocations, clock, logger, shared });
+  const revocations = await createRevocations({ store: store.revocations, clock, logger, shared: false });
   const jwts = createJwts({ keys, clock, random });
   const registry = createClientRegistry({ store: store.clients, clock, random });
   if (operator) await registry.adopt({ ...operator, name: 'operator' });

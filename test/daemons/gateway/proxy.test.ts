@@ -394,6 +394,12 @@ describe('what is refused before it gets anywhere', () => {
   });
 });
 
+test('a client that dawdles over its headers is told so and cut off', { timeout: 30_000 }, async () => {
+  const gateway = await startGateway();
+  const answer = await exchangeBytes(gateway, 'GET /api/v1/x HTTP/1.1\r\nhost: loc', 20_000);
+  expect(answer).toMatch(/^HTTP\/1\.1 408[\s\S]*connection: close[\s\S]*REQUEST_TIMEOUT/);
+});
+
 describe('corners of HTTP', () => {
   test('100-continue comes after authentication, and not to those who fail it', async () => {
     const gateway = await startGateway();

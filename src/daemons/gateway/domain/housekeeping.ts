@@ -36,6 +36,8 @@ export function startHousekeeping({
       await drain(() => store.cache.sweep(CHUNK));
       await drain(() => store.inbox.prune({ receivedBefore: now - days(deliveriesDays), now, limit: CHUNK }));
       await store.refreshTokens.prune(now);
+      await store.mintedTokens.prune(now);
+      await store.revocations.prune(now);
     } catch (error) {
       logger.warn('What has run out could not be swept from svc.db; trying again in 5 minutes', { error });
     }

@@ -1,5 +1,6 @@
-import type { Caller } from '../../../contracts/index.ts';
+import { type Caller, LIMITS } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
+import { seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { MintedTokenStore } from '../../../store/ports/index.ts';
@@ -71,7 +72,8 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
           `No token minted by hand has the id "${jti}"; \`svc tokens list\` shows them. Tokens of a client go with it: \`svc clients revoke\`.`,
         );
       }
-      await revocations.revokeToken(jti, token.expiresAt);
+      // Accepted a little beyond its expiry, it must be refused as long.
+      await revocations.revokeToken(jti, token.expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
       logger.diagnostic({
         domain: 'auth',
         event: 'token.revoked',
