@@ -62,7 +62,7 @@ export const eventStats = endpoint({
 
 export const dailyEventStats = endpoint({
   method: 'GET',
-  path: '/api/v1/analytics/stats/daily',
+  path: '/api/v1/analytics/daily',
   summary: 'How many events there are on each day (UTC)',
   tags,
   query: z.object(aggregateFilters),
@@ -75,4 +75,12 @@ export const dailyEventStats = endpoint({
       }),
     ),
   }),
+});
+
+/** The same under the path of the aggregate it belongs to; without tags, so that the description has it once. */
+export const dailyEventStatsAlias = endpoint({
+  method: 'GET',
+  path: '/api/v1/analytics/stats/daily',
+  query: dailyEventStats.query!,
+  reply: dailyEventStats.reply,
 });

@@ -1,8 +1,10 @@
 import { apiHealth } from '../../contracts/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
+import { analyticsRoutes } from './routes/analytics.ts';
 import { catalogueRoutes } from './routes/catalogue.ts';
 import { commandRoutes } from './routes/commands.ts';
 import { forwardedRoutes } from './routes/forwarded.ts';
+import { logRoutes } from './routes/logs.ts';
 import { pluginRoutes } from './routes/plugins.ts';
 import { restServices } from './services.ts';
 
@@ -12,6 +14,9 @@ export const rest = defineDaemon({
   defaultPort: 5050,
   services: restServices,
   standard: { health: [apiHealth], metricsPaths: ['/metrics', '/api/v1/metrics'] },
-  routes: [forwardedRoutes, commandRoutes, pluginRoutes, catalogueRoutes],
-  close: ({ plugins }) => plugins.close(),
+  routes: [forwardedRoutes, commandRoutes, pluginRoutes, catalogueRoutes, logRoutes, analyticsRoutes],
+  async close({ plugins, telemetry }) {
+    await plugins.close();
+    await telemetry.close();
+  },
 });

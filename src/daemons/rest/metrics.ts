@@ -46,3 +46,26 @@ export function createOperationMetrics({ registry }: Metrics): Observe {
     }
   };
 }
+
+/** What came to `telemetry.db` and what of it was not kept, as the file itself says: its writer has no metrics of its own. */
+export function createTelemetryMetrics(
+  { registry }: Metrics,
+  read: () => Promise<Record<string, number>>,
+): void {
+  new Counter({
+    name: 'svc_telemetry_records_total',
+    help: 'Log records and analytics events by what became of them: kept, counted without being kept, or dropped',
+    labelNames: ['service', 'kind', 'outcome'],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const kind of ['logs', 'events']) this.inc({ service: 'rest', kind, outcome: 'kept' }, 0);
+      // A scrape must not fail for a file that cannot be read.
+      const counts = await read().catch(() => ({}));
+      for (const [name, value] of Object.entries(counts)) {
+        const [kind = '', outcome = ''] = name.split('.');
+        this.inc({ service: 'rest', kind, outcome }, value);
+      }
+    },
+  });
+}

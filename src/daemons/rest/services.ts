@@ -3,11 +3,13 @@ import { join, sep } from 'node:path';
 import { type Client, createClient } from '../../http/index.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { PluginRegistry } from '../../plugins/index.ts';
+import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
+import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry-reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from './domain/plugin-routes.ts';
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
-import { createOperationMetrics, type Observe } from './metrics.ts';
+import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
 /** The daemons that own what the REST API serves. */
 export type Owner = 'workflow' | 'marketplace';
@@ -19,16 +21,17 @@ export interface RestServices extends DaemonServices {
   schemasOf: (plugin: RoutedPlugin) => PluginSchemas;
   owners: Record<Owner, Client>;
   observe: Observe;
+  telemetry: TelemetryReader;
   internalSecret: string;
   /** For routes whose manifest sets none. */
   routeTimeoutMs: number;
-  /** Hosts that may run commands. */
+  /** Host ids that may run commands, and see every tenant's records. */
   admins: readonly string[];
 }
 
 /** Loads the plugins, lays out their routes, and reports each route that cannot be served where it was declared. */
 export async function restServices(resources: Resources): Promise<RestServices> {
-  const { config, keys, logger, metrics, peers } = resources;
+  const { clock, config, dataDir, keys, logger, metrics, peers } = resources;
   const plugins = await createPluginRuntime(resources);
   let table = layOut(plugins.registry);
   let schemas = new Map<RoutedPlugin, PluginSchemas>();
@@ -58,6 +61,7 @@ export async function restServices(resources: Resources): Promise<RestServices> 
       inspect: (handlers) => plugins.describer.handlers(plugin, handlers),
     });
   }
+  createTelemetryMetrics(metrics, () => readTelemetryCounts(dataDir));
   const ownerClient = (owner: Owner): Client => createClient({ url: () => peers.urlOf(owner), peer: owner });
   return {
     plugins,
@@ -67,6 +71,7 @@ export async function restServices(resources: Resources): Promise<RestServices> 
     schemasOf,
     owners: { workflow: ownerClient('workflow'), marketplace: ownerClient('marketplace') },
     observe: createOperationMetrics(metrics),
+    telemetry: createTelemetryReader({ dataDir, clock }),
     internalSecret: keys.internalSecret,
     routeTimeoutMs: config.rest.timeoutMs,
     admins: config.gateway.admins,

@@ -17,6 +17,8 @@ export const INGEST_RATES: IngestRates = { perSecond: 300, atOnce: 5000 };
 export interface Ingest {
   /** Takes whole lines of one service. */
   take(service: string, lines: string): void;
+  /** Counts lines that never came. */
+  lost(count: number): void;
   /** All that was taken since the last call; undefined when there is nothing. */
   batch(): Batch | undefined;
   /** How many records are waiting. */
@@ -54,8 +56,8 @@ export function createIngest({
     }
     return take();
   }
-  function count(name: string): void {
-    counts[name] = (counts[name] ?? 0) + 1;
+  function count(name: string, by = 1): void {
+    counts[name] = (counts[name] ?? 0) + by;
   }
   function takeLine(service: string, line: string): void {
     if (line.startsWith(EVENT_LINE)) {
@@ -81,6 +83,7 @@ export function createIngest({
         start = stop + 1;
       }
     },
+    lost: (by) => count('logs.dropped', by),
     batch() {
       if (Object.keys(counts).length === 0) return undefined;
       const taken = { logs, events, counts };

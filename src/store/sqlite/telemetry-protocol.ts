@@ -14,6 +14,8 @@ export type TelemetryWorkerData = WriterData | { mode: 'read'; dataDir: string }
 /** `flush` answers once all lines before it are written, `close` too, and ends the thread. */
 export type ToWriter =
   | { type: 'lines'; service: string; lines: Uint8Array }
+  /** So many lines never came: too many were on their way. */
+  | { type: 'lost'; count: number }
   | { type: 'flush' }
   | { type: 'close' };
 

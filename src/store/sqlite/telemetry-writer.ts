@@ -49,7 +49,10 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
       if (message.type === 'taken') onTheWay -= message.bytes;
       else if (message.type === 'flushed') flushed.shift()?.();
       else if (message.type === 'dropped') report(message.count, message.failure);
-      if (overflow > 0 && onTheWay === 0) report(0, 'the disk is too slow');
+      if (overflow > 0 && onTheWay === 0) {
+        tell({ type: 'lost', count: overflow });
+        report(0, 'the disk is too slow');
+      }
     });
     started.on('error', (error) => {
       // It is not started again: what ended it would end it again, and the log files have every line.

@@ -34,9 +34,9 @@ test('its description is sound, and has the rows of the spec', async () => {
   ).toEqual([
     'delete /api/v1/marketplace/plugins/{pluginId}',
     'delete /api/v1/workflows/runs/{runId}',
+    'get /api/v1/analytics/daily',
     'get /api/v1/analytics/events',
     'get /api/v1/analytics/stats',
-    'get /api/v1/analytics/stats/daily',
     'get /api/v1/commands',
     'get /api/v1/commands/{pluginId}/{commandId}',
     'get /api/v1/health',

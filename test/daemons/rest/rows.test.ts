@@ -21,12 +21,6 @@ const NOT_YET = {
     ['POST', '/api/v1/marketplace/plugins', { source: 'some-plugin' }],
     ['DELETE', '/api/v1/marketplace/plugins/github'],
   ],
-  rest: [
-    ['GET', '/api/v1/logs'],
-    ['GET', '/api/v1/analytics/events'],
-    ['GET', '/api/v1/analytics/stats'],
-    ['GET', '/api/v1/analytics/stats/daily'],
-  ],
 } as const;
 
 /** The REST daemon with the daemons behind it. */

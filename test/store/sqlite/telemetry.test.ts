@@ -3,59 +3,22 @@ import { ANALYTICS_SCHEMA } from '../../../src/contracts/index.ts';
 import { EVENT_LINE } from '../../../src/kit/analytics.ts';
 import { manualClock } from '../../../src/kit/clock.ts';
 import { days, hours } from '../../../src/kit/duration.ts';
-import type { KeptEvent, KeptLog, TelemetryStore } from '../../../src/store/ports/telemetry.ts';
-import { sqliteTelemetryStore } from '../../../src/store/sqlite/telemetry.ts';
+import type { KeptEvent, TelemetryStore } from '../../../src/store/ports/telemetry.ts';
 import { createIngest } from '../../../src/store/sqlite/telemetry-ingest.ts';
 import { createTelemetryReader } from '../../../src/store/sqlite/telemetry-reader.ts';
 import { startTelemetryWriter } from '../../../src/store/sqlite/telemetry-writer.ts';
 import { tempDir } from '../../support/daemon.ts';
+import {
+  append,
+  keptEvent as event,
+  logRecord as log,
+  NOON,
+  openTelemetry,
+} from '../../support/telemetry.ts';
 
-const NOON = Date.UTC(2030, 0, 2, 12);
 const RETENTION = { logsDays: 7, analyticsDays: 400, telemetryMaxBytes: 1e9 };
 
-async function open(dataDir?: string): Promise<TelemetryStore> {
-  const store = await sqliteTelemetryStore({ dataDir: dataDir ?? (await tempDir()) });
-  onTestFinished(() => store.close());
-  return store;
-}
-
-function log(fields: Partial<KeptLog> = {}): KeptLog {
-  return {
-    level: 'info',
-    time: NOON,
-    serviceId: 'gateway',
-    logsSource: 'platform',
-    layer: 'service',
-    message: 'hello',
-    ...fields,
-  };
-}
-
-function event(
-  ts: number,
-  fields: Partial<KeptEvent> & { type?: string; product?: string; actor?: string } = {},
-): KeptEvent {
-  const { type = 'plugin.command.completed', product = 'svc', actor, ...rest } = fields;
-  return {
-    event: {
-      id: `e${ts}`,
-      type,
-      source: { product, version: '1' },
-      runId: 'run1',
-      ...(actor === undefined ? {} : { actor: { type: 'user', id: actor } }),
-      payload: { durationMs: 1 },
-    },
-    ts,
-    ingestTs: ts + 5,
-    tenantId: 'acme',
-    occurrences: 1,
-    keep: true,
-    ...rest,
-  };
-}
-
-const append = (store: TelemetryStore, logs: KeptLog[], events: KeptEvent[] = []) =>
-  store.append({ logs, events, counts: {} });
+const open = async (): Promise<TelemetryStore> => openTelemetry(await tempDir());
 const messages = async (store: TelemetryStore, filter: Parameters<TelemetryStore['logs']>[0]) =>
   (await store.logs(filter, { limit: 100, offset: 0 })).items.map(({ message }) => message);
 

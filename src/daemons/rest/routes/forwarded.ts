@@ -1,23 +1,19 @@
 import {
   cancelRun,
-  dailyEventStats,
   type Endpoint,
-  eventStats,
   getJob,
   getPlugin,
   getRun,
   HEADERS,
   installPlugin,
-  listEvents,
   listPlugins,
   listRunLogs,
   listRuns,
-  queryLogs,
   startRun,
   submitJob,
   uninstallPlugin,
 } from '../../../contracts/index.ts';
-import { type Http, mount, mountNotImplemented, serviceHeaders } from '../../../http/index.ts';
+import { type Http, mount, serviceHeaders } from '../../../http/index.ts';
 import type { Owner, RestServices } from '../services.ts';
 
 /** Which daemon serves which row, with what its operation is called in the metrics. @spec REST API: workflows, jobs, marketplace, logs, analytics */
@@ -35,14 +31,10 @@ const OWNED: ReadonlyArray<[Owner, domain: string, operation: string, Endpoint]>
   ['marketplace', 'marketplace', 'uninstall_plugin', uninstallPlugin],
 ];
 
-/** Rows that nobody serves yet: nothing keeps log records and analytics events. */
-const UNOWNED: readonly Endpoint[] = [queryLogs, listEvents, eventStats, dailyEventStats];
-
 export function forwardedRoutes(http: Http, services: RestServices): void {
   for (const [owner, domain, operation, endpoint] of OWNED) {
     forward(http, endpoint, services, { owner, domain, operation });
   }
-  for (const endpoint of UNOWNED) mountNotImplemented(http, endpoint);
 }
 
 /** Checks the request here, so that faults are answered without a hop, and calls the owner on the caller's behalf. */

@@ -1,0 +1,47 @@
+import type { Caller } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { TimeRange } from '../../../store/ports/telemetry.ts';
+
+/**
+ * Whose records a caller sees: administrators (`gateway.admins`) all, unless they name a namespace; others their own.
+ * What belongs to no tenant, such as a service's start, is the administrators' alone. Throws FORBIDDEN.
+ * @spec docs/observability.md "Who sees what"
+ */
+export function visibleTenant(
+  { hostId, namespaceId }: Caller,
+  asked: string | undefined,
+  admins: readonly string[],
+): string | undefined {
+  if (admins.includes(hostId)) return asked;
+  if (asked !== undefined && asked !== namespaceId) {
+    throw new PlatformError('FORBIDDEN', 'Only administrators may see the records of another namespace.');
+  }
+  return namespaceId;
+}
+
+/** Throws VALIDATION_ERROR naming the bound that is no time. */
+export function timeRange({ from, to }: { from?: string | undefined; to?: string | undefined }): TimeRange {
+  return {
+    ...(from === undefined ? {} : { from: timeOf('from', from) }),
+    ...(to === undefined ? {} : { to: timeOf('to', to) }),
+  };
+}
+
+function timeOf(name: string, text: string): number {
+  const time = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+  if (Number.isSafeInteger(time)) return time;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `${name} is no time: give epoch milliseconds or ISO 8601, as in 2030-01-31T12:00:00Z.`,
+    { details: { issues: [{ path: `query.${name}`, message: 'must be epoch milliseconds or ISO 8601' }] } },
+  );
+}
+
+/** What is given of the filters that are taken as they are. */
+export function given<Name extends string>(
+  query: { readonly [key in Name]?: string | undefined },
+  names: readonly Name[],
+): { [key in Name]?: string } {
+  const entries = names.filter((name) => query[name] !== undefined).map((name) => [name, query[name]]);
+  return Object.fromEntries(entries) as { [key in Name]?: string };
+}

@@ -1,0 +1,41 @@
+import {
+  dailyEventStats,
+  dailyEventStatsAlias,
+  eventStats,
+  listEvents,
+  type Validated,
+} from '../../../contracts/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import type { EventFilter } from '../../../store/ports/telemetry.ts';
+import { given, timeRange, visibleTenant } from '../domain/logs-scope.ts';
+import type { RestServices } from '../services.ts';
+
+/** @spec REST API: analytics; docs/observability.md "Analytics" */
+export function analyticsRoutes(http: Http, { telemetry, observe, admins }: RestServices): void {
+  type Asked = Validated<typeof eventStats> & { caller: Parameters<typeof visibleTenant>[0] };
+
+  function filterOf({ query, caller }: Pick<Asked, 'query' | 'caller'>): EventFilter {
+    const tenantId = visibleTenant(caller, query.tenantId, admins);
+    return {
+      ...given(query, ['type', 'source']),
+      ...timeRange(query),
+      ...(tenantId === undefined ? {} : { tenantId }),
+    };
+  }
+  mount(http, listEvents, { auth: 'caller' }, async (asked) => {
+    const { limit, offset } = asked.query;
+    const filter = filterOf(asked);
+    const page = await observe('analytics', 'list_events', () => telemetry.events(filter, { limit, offset }));
+    return { ...page, limit, offset };
+  });
+  mount(http, eventStats, { auth: 'caller' }, (asked) => {
+    const filter = filterOf(asked);
+    return observe('analytics', 'event_stats', () => telemetry.stats(filter));
+  });
+  for (const endpoint of [dailyEventStats, dailyEventStatsAlias]) {
+    mount(http, endpoint, { auth: 'caller' }, async (asked) => {
+      const filter = filterOf(asked);
+      return { items: await observe('analytics', 'daily_event_stats', () => telemetry.daily(filter)) };
+    });
+  }
+}

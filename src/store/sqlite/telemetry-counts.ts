@@ -1,0 +1,19 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TelemetryCounts } from '../ports/telemetry.ts';
+import { openDatabase } from './database.ts';
+import { TELEMETRY_FILE } from './telemetry.ts';
+import { TELEMETRY_MIGRATIONS } from './telemetry-schema.ts';
+
+/** The counts alone, for a scrape of the metrics: a handful of rows, not worth a thread. Empty while there is no file. */
+export async function readTelemetryCounts(dataDir: string): Promise<TelemetryCounts> {
+  const file = join(dataDir, TELEMETRY_FILE);
+  if (!existsSync(file)) return {};
+  const db = await openDatabase({ file, migrations: TELEMETRY_MIGRATIONS, readonly: true });
+  try {
+    const rows = db.prepare<[], { name: string; value: number }>('select name, value from telemetry_count');
+    return await db.read(() => Object.fromEntries(rows.all().map(({ name, value }) => [name, value])));
+  } finally {
+    await db.close();
+  }
+}
