@@ -83,6 +83,27 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/plugins/validate.ts')).validate,
   },
   {
+    name: 'login',
+    summary: 'Log in to a gateway elsewhere with client credentials; the secret is read from stdin',
+    group: 'Access',
+    example: 'svc login client_01b8dac5 --url https://svc.example.com < secret.txt',
+    load: async () => (await import('./commands/login.ts')).login,
+  },
+  {
+    name: 'logout',
+    summary: 'Forget the login to a gateway elsewhere',
+    group: 'Access',
+    example: 'svc logout --url https://svc.example.com',
+    load: async () => (await import('./commands/logout.ts')).logout,
+  },
+  {
+    name: 'whoami',
+    summary: 'Whom the gateway takes this command line for',
+    group: 'Access',
+    example: 'svc whoami',
+    load: async () => (await import('./commands/whoami.ts')).whoami,
+  },
+  {
     name: 'tokens mint',
     summary: 'Mint an access token for a host id',
     group: 'Access',

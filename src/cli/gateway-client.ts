@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { exchangeToken, HEADERS } from '../contracts/index.ts';
+import { exchangeToken, HEADERS, refreshToken } from '../contracts/index.ts';
 import type { OperatorCredentials } from '../daemons/define-daemon.ts';
 import { type Client, createClient } from '../http/client.ts';
 import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
+import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { findSupervisor } from './supervisor/control-client.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
 import { readCredentials } from './supervisor/keys-file.ts';
@@ -35,6 +36,9 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       }),
     });
   if (given) return withToken(given);
+  const elsewhere = globals.url ?? context.platform().env.SVC_GATEWAY_URL;
+  const login = elsewhere ? savedLogins(context.env).find(elsewhere) : undefined;
+  if (login) return withToken(await currentToken(context, url, login));
   return {
     async call(endpoint, input, options) {
       const kept = keptToken(context, url);
@@ -73,6 +77,17 @@ export async function operatorToken(context: CommandContext, url: string): Promi
   };
   writePrivateFile(context.folder().tokenCache, JSON.stringify(kept));
   return reply.accessToken;
+}
+
+/** The access token of a login, renewed when it is about to expire. Throws UNAUTHORIZED when the login is over. */
+async function currentToken(context: CommandContext, url: string, login: SavedLogin): Promise<string> {
+  if (login.expiresAt - RENEW_EARLY_MS > context.clock.now()) return login.accessToken;
+  const gateway = createClient({ url, peer: 'gateway' });
+  const reply = await gateway.call(refreshToken, { body: { refreshToken: login.refreshToken } });
+  const expiresAt = context.clock.now() + reply.expiresIn * 1000;
+  const { accessToken } = reply;
+  savedLogins(context.env).save(url, { ...login, accessToken, refreshToken: reply.refreshToken, expiresAt });
+  return accessToken;
 }
 
 function keptToken(context: CommandContext, url: string): string | null {

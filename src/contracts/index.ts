@@ -22,5 +22,6 @@ export * from './routes.ts';
 export * from './state.ts';
 export * from './tokens.ts';
 export * from './webhooks.ts';
+export * from './whoami.ts';
 export * from './workflow-definition.ts';
 export * from './workflows.ts';

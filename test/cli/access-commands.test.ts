@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exchangeToken } from '../../src/contracts/index.ts';
 import { entryFile } from '../../src/kit/paths.ts';
@@ -80,4 +82,49 @@ test('a namespace that is none is a usage error', async () => {
   const { run } = await remote();
   const { code, stderr } = await run(['hosts', 'invite', '--namespace', 'no such']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('--namespace must')]);
+});
+
+test('login keeps tokens for a gateway elsewhere, whoami uses and renews them, logout forgets', async () => {
+  const { gateway, result } = await remote();
+  const { clientId, clientSecret, hostId } = await result(
+    'clients',
+    'create',
+    'laptop',
+    '--namespace',
+    'acme',
+  );
+  const home = await tempDir();
+  const svc = (args: string[], stdin = '') =>
+    new Promise<{ ok: boolean; result: Record<string, unknown>; error: { code: string } }>((resolve) => {
+      const all = [entryFile('cli'), ...args, '--url', gateway.url, '--json'];
+      const env = { PATH: process.env.PATH, HOME: home };
+      const child = execFile(process.execPath, all, { cwd: home, env }, (_error, stdout) =>
+        resolve(JSON.parse(stdout)),
+      );
+      child.stdin!.end(stdin);
+    });
+  expect(await svc(['login', clientId], 'wrong')).toMatchObject({
+    ok: false,
+    error: { code: 'UNAUTHORIZED' },
+  });
+  expect(await svc(['login', clientId], `${clientSecret}\n`)).toMatchObject({
+    ok: true,
+    result: { clientId },
+  });
+  const file = join(home, '.config/svc/logins.json');
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await readFile(file, 'utf8')).not.toContain(clientSecret);
+  const me = { hostId, namespaceId: 'acme', kind: 'access', admin: false };
+  expect(await svc(['whoami'])).toMatchObject({ result: me });
+
+  const logins = JSON.parse(await readFile(file, 'utf8'));
+  logins[gateway.url].expiresAt = 0;
+  await writeFile(file, JSON.stringify(logins));
+  expect(await svc(['whoami'])).toMatchObject({ result: me });
+  expect(JSON.parse(await readFile(file, 'utf8'))[gateway.url].refreshToken).not.toBe(
+    logins[gateway.url].refreshToken,
+  );
+
+  expect(await svc(['logout'])).toMatchObject({ result: { removed: true } });
+  expect(await svc(['whoami'])).toMatchObject({ ok: false, error: { code: 'UNAUTHORIZED' } });
 });

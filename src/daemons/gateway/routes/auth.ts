@@ -1,15 +1,23 @@
-import { exchangeToken, refreshToken } from '../../../contracts/index.ts';
+import { exchangeToken, refreshToken, whoAmI } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
+import type { Admins } from '../domain/admins.ts';
 import type { AttemptLimits } from '../domain/attempt-limits.ts';
+import type { Authenticator } from '../domain/authenticator.ts';
 import type { TokenExchange } from '../domain/token-exchange.ts';
+import { subjectOf } from './subject.ts';
 
 export interface AuthRoutesServices {
   exchange: TokenExchange;
   attempts: AttemptLimits;
+  authenticator: Authenticator;
+  admins: Admins;
 }
 
 /** @spec Gateway: authentication and hosts */
-export function authRoutes(http: Http, { exchange, attempts }: AuthRoutesServices): void {
+export function authRoutes(
+  http: Http,
+  { exchange, attempts, authenticator, admins }: AuthRoutesServices,
+): void {
   mount(http, exchangeToken, { auth: 'open' }, ({ body, request, reply }) => {
     reply.header('cache-control', 'no-store');
     return attempts.guard(request.ip, body.clientId, () => exchange.exchange(body));
@@ -17,5 +25,11 @@ export function authRoutes(http: Http, { exchange, attempts }: AuthRoutesService
   mount(http, refreshToken, { auth: 'open' }, ({ body, request, reply }) => {
     reply.header('cache-control', 'no-store');
     return attempts.guard(request.ip, null, () => exchange.refresh(body.refreshToken));
+  });
+  mount(http, whoAmI, { auth: 'caller' }, async ({ request }) => {
+    const caller = await authenticator.authenticate(subjectOf(request));
+    const { hostId, namespaceId, kind, expiresAt } = caller;
+    const admin = admins.is(caller);
+    return { hostId, namespaceId, kind, admin, expiresAt: Number.isFinite(expiresAt) ? expiresAt : null };
   });
 }

@@ -1,0 +1,40 @@
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+import { exchangeToken } from '../../contracts/index.ts';
+import { createClient } from '../../http/client.ts';
+import { defineCommand, ok } from '../define-command.ts';
+import { UsageError } from '../parse-args.ts';
+import { savedLogins } from '../saved-logins.ts';
+
+/** @spec Client credentials and token pair */
+export const login = defineCommand({
+  name: 'login',
+  summary: 'Log in to a gateway elsewhere with client credentials; the secret is read from stdin',
+  example: 'svc login client_01b8dac5 --url https://svc.example.com < secret.txt',
+  args: z.object({ client: z.string().min(1).describe("the client's id, from `svc clients create`") }),
+  async run({ client: clientId }, { globals, env, clock, platform }) {
+    const url = globals.url ?? platform().env.SVC_GATEWAY_URL;
+    if (!url)
+      throw new UsageError(
+        'Say where to log in: --url or SVC_GATEWAY_URL. On its own machine the CLI needs no login.',
+      );
+    const clientSecret = await secretFromStdin();
+    const gateway = createClient({ url, peer: 'gateway' });
+    const { accessToken, refreshToken, expiresIn } = await gateway.call(exchangeToken, {
+      body: { clientId, clientSecret },
+    });
+    const expiresAt = clock.now() + expiresIn * 1000;
+    savedLogins(env).save(url, { clientId, accessToken, refreshToken, expiresAt });
+    return ok({ url: new URL(url).origin, clientId });
+  },
+  text: ({ url, clientId }: { url: string; clientId: string }) => `Logged in to ${url} as ${clientId}.`,
+});
+
+/** A secret in an argument would stand in the process list and the shell's history. */
+async function secretFromStdin(): Promise<string> {
+  if (process.stdin.isTTY)
+    throw new UsageError('Give the client secret on stdin: svc login <client> --url <address> < secret.txt');
+  const secret = (await text(process.stdin)).replace(/\r?\n$/, '');
+  if (secret === '') throw new UsageError('The client secret on stdin is empty.');
+  return secret;
+}

@@ -1,0 +1,52 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Environment } from '../kit/config.ts';
+import { writePrivateFile } from './supervisor/data-folder.ts';
+
+/** What `svc login` keeps for one gateway; no secret of the client, only what it bought. */
+export interface SavedLogin {
+  clientId: string;
+  accessToken: string;
+  refreshToken: string;
+  /** Of the access token, epoch milliseconds. */
+  expiresAt: number;
+}
+
+export interface SavedLogins {
+  find(url: string): SavedLogin | undefined;
+  save(url: string, login: SavedLogin): void;
+  /** False when there was none. */
+  remove(url: string): boolean;
+}
+
+/** Logins to gateways elsewhere, in the user's own config folder (0600), by the gateway's URL. */
+export function savedLogins(env: Environment): SavedLogins {
+  const folder = join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'svc');
+  const file = join(folder, 'logins.json');
+
+  function read(): Record<string, SavedLogin> {
+    try {
+      return JSON.parse(readFileSync(file, 'utf8')) as Record<string, SavedLogin>;
+    } catch {
+      return {};
+    }
+  }
+  function write(logins: Record<string, SavedLogin>): void {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writePrivateFile(file, JSON.stringify(logins));
+  }
+  const keyOf = (url: string): string => new URL(url).origin;
+  return {
+    find(url) {
+      const logins = read();
+      return Object.hasOwn(logins, keyOf(url)) ? logins[keyOf(url)] : undefined;
+    },
+    save: (url, login) => write({ ...read(), [keyOf(url)]: login }),
+    remove(url) {
+      const { [keyOf(url)]: gone, ...others } = read();
+      if (gone) write(others);
+      return gone !== undefined;
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+
+/** @spec Authentication 1; docs/decisions.md "Who am I" */
+export const whoAmI = endpoint({
+  method: 'GET',
+  path: '/api/v1/whoami',
+  summary: 'Whom the token stands for',
+  tags: ['auth'],
+  reply: z.object({
+    hostId: z.string(),
+    namespaceId: z.string(),
+    kind: z.enum(['static', 'access', 'container']),
+    admin: z.boolean().describe('Whether it may act beyond its namespace'),
+    expiresAt: z.number().nullable().describe('Epoch milliseconds; null: never'),
+  }),
+  errors: ['UNAUTHORIZED'],
+});
