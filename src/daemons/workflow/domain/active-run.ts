@@ -726,14 +726,17 @@ export function createActiveRun(
     run.reason = null;
   }
 
+  /** What is being ended already needs no reminder: one that is past would come again and again. */
   function nextWake(): number | null {
-    const times = allJobs().flatMap(({ record, job, steps }) => [
-      ...steps.map((step) => (step.record.status === 'waiting' ? step.record.wakeAt : null)),
-      job.timeoutMs !== null && record.startedAt !== null && !isFinal(record.status)
+    const times = allJobs().flatMap(({ record, job, steps, ending: stopped }) => [
+      ...steps.map(({ record: own, slot }) =>
+        own.status === 'waiting' && slot === 'none' ? own.wakeAt : null,
+      ),
+      job.timeoutMs !== null && record.startedAt !== null && !stopped && !isFinal(record.status)
         ? record.startedAt + job.timeoutMs
         : null,
     ]);
-    const known = [...times, run.deadlineAt].filter((time) => time !== null);
+    const known = [...times, ending ? null : run.deadlineAt].filter((time) => time !== null);
     return known.length === 0 ? null : Math.min(...known);
   }
 

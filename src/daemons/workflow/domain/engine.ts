@@ -9,7 +9,7 @@ import { type ActiveRun, createActiveRun } from './active-run.ts';
 import type { CompiledWorkflow } from './compile-definition.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { createFairSlots } from './slots.ts';
-import { isFinal } from './states.ts';
+import { isFinal, move } from './states.ts';
 import { createTicker } from './ticker.ts';
 
 export interface EngineDeps {
@@ -138,12 +138,51 @@ export function createEngine(deps: EngineDeps): Engine {
       // Claimed, cancelled or finished since it was put into the queue.
       if (!loaded || loaded.run.fence !== null || !['queued', 'waiting'].includes(loaded.run.status)) return;
       if (loaded.run.status === 'queued' && !loaded.run.ready) return;
-      const workflow = await deps.definitionOf(loaded.run.definitionHash);
-      if (working && !active.has(id)) activate(loaded, workflow);
+      const workflow = await definitionFor(loaded.run);
+      if (workflow && working && !active.has(id)) activate(loaded, workflow);
     } catch (error) {
       logger.error(`Run ${id} could not be taken up; tried again in a second`, { error });
       if (working)
         clock.after(seconds(1), () => working && takeUp({ run: { seq, id } as RunRecord, fresh: false }));
+    }
+  }
+
+  /** A definition that this version cannot compile any more fails its run: trying again would not help. */
+  async function definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
+    try {
+      return await deps.definitionOf(run.definitionHash);
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError)) throw thrown;
+      const { code, message, details } = thrown;
+      const now = clock.now();
+      const failed: RunRecord = {
+        ...run,
+        status: move('run', move('run', run.status, 'running', 'engine'), 'failed', 'engine'),
+        ready: false,
+        reason: null,
+        wakeAt: null,
+        startedAt: run.startedAt ?? now,
+        finishedAt: now,
+        error: JSON.stringify({ code, message, details }),
+      };
+      const { applied, promoted } = await store.runs.write({
+        seq: run.seq,
+        expect: { fence: null, status: run.status },
+        run: failed,
+        jobs: [],
+        steps: [],
+        attempts: [],
+        events: [{ at: now, type: 'run.failed', data: { reason: 'definition' } }],
+        logs: [{ at: now, level: 'error', message }],
+        taken: [],
+        wakeParent: run.parentId,
+        at: now,
+      });
+      if (!applied) return undefined;
+      hooks.changed(run.id);
+      for (const next of promoted) offer(next, false);
+      ended(failed);
+      return undefined;
     }
   }
 

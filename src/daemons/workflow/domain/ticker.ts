@@ -58,8 +58,10 @@ export function createTicker(deps: { clock: Clock; logger: Logger; look(): Promi
 
   return {
     notice(at) {
-      if (!stopped && !running && at < armedFor) arm(at);
-      else if (running) again = true;
+      if (stopped) return;
+      if (running) again = true;
+      else if (at <= clock.now()) void tick();
+      else if (at < armedFor) arm(at);
     },
     tick,
     async stop() {

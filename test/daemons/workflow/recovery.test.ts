@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest';
+import { decideStep, listRuns, postCancelRun } from '../../../src/contracts/index.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { LEDGER_CONFIG, type Ledger, startLedger } from './support/ledger.ts';
+import { type DaemonProcess, startProcess } from './support/process.ts';
+import { cel } from './support/workflow.ts';
+
+async function setUp(config: object = LEDGER_CONFIG) {
+  const dataDir = await tempDir();
+  return { ledger: await startLedger(), start: () => startProcess(dataDir, config) };
+}
+
+const call = (ledger: Ledger, id: string, more: object = {}) => ({
+  id,
+  uses: 'http',
+  with: { method: 'POST', url: `${ledger.url}/${id}/${cel('run.id')}` },
+  ...more,
+});
+
+async function statusOf(daemon: DaemonProcess, id: string): Promise<string> {
+  return (await daemon.run(id)).status;
+}
+
+describe('after kill -9', () => {
+  test('finished steps are not run again, and a keyed one in the air is', async () => {
+    const { ledger, start } = await setUp();
+    ledger.answer('two', (_, response, nth) => {
+      if (nth > 1) response.end();
+    });
+    const first = await start();
+    const id = await first.start({
+      steps: [
+        call(ledger, 'one'),
+        call(ledger, 'two', { idempotencyKey: cel('run.id') }),
+        call(ledger, 'three'),
+      ],
+    });
+    await expect.poll(() => ledger.count(`two/${id}`)).toBe(1);
+    await first.kill();
+    const second = await start();
+    await expect.poll(() => statusOf(second, id), { timeout: 5000 }).toBe('succeeded');
+    expect(['one', 'two', 'three'].map((name) => ledger.count(`${name}/${id}`))).toEqual([1, 2, 1]);
+    expect(
+      new Set(ledger.entries.filter(({ name }) => name.startsWith('two')).map(({ key }) => key)).size,
+    ).toBe(1);
+    const run = await second.run(id);
+    expect(run.resumeCount).toBe(1);
+    const [, two] = await second.steps(id);
+    expect(two!.history.map(({ status }) => status)).toEqual(['interrupted', 'succeeded']);
+  });
+
+  test.each([
+    ['retry', 'succeeded', 2],
+    ['succeed', 'succeeded', 1],
+    ['fail', 'failed', 1],
+  ] as const)('one that may have had its effect waits for a decision: %s', async (action, outcome, calls) => {
+    const { ledger, start } = await setUp();
+    ledger.answer('pay', (_, response, nth) => {
+      if (nth > 1) response.end();
+    });
+    const first = await start();
+    const id = await first.start({ steps: [call(ledger, 'pay'), { id: 'end', uses: 'set' }] });
+    await expect.poll(() => ledger.count(`pay/${id}`)).toBe(1);
+    await first.kill();
+    const second = await start();
+    await expect.poll(() => statusOf(second, id)).toBe('waiting');
+    expect((await second.steps(id))[0]).toMatchObject({ status: 'waiting', waitingFor: { for: 'decision' } });
+    expect(ledger.count(`pay/${id}`)).toBe(1);
+    const decide = () =>
+      second.call(decideStep, {
+        params: { runId: id as never, stepId: 'main.pay' },
+        body: { action, output: { by: 'hand' } },
+      });
+    await decide();
+    await expect.poll(() => statusOf(second, id)).toBe(outcome);
+    expect(ledger.count(`pay/${id}`)).toBe(calls);
+    await expect(decide()).rejects.toMatchObject({ code: expect.stringMatching(/CONFLICT|NOT_FOUND/) });
+  });
+
+  test('cancelled stays cancelled, and nothing of it starts', async () => {
+    const { ledger, start } = await setUp();
+    ledger.answer('slow', () => {});
+    const first = await start();
+    const id = await first.start({ steps: [call(ledger, 'slow'), call(ledger, 'after')] });
+    await expect.poll(() => ledger.count(`slow/${id}`)).toBe(1);
+    await first.call(postCancelRun, { params: { runId: id as never } });
+    await first.kill();
+    const second = await start();
+    expect(await statusOf(second, id)).toBe('cancelled');
+    expect(ledger.count(`after/${id}`)).toBe(0);
+  });
+
+  test('a run that brings the service down three times is given up', async () => {
+    const { ledger, start } = await setUp();
+    ledger.answer('kills', () => {});
+    let daemon = await start();
+    const id = await daemon.start({ steps: [call(ledger, 'kills', { idempotent: true })] });
+    for (let round = 1; round <= 3; round++) {
+      await expect.poll(() => ledger.count(`kills/${id}`), { timeout: 5000 }).toBe(round);
+      await daemon.kill();
+      daemon = await start();
+    }
+    const run = await daemon.run(id);
+    expect(run).toMatchObject({ status: 'failed', error: { details: { reason: 'poison' } } });
+    expect(ledger.count(`kills/${id}`)).toBe(3);
+  });
+
+  test('what was taken up again goes before what is new', async () => {
+    const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: 1 } });
+    let hold = true;
+    ledger.answer('old', (_, response) => {
+      if (!hold) response.end();
+    });
+    const first = await start();
+    const old = await first.start({ steps: [call(ledger, 'old', { idempotent: true })] });
+    await expect.poll(() => ledger.count(`old/${old}`)).toBe(1);
+    const fresh = await first.start({ steps: [call(ledger, 'new')] }, { priority: 100 });
+    await first.kill();
+    hold = false;
+    const second = await start();
+    await expect.poll(() => statusOf(second, fresh)).toBe('succeeded');
+    const names = ledger.entries.map(({ name }) => name.split('/')[0]);
+    expect(names).toEqual(['old', 'old', 'new']);
+  });
+});
+
+test('SIGTERM lets steps in the air finish and starts no others; the rest goes on later', async () => {
+  const { ledger, start } = await setUp();
+  ledger.answer('a', (_, response) => setTimeout(() => response.end(), 300));
+  const first = await start();
+  const id = await first.start({ steps: [call(ledger, 'a'), call(ledger, 'b')] });
+  await expect.poll(() => ledger.count(`a/${id}`)).toBe(1);
+  await first.kill('SIGTERM');
+  expect(ledger.count(`b/${id}`)).toBe(0);
+  const second = await start();
+  await expect.poll(() => statusOf(second, id)).toBe('succeeded');
+  expect((await second.run(id)).resumeCount).toBe(0);
+  expect([ledger.count(`a/${id}`), ledger.count(`b/${id}`)]).toEqual([1, 1]);
+});
+
+test('under random kills every run ends, keyed effects happen once a key, finished steps never again, and a limit of two holds', async () => {
+  const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, poisonAfter: 1000 } });
+  const finished = new Map<string, number>();
+  const open = new Map<string, number>();
+  let mostLimited = 0;
+  for (const name of ['one', 'two', 'limited']) {
+    ledger.answer(name, (request, response) => {
+      const key = request.url!;
+      if (name === 'limited') {
+        open.set(key, (open.get(key) ?? 0) + 1);
+        mostLimited = Math.max(mostLimited, open.size);
+      }
+      const done = setTimeout(() => {
+        finished.set(key, (finished.get(key) ?? 0) + 1);
+        response.end('{}');
+      }, Math.random() * 8);
+      response.on('close', () => {
+        clearTimeout(done);
+        open.delete(key);
+      });
+    });
+  }
+  const keyed = { idempotencyKey: cel('run.id') };
+  const plain = {
+    steps: [{ id: 'zero', uses: 'set' }, call(ledger, 'one', keyed), call(ledger, 'two', keyed)],
+  };
+  const limited = { concurrency: { key: 'two', limit: 2 }, steps: [call(ledger, 'limited', keyed)] };
+  const ids: string[] = [];
+  let daemon = await start();
+  const total = Number(process.env.SVC_TEST_KILL_RUNS ?? 120);
+  while (ids.length < total) {
+    try {
+      const batch = await Promise.all(
+        Array.from({ length: 15 }, (_, i) => daemon.start(i % 5 === 0 ? limited : plain)),
+      );
+      ids.push(...batch);
+    } catch {
+      // Not acknowledged: whether it is there is not ours to know.
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
+    await daemon.kill();
+    daemon = await start();
+  }
+  const unfinished = async () =>
+    (
+      await Promise.all(
+        ['queued', 'running', 'waiting', 'interrupted'].map((status) =>
+          daemon.call(listRuns, { query: { status, limit: 1000 } as never }),
+        ),
+      )
+    ).flatMap(({ items }) => items);
+  await expect.poll(async () => (await unfinished()).length, { timeout: 20_000 }).toBe(0);
+  for (const id of ids) expect(await daemon.run(id)).toMatchObject({ status: 'succeeded' });
+  expect(mostLimited).toBeLessThanOrEqual(2);
+  // A step whose end was on record is not run again: at most one answer a step was given and lost with the process.
+  for (const id of ids)
+    for (const step of await daemon.steps(id)) {
+      expect(step.history.filter(({ status }) => status === 'succeeded').length).toBeLessThanOrEqual(1);
+      expect(step.history.length).toBe(step.attempts);
+    }
+  const keys = ledger.entries.map(({ name, key }) => `${name} ${key}`);
+  expect(keys.every((key) => !key.endsWith('null'))).toBe(true);
+}, 120_000);

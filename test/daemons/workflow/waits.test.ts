@@ -1,0 +1,334 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  decideApproval,
+  listRuns,
+  listSchedules,
+  listWorkflows,
+  pauseSchedule,
+  resumeSchedule,
+  sendSignal,
+  startRun,
+  triggerSchedule,
+} from '../../../src/contracts/index.ts';
+import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
+
+const signal = (it: TestWorkflow, id: string, name: string, payload: unknown = null) =>
+  it.call(sendSignal, { params: { runId: id as never, name }, body: { payload } as never });
+
+async function pass(it: TestWorkflow, ms: number): Promise<void> {
+  it.clock.advance(ms);
+  await it.services.engine.tick();
+}
+
+describe('waiting', () => {
+  test('for a time is a row, not a process', async () => {
+    const it = await startWorkflow();
+    const id = await it.start(
+      {
+        steps: [
+          { id: 'nap', uses: 'wait', with: { ms: seconds(90) } },
+          { id: 'then', uses: 'wait', with: { until: cel('input.at') } },
+          { uses: 'set' },
+        ],
+      },
+      { input: { at: new Date(it.clock.now() + minutes(10)).toISOString() } },
+    );
+    await it.until(id, 'waiting');
+    expect(it.services.engine.activeRuns).toBe(0);
+    expect(await it.step(id, 'main.nap')).toMatchObject({
+      status: 'waiting',
+      waitingFor: { for: 'time' },
+      wakeAt: it.clock.now() + seconds(90),
+    });
+    await pass(it, seconds(89));
+    expect((await it.run(id)).status).toBe('waiting');
+    await pass(it, seconds(1));
+    await expect.poll(async () => (await it.step(id, 'main.nap')).status).toBe('succeeded');
+    await pass(it, minutes(9));
+    await it.until(id, 'succeeded');
+  });
+
+  test('goes on over a restart', async () => {
+    const first = await startWorkflow();
+    const id = await first.start({
+      steps: [{ id: 'nap', uses: 'wait', with: { ms: hours(5) } }, { uses: 'set' }],
+    });
+    await first.until(id, 'waiting');
+    await first.close();
+    first.clock.advance(hours(6));
+    const second = await startWorkflow({ dataDir: first.dataDir, clock: first.clock });
+    const run = await second.until(id, 'succeeded');
+    expect(run.resumeCount).toBe(0);
+  });
+
+  test('a clock that is set back an hour delays, one set forward hastens, and nothing is lost', async () => {
+    const it = await startWorkflow();
+    const id = await it.start({ steps: [{ uses: 'wait', with: { ms: minutes(30) } }] });
+    await it.until(id, 'waiting');
+    it.clock.jump(it.clock.now() - hours(1));
+    await it.services.engine.tick();
+    expect((await it.run(id)).status).toBe('waiting');
+    it.clock.jump(it.clock.now() + hours(2));
+    await it.services.engine.tick();
+    await it.until(id, 'succeeded');
+  });
+
+  test('for a signal takes the one that came before, and one for each wait', async () => {
+    const it = await startWorkflow();
+    const id = await it.start({
+      steps: [
+        { uses: 'wait', with: { ms: 1000 } },
+        { id: 'one', uses: 'signal', with: { name: 'go' } },
+        { id: 'two', uses: 'signal', with: { name: 'go' } },
+      ],
+    });
+    await it.until(id, 'waiting');
+    await signal(it, id, 'go', { n: 1 });
+    await pass(it, 1000);
+    await expect.poll(async () => (await it.step(id, 'main.one')).status).toBe('succeeded');
+    expect((await it.step(id, 'main.one')).output).toMatchObject({ payload: { n: 1 } });
+    expect(await it.step(id, 'main.two')).toMatchObject({ waitingFor: { for: 'signal', name: 'go' } });
+    await signal(it, id, 'other');
+    await signal(it, id, 'go', { n: 2 });
+    await it.until(id, 'succeeded');
+    await expect(signal(it, id, 'go')).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  test('a signal that never comes times its step out', async () => {
+    const it = await startWorkflow();
+    const id = await it.start({
+      steps: [{ id: 's', uses: 'signal', with: { name: 'go', timeoutMs: 5000 } }],
+    });
+    await it.until(id, 'waiting');
+    await pass(it, 5000);
+    await it.until(id, 'failed');
+    expect(await it.step(id, 'main.s')).toMatchObject({
+      status: 'timed_out',
+      error: { details: { waitedFor: 'signal' } },
+    });
+  });
+
+  test('for an approval: approved, refused, and decided once', async () => {
+    const it = await startWorkflow();
+    const definition = {
+      steps: [{ id: 'ok', uses: 'approval', with: { message: `ship ${cel('input.v')}?` } }, { uses: 'set' }],
+    };
+    const decide = (id: string, approved: boolean) =>
+      it.call(decideApproval, {
+        params: { runId: id as never, stepId: 'main.ok' },
+        body: { approved, comment: 'c' },
+      });
+    const yes = await it.start(definition, { input: { v: 7 } });
+    await it.until(yes, 'waiting');
+    expect((await it.step(yes, 'main.ok')).waitingFor).toEqual({ for: 'approval', message: 'ship 7?' });
+    await decide(yes, true);
+    await it.until(yes, 'succeeded');
+    expect((await it.step(yes, 'main.ok')).output).toMatchObject({
+      approved: true,
+      by: 'anonymous',
+      comment: 'c',
+    });
+    await expect(decide(yes, true)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const no = await it.start(definition);
+    await it.until(no, 'failed', 'waiting');
+    const third = await it.start(definition, { input: { v: 1 } });
+    await it.until(third, 'waiting');
+    await decide(third, false);
+    await it.until(third, 'failed');
+    expect((await it.step(third, 'main.ok')).error).toMatchObject({ details: { reason: 'refused' } });
+  });
+
+  test('beside other jobs wakes while they run', async () => {
+    const it = await startWorkflow();
+    const id = await it.start({
+      jobs: {
+        a: { steps: [{ id: 's', uses: 'signal', with: { name: 'a' } }] },
+        b: { steps: [{ id: 's', uses: 'signal', with: { name: 'b' } }] },
+        c: { needs: ['a', 'b'], steps: [{ uses: 'set' }] },
+      },
+    });
+    await it.until(id, 'waiting');
+    await Promise.all([signal(it, id, 'a'), signal(it, id, 'b')]);
+    await it.until(id, 'succeeded');
+  });
+
+  test('a hundred signals at once find their hundred runs', async () => {
+    const it = await startWorkflow();
+    const ids = await Promise.all(
+      Array.from({ length: 100 }, () => it.start({ steps: [{ uses: 'signal', with: { name: 'go' } }] })),
+    );
+    await Promise.all(ids.map((id) => signal(it, id, 'go')));
+    for (const id of ids) await it.until(id, 'succeeded');
+  });
+});
+
+async function project(files: Record<string, string>): Promise<string> {
+  const folder = await tempDir();
+  await mkdir(join(folder, 'workflows'));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, 'workflows', name), text);
+  return folder;
+}
+
+describe('child workflows', () => {
+  const CHILD = `
+id: child
+inputs: {type: object, properties: {n: {type: number}}, required: [n]}
+outputs: {twice: "\${{ jobs.main.outputs.twice }}"}
+jobs:
+  main:
+    outputs: {twice: "\${{ steps.s.output.v }}"}
+    steps:
+      - {id: gate, if: input.n > 5, uses: signal, with: {name: go}}
+      - {id: s, uses: set, with: {v: "\${{ input.n * 2 }}"}}
+`;
+  const PARENT = `
+id: parent
+outputs: {got: "\${{ jobs.main.outputs.got }}"}
+jobs:
+  main:
+    outputs: {got: "\${{ steps.c.output.twice }}"}
+    steps:
+      - {id: c, uses: workflow, with: {id: child, input: {n: "\${{ input.n }}"}}}
+`;
+  const start = async (it: TestWorkflow, workflowId: string, input: unknown) =>
+    (await it.call(startRun, { body: { workflowId, input } as never })).run.id;
+  const childOf = async (it: TestWorkflow, id: string) => {
+    await expect.poll(async () => (await it.step(id, 'main.c')).waitingFor?.runId).toBeTruthy();
+    return (await it.step(id, 'main.c')).waitingFor!.runId!;
+  };
+
+  test('hand their output to the step', async () => {
+    const it = await startWorkflow({ projectDir: await project({ 'c.yaml': CHILD, 'p.yaml': PARENT }) });
+    expect((await it.until(await start(it, 'parent', { n: 4 }), 'succeeded')).output).toEqual({ got: 8 });
+    const slow = await start(it, 'parent', { n: 6 });
+    const child = await childOf(it, slow);
+    await it.until(slow, 'waiting');
+    expect(await it.run(child)).toMatchObject({ parentRunId: slow, trigger: 'child' });
+    await signal(it, child, 'go');
+    expect((await it.until(slow, 'succeeded')).output).toEqual({ got: 12 });
+  });
+
+  test('that fail, fail the step; with the parent they are cancelled', async () => {
+    const it = await startWorkflow({ projectDir: await project({ 'c.yaml': CHILD, 'p.yaml': PARENT }) });
+    const bad = await it.until(await start(it, 'parent', { n: 'x' }), 'failed');
+    expect(bad.error?.details).toMatchObject({ error: { code: 'VALIDATION_ERROR' } });
+    const id = await start(it, 'parent', { n: 6 });
+    const child = await childOf(it, id);
+    await it.until(id, 'waiting');
+    await it.services.desk.cancel('default', id);
+    await it.until(child, 'cancelled');
+    const other = await start(it, 'parent', { n: 6 });
+    const otherChild = await childOf(it, other);
+    await it.until(otherChild, 'waiting');
+    await it.services.desk.cancel('default', otherChild);
+    expect((await it.until(other, 'failed')).error?.details).toMatchObject({
+      error: { details: { status: 'cancelled' } },
+    });
+  });
+
+  test('a workflow that starts itself is stopped', async () => {
+    const it = await startWorkflow({
+      projectDir: await project({
+        'l.yaml': 'id: loop\njobs: {main: {steps: [{id: c, uses: workflow, with: {id: loop}}]}}',
+      }),
+    });
+    await it.until(await start(it, 'loop', {}), 'failed');
+    const { items } = await it.call(listRuns, { query: { limit: 100 } as never });
+    expect(items).toHaveLength(17);
+  });
+});
+
+describe('workflow files', () => {
+  test('are registered; the faults of the others are told with line and column', async () => {
+    const it = await startWorkflow({
+      projectDir: await project({
+        'good.yaml': 'id: good\njobs: {a: {steps: [{uses: set}]}}',
+        'bad.yaml': `id: bad\njobs:\n  a:\n    steps:\n      - uses: set\n        with:\n          v: "${cel('1 +')}"\n`,
+        'torn.yaml': 'id: [unclosed',
+        'twin.yaml': 'id: good\njobs: {a: {steps: [{uses: set}]}}',
+      }),
+    });
+    const { items, faults } = await it.call(listWorkflows);
+    expect(items.map(({ id, source }) => [id, source])).toEqual([['good', 'workflows/good.yaml']]);
+    expect(faults.map(({ source, path }) => [source, path])).toEqual([
+      ['workflows/torn.yaml', ''],
+      ['workflows/bad.yaml:7:14', 'jobs.a.steps[0].with.v'],
+      ['workflows/twin.yaml', 'id'],
+    ]);
+  });
+});
+
+describe('schedules', () => {
+  const plan = (more: string, steps = '[{uses: set}]') =>
+    `id: nightly\non: {schedule: [{cron: "0 3 * * *", timezone: Europe/Berlin, ${more}}]}\njobs: {main: {steps: ${steps}}}`;
+  const runsOf = async (it: TestWorkflow) =>
+    (await it.call(listRuns, { query: { limit: 100, workflowId: 'nightly' } as never })).items;
+  const only = async (it: TestWorkflow) => (await it.call(listSchedules)).items[0]!;
+
+  test('start runs at their time, in their zone, once', async () => {
+    const it = await startWorkflow({ projectDir: await project({ 'n.yaml': plan('input: {a: 1}') }) });
+    const schedule = await only(it);
+    expect(new Date(schedule.nextAt!).toISOString()).toBe('2030-01-01T02:00:00.000Z');
+    await pass(it, hours(2));
+    await expect.poll(async () => (await runsOf(it)).length).toBe(1);
+    expect((await runsOf(it))[0]).toMatchObject({ trigger: 'schedule', input: { a: 1 } });
+    it.clock.jump(it.clock.now() - hours(1));
+    await pass(it, hours(1));
+    expect(await runsOf(it)).toHaveLength(1);
+    expect(new Date((await only(it)).nextAt!).toISOString()).toBe('2030-01-02T02:00:00.000Z');
+  });
+
+  test.each([
+    ['none', 0],
+    ['latest', 1],
+    ['all', 3],
+  ])('after three missed times, catchUp %s starts %i', async (catchUp, expected) => {
+    const projectDir = await project({ 'n.yaml': plan(`catchUp: ${catchUp}, overlap: allow`) });
+    const first = await startWorkflow({ projectDir });
+    await first.close();
+    first.clock.advance(hours(60));
+    const it = await startWorkflow({ projectDir, dataDir: first.dataDir, clock: first.clock });
+    await it.services.engine.tick();
+    expect(await runsOf(it)).toHaveLength(expected);
+  });
+
+  test.each([
+    ['skip', 1],
+    ['allow', 2],
+    ['queue', 1],
+  ])('while the run before goes on, overlap %s leaves %i', async (overlap, expected) => {
+    const steps = '[{uses: signal, with: {name: go}}]';
+    const it = await startWorkflow({
+      projectDir: await project({ 'n.yaml': plan(`overlap: ${overlap}`, steps) }),
+    });
+    await pass(it, hours(2));
+    await pass(it, hours(24));
+    expect(await runsOf(it)).toHaveLength(expected);
+    const [running] = await runsOf(it);
+    await it.until(running!.id, 'waiting');
+    await signal(it, running!.id, 'go');
+    await it.until(running!.id, 'succeeded');
+    await pass(it, minutes(1));
+    expect(await runsOf(it)).toHaveLength(overlap === 'queue' ? 2 : expected);
+  });
+
+  test('are paused, resumed and triggered by hand', async () => {
+    const it = await startWorkflow({ projectDir: await project({ 'n.yaml': plan('overlap: allow') }) });
+    const params = { scheduleId: (await only(it)).id };
+    expect((await it.call(pauseSchedule, { params })).schedule).toMatchObject({ paused: true, nextAt: null });
+    await pass(it, hours(48));
+    expect(await runsOf(it)).toHaveLength(0);
+    const { schedule } = await it.call(resumeSchedule, { params });
+    expect(schedule.nextAt).toBeGreaterThan(it.clock.now());
+    const { run } = await it.call(triggerSchedule, { params });
+    await it.until(run.id, 'succeeded');
+    await expect(it.call(triggerSchedule, { params: { scheduleId: 'nope' } })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    });
+    await expect(it.call(pauseSchedule, { params }, 'other')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
