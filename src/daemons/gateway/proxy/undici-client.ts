@@ -66,7 +66,11 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
   };
 }
 
+/** Flat and as text, names in lower case. */
 function texts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
-  return raw.map((item) => (typeof item === 'string' ? item : item.toString('latin1')));
+  return raw.map((item, index) => {
+    const text = typeof item === 'string' ? item : item.toString('latin1');
+    return index % 2 === 0 ? text.toLowerCase() : text;
+  });
 }
