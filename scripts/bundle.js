@@ -26,6 +26,7 @@ const BUNDLES = [
     external: NATIVE,
   },
   { input: { runner: 'src/plugins/runner/main.ts' }, external: NATIVE },
+  { input: { committer: 'src/store/sqlite/committer/main.ts' }, external: NATIVE },
   { input: { sdk: 'src/sdk/index.ts' }, external: ['zod'] },
   { input: { contracts: 'src/contracts/index.ts' }, external: ['zod'] },
 ];

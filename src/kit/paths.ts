@@ -24,6 +24,7 @@ const ENTRIES = {
   cli: 'src/cli/main.ts',
   daemon: 'src/daemons/main.ts',
   runner: 'src/plugins/runner/main.ts',
+  committer: 'src/store/sqlite/committer/main.ts',
   sdk: 'src/sdk/index.ts',
   telemetry: 'src/store/sqlite/telemetry-worker.ts',
 } as const;

@@ -11,6 +11,8 @@ export interface RateVerdict {
 export interface RateLimiter {
   /** Counts one call for `key` against `limit` calls a window. */
   take(key: string, limit: number): RateVerdict;
+  /** What `take` would say, without counting. */
+  peek(key: string, limit: number): RateVerdict;
   /** Takes one counted call back: it turned out not to be of the kind that is limited. */
   giveBack(key: string): void;
 }
@@ -48,6 +50,11 @@ export function createRateLimiter(clock: Clock, windowMs: number): RateLimiter {
       const allowed = window.count < limit;
       if (allowed) window.count++;
       return { allowed, remaining: Math.max(0, limit - window.count), resetMs: window.endsAt - now };
+    },
+    peek(key, limit) {
+      const now = clock.now();
+      const { count, endsAt } = find(key, now) ?? { count: 0, endsAt: now + windowMs };
+      return { allowed: count < limit, remaining: Math.max(0, limit - count), resetMs: endsAt - now };
     },
     giveBack(key) {
       const window = find(key, clock.now());

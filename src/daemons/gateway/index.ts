@@ -9,6 +9,7 @@ import { proxyRoutes } from './routes/proxy.ts';
 import { socketRoutes } from './routes/sockets.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
+import { webhookDeliveriesRoutes } from './routes/webhook-deliveries.ts';
 import { webhookDeliveryRoutes } from './routes/webhook-delivery.ts';
 import { type GatewayServices, gatewayServices } from './services.ts';
 
@@ -24,6 +25,7 @@ export const gateway = defineDaemon({
     clientRoutes,
     tokenRoutes,
     webhookAdminRoutes,
+    webhookDeliveriesRoutes,
     webhookDeliveryRoutes,
     docsRoutes,
     socketRoutes,

@@ -58,10 +58,10 @@ export async function gatewayServices(resources: Resources) {
   try {
     plugins = await createPluginRuntime(resources);
     store = await sqliteGatewayStore({ dataDir, clock, logger });
-    const webhooks = webhookServices(resources, store, plugins);
+    const webhooks = await webhookServices(resources, store, plugins);
     const stopHousekeeping = startHousekeeping({
       store,
-      deliveriesDays: resources.config.retention.deliveriesDays,
+      ...resources.config.retention,
       clock,
       logger,
     });

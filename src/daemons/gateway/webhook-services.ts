@@ -5,8 +5,12 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime.ts';
 import { createWebhookAdmin } from './domain/webhook-admin.ts';
+import { createWebhookDeliveries } from './domain/webhook-deliveries.ts';
 import { createWebhookDelivery } from './domain/webhook-delivery.ts';
-import { createWebhookDispatcher } from './domain/webhook-dispatcher.ts';
+import { createWebhookDispatcher, type WebhookDispatcher } from './domain/webhook-dispatcher.ts';
+import { createHandlerCall } from './domain/webhook-handler-call.ts';
+import { createWebhookPauses, type WebhookPauses } from './domain/webhook-pauses.ts';
+import { createWebhookSamples } from './domain/webhook-samples.ts';
 import { createWebhookSecrets } from './domain/webhook-secrets.ts';
 import { createWebhookTargets, type DeclaredWebhook } from './domain/webhook-targets.ts';
 import { createWebhookVerifier } from './domain/webhook-verifier.ts';
@@ -16,7 +20,7 @@ import { deliveryCounter } from './metrics.ts';
 const SIDE_CALL_TIMEOUT_MS = 10_000;
 
 /** Builds what webhooks need on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without `auth`. */
-export function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
+export async function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
   const { config, clock, random, logger, keys, metrics, boundPort } = resources;
   refuseUnauthenticatedWebhooks(plugins);
   const targets = createWebhookTargets(plugins.registry.plugins);
@@ -27,16 +31,31 @@ export function webhookServices(resources: Resources, store: GatewayStore, plugi
     logger,
   });
   const observe = deliveryCounter(metrics);
-  const dispatcher = createWebhookDispatcher({
-    execute: (call) =>
-      plugins.execute({ ...call, handler: HandlerRef.parse(call.handler), params: {}, user: null }),
-    inbox: store.inbox,
+  const { inbox } = store;
+  const call = createHandlerCall(
+    (request) =>
+      plugins.execute({ ...request, handler: HandlerRef.parse(request.handler), params: {}, user: null }),
+    logger,
+  );
+  const dispatcher: WebhookDispatcher = createWebhookDispatcher({
+    call,
+    inbox,
     targets,
+    pauses: () => pauses,
     clock,
+    random,
     logger,
     observe,
     // Beyond what the processes of two busy plugins take, waiting in their queues would only cost memory.
     concurrency: config.execution.worker.maxProcesses * 4,
+  });
+
+  const pauses: WebhookPauses = await createWebhookPauses({
+    cache: store.cache,
+    clock,
+    logger,
+    shared: config.gateway.processes > 1,
+    onResume: () => dispatcher.runBacklog(),
   });
 
   /** Calls a handler that is not the webhook's own: a validator, `onProvision`. */
@@ -71,22 +90,30 @@ export function webhookServices(resources: Resources, store: GatewayStore, plugi
     clock,
     logger,
   );
+  const delivery = createWebhookDelivery({
+    targets,
+    secrets,
+    verifier,
+    dispatcher,
+    call,
+    pauses: () => pauses,
+    inbox,
+    clock,
+    random,
+    logger,
+    observe,
+  });
   return {
     dispatcher,
-    delivery: createWebhookDelivery({
-      targets,
-      secrets,
-      verifier,
-      dispatcher,
-      inbox: store.inbox,
-      clock,
-      random,
-      logger,
-      observe,
-    }),
+    delivery,
+    pauses,
+    tailedInbox: inbox,
+    deliveries: createWebhookDeliveries({ inbox, targets, dispatcher, clock, random }),
+    samples: createWebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookAdmin: createWebhookAdmin({
       targets,
       secrets,
+      pauses: () => pauses,
       random,
       logger,
       publicUrl: () => (config.gateway.publicUrl ?? `http://localhost:${boundPort()}`).replace(/\/+$/, ''),

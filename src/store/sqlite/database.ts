@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { PlatformError } from '../../kit/errors.ts';
 import { type Logger, silentLogger } from '../../kit/logger.ts';
+import { configureConnection } from './connection.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { checkedVersion, type Migrations, migrate } from './migrate.ts';
 import { BLOCKING_WAIT_MS, BUSY_PATIENCE_MS, whileBusy } from './patience.ts';
@@ -34,9 +35,6 @@ export interface Database {
   /** Commits what is queued, then lets go of the file; later writes reject. */
   close(): Promise<void>;
 }
-
-/** After a burst the write-ahead log is cut back to this. */
-const LOG_SIZE_BYTES = 64 * 1024 * 1024;
 
 /**
  * Opens a file with WAL, `synchronous=FULL` and foreign keys on, creates it (0600, its folder 0700) and brings its schema
@@ -95,12 +93,8 @@ function requireCurrent(file: string, version: number, migrations: Migrations): 
 function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean): void {
   // First of all: it has no effect once the file has pages.
   sqlite.pragma(`page_size = ${pageBytes}`);
-  sqlite.pragma('journal_mode = wal');
-  sqlite.pragma(`synchronous = ${losable ? 'normal' : 'full'}`);
-  // On macOS fsync alone leaves the bytes in the drive's cache; elsewhere this changes nothing.
-  sqlite.pragma('fullfsync = on');
-  sqlite.pragma('foreign_keys = on');
-  sqlite.pragma(`journal_size_limit = ${LOG_SIZE_BYTES}`);
+  configureConnection(sqlite);
+  if (losable) sqlite.pragma('synchronous = normal');
 }
 
 function wrap(sqlite: Sqlite.Database, file: string, busyPatienceMs: number): Database {

@@ -1,56 +1,163 @@
-import type { DeliveryEnd, DeliveryRecord } from '../ports/index.ts';
+import type {
+  DeliveryEnd,
+  DeliveryFilter,
+  DeliveryPage,
+  DeliveryRecord,
+  NewDelivery,
+} from '../ports/index.ts';
+import { owned } from './committer/committer.ts';
+import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
-import { AFTER_ALL_TEXT } from './schema.ts';
+import { SQL } from './delivery-statements.ts';
 
-/** The statements of the `delivery` table; to be called inside `db.read` and `db.write`. */
+/** What a row has beside the delivery. */
+export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
+
+/** Rows that a list looks at in one call, when it must look into bodies and when not. */
+const SEARCHED_ROWS = 1000;
+const SCANNED_ROWS = 5000;
+
+/** The steps that write a delivery. `marker` is its digest. */
+export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
+  const d = delivery;
+  const id = () => uuidBytes(d.webhookId);
+  const { status, httpStatus, durationMs, steps, outcome } = state;
+  const replayOf = d.replayOf === null ? null : uuidBytes(d.replayOf);
+  const where = [
+    d.namespaceId,
+    d.pluginId,
+    d.event,
+    d.instanceId,
+    d.receivedAt,
+    d.source,
+    d.requestId,
+    d.traceId,
+  ];
+  const how = [d.mode, d.origin, status, httpStatus, durationMs, 0, null, steps, outcome];
+  const row = [id(), ...where, ...how, owned(marker), d.orderKey, replayOf, d.body?.byteLength ?? 0];
+  return [
+    [SQL.insert, row],
+    [SQL.insertBody, [id(), d.headers, owned(d.body)]],
+  ];
+}
+
+export function finishStep(webhookId: string, end: DeliveryEnd): Step {
+  const { status, httpStatus, steps, outcome, durationMs, nextAttemptAt = null } = end;
+  return [SQL.finish, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, uuidBytes(webhookId)]];
+}
+
+/** Reading; to be called inside `db.read`. */
 export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
-    /** A second row of one webhookId is ignored: a note may come twice, after a lost commit. */
-    insert(delivery: DeliveryRecord): void {
-      sql.insert.run({ ...delivery, body: delivery.body && asBuffer(delivery.body) });
+    find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
+    unfinished: (limit: number, after: number) => sql.unfinished.all(after, limit).map(recordOf),
+    after: (namespaceId: string, position: number, limit: number) =>
+      sql.after.all(namespaceId, position, limit).map(recordOf),
+    ended: (namespaceId: string, positions: readonly number[]) =>
+      sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
+    latest: () => sql.latest.get()?.position ?? 0,
+
+    /** Looks through a bounded stretch of the namespace's rows, so that a search for something rare stops the event loop for milliseconds only. */
+    list(
+      namespaceId: string,
+      {
+        limit,
+        before,
+        status,
+        pluginId,
+        event,
+        since,
+        search,
+      }: DeliveryFilter & { limit: number; before?: number | undefined },
+    ): DeliveryPage {
+      const scan = search === undefined ? SCANNED_ROWS : SEARCHED_ROWS;
+      const page = { namespaceId, before: before ?? Number.MAX_SAFE_INTEGER, scan, since: since ?? 0 };
+      const bounds = sql.stretch.get(page)!;
+      const found = sql.list.all({
+        ...page,
+        pluginId: pluginId ?? null,
+        event: event ?? null,
+        status: status ? JSON.stringify(status) : null,
+        search: search ?? null,
+        limit: limit + 1,
+      });
+      const items = found.slice(0, limit).map(recordOf);
+      if (found.length > limit) return { items, next: items.at(-1)!.position };
+      return { items, next: bounds.count < scan ? null : bounds.oldest };
     },
-    finish(webhookId: string, { status, httpStatus, steps, outcome, durationMs }: DeliveryEnd): void {
-      sql.finish.run({ webhookId, status, httpStatus, steps, outcome, durationMs });
-    },
-    find: (webhookId: string) => sql.find.get({ webhookId }),
-    unfinished: (limit: number, after: string) => sql.unfinished.all({ limit, after }),
-    list: (namespaceId: string, limit: number, before: string | undefined) =>
-      sql.list.all({ namespaceId, limit, before: before ?? AFTER_ALL_TEXT }),
-    prune: (receivedBefore: number, limit: number) => sql.prune.run({ receivedBefore, limit }).changes,
   };
 }
 
-/** The same memory: better-sqlite3 binds Buffers, not every Uint8Array. */
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+interface Row extends Omit<DeliveryRecord, 'webhookId' | 'replayOf' | 'replayedBy'> {
+  webhookId: Buffer;
+  replayOf: Buffer | null;
+  replayedBy: Buffer | null;
+}
+
+function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRecord {
+  return {
+    ...row,
+    headers: row.headers ?? '[]',
+    webhookId: uuidText(webhookId),
+    replayOf: replayOf && uuidText(replayOf),
+    replayedBy: replayedBy && uuidText(replayedBy),
+  };
+}
+
+const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
+
+/** 16 bytes instead of 36: keys of this length decide how many rows a page of the index holds. */
+export function uuidBytes(text: string): Buffer {
+  const bytes = Buffer.from(new ArrayBuffer(16));
+  bytes.write(text.replaceAll('-', ''), 'hex');
+  return bytes;
+}
+
+function uuidText(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 function statements(db: Database) {
-  const head = `webhook_id as webhookId, namespace_id as namespaceId, plugin_id as pluginId, event, instance_id as instanceId,
-    received_at as receivedAt, source, request_id as requestId, trace_id as traceId, mode, status, http_status as httpStatus,
-    duration_ms as durationMs, attempts, steps, outcome, headers`;
+  const head = `d.position, webhook_id as webhookId, namespace_id as namespaceId, plugin_id as pluginId, event,
+    instance_id as instanceId, received_at as receivedAt, source, request_id as requestId, trace_id as traceId, mode, origin,
+    status, http_status as httpStatus, duration_ms as durationMs, attempts, next_attempt_at as nextAttemptAt, steps, outcome,
+    marker, order_key as orderKey, replay_of as replayOf, replayed_by as replayedBy, body_bytes as bodyBytes`;
+  const whole = `select ${head}, b.headers, b.body from delivery d left join delivery_body b using (position)`;
+  const ended = `status not in ('accepted', 'retrying', 'running')`;
+  type Stretch = { namespaceId: string; before: number; scan: number; since: number };
+  type Listed = Stretch & {
+    pluginId: string | null;
+    event: string | null;
+    status: string | null;
+    search: string | null;
+    limit: number;
+  };
+  const stretch = `select position from delivery
+    where namespace_id = :namespaceId and position < :before order by position desc limit :scan`;
   return {
-    insert: db.prepare<[DeliveryRecord]>(`
-      insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
-        mode, status, http_status, duration_ms, attempts, steps, outcome, headers, body)
-      values (:webhookId, :namespaceId, :pluginId, :event, :instanceId, :receivedAt, :source, :requestId, :traceId,
-        :mode, :status, :httpStatus, :durationMs, :attempts, :steps, :outcome, :headers, :body)
-      on conflict (webhook_id) do nothing`),
-    finish: db.prepare<[DeliveryEnd & { webhookId: string }]>(`
-      update delivery set status = :status, http_status = :httpStatus, steps = :steps, outcome = :outcome,
-        duration_ms = :durationMs, attempts = attempts + 1
-      where webhook_id = :webhookId`),
-    find: db.prepare<[{ webhookId: string }], DeliveryRecord>(`
-      select ${head}, body from delivery where webhook_id = :webhookId`),
-    unfinished: db.prepare<[{ after: string; limit: number }], DeliveryRecord>(`
-      select ${head}, body from delivery where status = 'accepted' and webhook_id > :after order by webhook_id limit :limit`),
-    list: db.prepare<[{ namespaceId: string; before: string | Buffer; limit: number }], DeliveryRecord>(`
-      select ${head}, null as body from delivery
-      where namespace_id = :namespaceId and webhook_id < :before order by webhook_id desc limit :limit`),
-    // Rows lie in the order they came: looking at the oldest few finds what is old without an index on the time.
-    prune: db.prepare<[{ receivedBefore: number; limit: number }]>(`
-      delete from delivery where received_at < :receivedBefore and id in (
-        select id from delivery where status <> 'accepted' order by id limit :limit)`),
+    find: db.prepare<[Buffer], Row>(`${whole} where webhook_id = ?`),
+    unfinished: db.prepare<[number, number], Row>(
+      `${whole} where status in ('accepted', 'retrying') and d.position > ? order by d.position limit ?`,
+    ),
+    after: db.prepare<[string, number, number], Row>(
+      `${whole} where namespace_id = ? and d.position > ? order by d.position limit ?`,
+    ),
+    ended: db.prepare<[string, string], Row>(
+      `${whole} where namespace_id = ? and ${ended} and d.position in (select value from json_each(?)) order by d.position`,
+    ),
+    latest: db.prepare<[], { position: number }>(`select max(position) as position from delivery`),
+    stretch: db.prepare<[Stretch], { count: number; oldest: number | null }>(
+      `select count(*) as count, min(position) as oldest from (${stretch})`,
+    ),
+    list: db.prepare<[Listed], Row>(`
+      select ${head}, b.headers, null as body from delivery d left join delivery_body b using (position)
+      where d.position in (${stretch}) and received_at >= :since
+        and (:pluginId is null or plugin_id = :pluginId) and (:event is null or event = :event)
+        and (:status is null or status in (select value from json_each(:status)))
+        and (:search is null or instr(cast(b.body as text), :search) > 0 or instr(outcome, :search) > 0
+          or source = :search or request_id = :search or instance_id = :search)
+      order by d.position desc limit :limit`),
   };
 }

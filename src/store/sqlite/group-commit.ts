@@ -13,8 +13,7 @@ export interface GroupCommit {
   idle(): Promise<void>;
 }
 
-interface Write {
-  work: () => unknown;
+interface Write extends Work {
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -80,7 +79,13 @@ function settle(write: Write, outcome: Outcome): void {
   else write.resolve(outcome.value);
 }
 
-function transactions(sqlite: Sqlite.Database) {
+/** What a transaction runs; see GroupCommit for what it may do. */
+interface Work {
+  work: () => unknown;
+}
+
+/** Runs many writes in one transaction of `sqlite`: optimistically, or each behind a savepoint of its own. */
+export function transactions(sqlite: Sqlite.Database) {
   const begin = sqlite.prepare('begin immediate');
   const commit = sqlite.prepare('commit');
   const rollback = sqlite.prepare('rollback');
@@ -100,7 +105,7 @@ function transactions(sqlite: Sqlite.Database) {
     }
   }
 
-  function guarded({ work }: Write): Outcome {
+  function guarded({ work }: Work): Outcome {
     savepoint.run();
     try {
       const value = work();
@@ -117,8 +122,8 @@ function transactions(sqlite: Sqlite.Database) {
 
   return {
     /** All or nothing: throws what the first failing write threw. */
-    together: (batch: Write[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
+    together: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
     /** Each for itself; throws only when the whole transaction is lost. */
-    apart: (batch: Write[]) => transaction(() => batch.map(guarded)),
+    apart: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),
   };
 }

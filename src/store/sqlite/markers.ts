@@ -1,56 +1,201 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
 import type { ClaimResult, MarkerClaim, MarkerState } from '../ports/index.ts';
+import { type Committer, owned } from './committer/committer.ts';
+import type { Step, Unit } from './committer/protocol.ts';
 import type { Database } from './database.ts';
+import { SQL } from './delivery-statements.ts';
+import { createMarkerIndex } from './marker-index.ts';
 
 /** Half of SHA-256: forging the marker of somebody else's delivery takes a second preimage of 128 bits. */
 const DIGEST_BYTES = 16;
+/** Markers that memory holds at most, in some 16 MB; older ones move to a table with an index of its own. */
+const MOST_INDEXED = 500_000;
+/** How long another process's claim may go unnoticed by a mere look; a claim of ours always notices. */
+const LOOK_AGAIN_MS = 250;
 
-function digestOf(key: string): Buffer {
+export interface Markers {
+  find(key: string, now: number): Promise<MarkerState | undefined>;
+  findDigest(digest: Uint8Array, now: number): Promise<MarkerState | undefined>;
+  /** Writes `steps` together with a claim that nobody holds; resolves with what became of it. */
+  claim(
+    claim: MarkerClaim,
+    state: MarkerState,
+    webhookId: string,
+    steps: (digest: Uint8Array) => Step[],
+  ): Promise<ClaimResult>;
+  /** The steps that end the claim of `webhookId`: `expiresAt` null gives it up. */
+  finish(key: string, expiresAt: number | null, webhookId: string): Unit['steps'];
+  /** Marks it `done` beside whatever else there is of it. */
+  settle(digest: Uint8Array, expiresAt: number): Promise<void>;
+  prune(now: number, limit: number): Promise<number>;
+}
+
+interface Row {
+  id: number;
+  digest: Buffer;
+  state: MarkerState;
+  expiresAt: number;
+}
+
+/**
+ * Markers: an append-only log, decided in memory. Each claim has a row of its own, so the end of one that lapsed
+ * cannot touch the row of whoever took over. Rows of other processes are found by their ids, which are higher than
+ * the last that this process has seen: the claim's own statement checks, in the transaction that writes.
+ */
+export function createMarkers(
+  db: Database,
+  committer: Committer,
+  clock: Clock,
+  { mostIndexed = MOST_INDEXED } = {},
+): Markers {
+  const sql = statements(db);
+  const index = createMarkerIndex(() => sql.oldest.get()?.id ?? Number.MAX_SAFE_INTEGER);
+  /** Claims that are being written: who comes second waits for the outcome. */
+  const underWay = new Map<string, Promise<unknown>>();
+  /** Rows of sync deliveries that run here. */
+  const held = new Map<string, number>();
+  /** All rows up to this one are indexed, other processes' too. */
+  let seen = 0;
+  let lookedAt = clock.now();
+  let hasOld = sql.anyOld.get() !== undefined;
+  catchUp();
+
+  function catchUp(): void {
+    for (const { id, digest } of sql.since.iterate(seen)) {
+      index.add(digest, id);
+      seen = id;
+    }
+    lookedAt = clock.now();
+  }
+
+  function note(digest: Uint8Array, id: number): void {
+    // A gap: another process wrote in between. Our own row is then found again by the next look.
+    if (id !== seen + 1) return;
+    index.add(digest, id);
+    seen = id;
+  }
+
+  function look(digest: Uint8Array, now: number): MarkerState | undefined {
+    for (const id of index.find(digest)) {
+      const row = sql.row.get(id);
+      if (row && row.expiresAt > now && row.digest.equals(digest)) return row.state;
+    }
+    if (!hasOld) return undefined;
+    return sql.old.get(bufferOf(digest), now) ? 'done' : undefined;
+  }
+
+  async function find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
+    return db.read(() => {
+      if (clock.now() - lookedAt >= LOOK_AGAIN_MS) catchUp();
+      return look(digest, now);
+    });
+  }
+
+  return {
+    find: (key, now) => find(digestOf(key), now),
+    findDigest: find,
+
+    async claim({ key, expiresAt }, state, webhookId, steps) {
+      const digest = digestOf(key);
+      const name = digest.toString('latin1');
+      for (;;) {
+        const rival = underWay.get(name);
+        if (rival) {
+          await rival.catch(() => {});
+          continue;
+        }
+        const now = clock.now();
+        const taken = await lookAlone(digest, now);
+        if (taken) return taken;
+        if (underWay.has(name)) continue;
+        const guard: Step = [SQL.claim, [owned(digest), state, expiresAt, seen, owned(digest), now]];
+        const writing = committer.write({ guarded: true, steps: [guard, ...steps(digest)] });
+        underWay.set(name, writing);
+        try {
+          const { changes, rowid } = await writing;
+          if (changes === 1) {
+            note(digest, rowid);
+            if (state === 'pending') held.set(webhookId, rowid);
+            if (rowid > seen) await db.read(catchUp);
+            return 'begun';
+          }
+        } finally {
+          underWay.delete(name);
+        }
+        await db.read(catchUp);
+      }
+    },
+
+    finish(key, expiresAt, webhookId) {
+      const id = held.get(webhookId);
+      held.delete(webhookId);
+      if (id === undefined)
+        return expiresAt === null ? [] : [[SQL.doneMarker, [owned(digestOf(key)), expiresAt]]];
+      return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
+    },
+
+    async settle(digest, expiresAt) {
+      const steps: Step[] = [[SQL.doneMarker, [owned(digest), expiresAt]]];
+      const { rowid } = await committer.write({ guarded: false, steps });
+      note(digest, rowid);
+      if (rowid > seen) await db.read(catchUp);
+    },
+
+    async prune(now, limit) {
+      const expired = await changes([SQL.pruneMarkers, [now, limit]]);
+      const old = hasOld ? await changes([SQL.pruneOldMarkers, [now, limit]]) : 0;
+      return expired + old + (await fold(now, limit));
+    },
+  };
+
+  /** In this very turn when it can be: a claim and its look must not let another in between. */
+  function lookAlone(
+    digest: Uint8Array,
+    now: number,
+  ): Promise<MarkerState | undefined> | MarkerState | undefined {
+    return db.read(() => look(digest, now));
+  }
+
+  async function changes(step: Step): Promise<number> {
+    return (await committer.write({ guarded: false, steps: [step] })).changes;
+  }
+
+  async function fold(now: number, limit: number): Promise<number> {
+    const count = await db.read(() => sql.count.get()!.count);
+    if (count <= mostIndexed) return 0;
+    const some = Math.min(limit, count - mostIndexed);
+    hasOld = true;
+    await committer.write({
+      guarded: false,
+      steps: [
+        [SQL.foldMarkers, [some]],
+        [SQL.dropFolded, [some, now]],
+      ],
+    });
+    return some;
+  }
+}
+
+export function digestOf(key: string): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES);
 }
 
-/** The statements of the `delivery_marker` table; to be called inside `db.read` and `db.write`. @spec Idempotency window */
-export function sqliteMarkers(db: Database, clock: Clock) {
-  const sql = statements(db);
-  return {
-    find: (key: string, now: number) => sql.find.get({ digest: digestOf(key), now })?.state,
-
-    /** Of racing deliveries one takes a free or lapsed marker; the others learn its state. */
-    claim(marker: MarkerClaim | undefined, state: MarkerState, webhookId: string): ClaimResult {
-      if (!marker) return 'begun';
-      const [digest, now] = [digestOf(marker.key), clock.now()];
-      const claimed = sql.claim.run({ digest, now, state, webhookId, expiresAt: marker.expiresAt });
-      return claimed.changes === 1 ? 'begun' : sql.find.get({ digest, now })!.state;
-    },
-
-    /** `expiresAt` null: the delivery failed, and gives up the marker if it is still the one that holds it. */
-    finish(key: string, expiresAt: number | null, webhookId: string): void {
-      const digest = digestOf(key);
-      if (expiresAt === null) sql.release.run({ digest, webhookId });
-      else sql.keep.run({ digest, webhookId, expiresAt });
-    },
-
-    prune: (now: number, limit: number) => sql.prune.run({ now, limit }).changes,
-  };
-}
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 function statements(db: Database) {
-  type Marker = { digest: Buffer; webhookId: string; expiresAt: number };
-  const insert = 'insert into delivery_marker (digest, webhook_id, state, expires_at)';
-  const replace = `on conflict (digest) do update set
-    webhook_id = excluded.webhook_id, state = excluded.state, expires_at = excluded.expires_at`;
   return {
-    find: db.prepare<[{ digest: Buffer; now: number }], { state: MarkerState }>(`
-      select state from delivery_marker where digest = :digest and expires_at > :now`),
-    claim: db.prepare<[Marker & { state: MarkerState; now: number }]>(`
-      ${insert} values (:digest, :webhookId, :state, :expiresAt)
-      ${replace} where delivery_marker.expires_at <= :now`),
-    keep: db.prepare<[Marker]>(`${insert} values (:digest, :webhookId, 'done', :expiresAt) ${replace}`),
-    release: db.prepare<[{ digest: Buffer; webhookId: string }]>(`
-      delete from delivery_marker where digest = :digest and webhook_id = :webhookId`),
-    prune: db.prepare<[{ now: number; limit: number }]>(`
-      delete from delivery_marker where digest in (
-        select digest from delivery_marker where expires_at <= :now order by expires_at limit :limit)`),
+    row: db.prepare<[number], Row>(
+      'select id, digest, state, expires_at as expiresAt from delivery_marker where id = ?',
+    ),
+    since: db.prepare<[number], { id: number; digest: Buffer }>(
+      'select id, digest from delivery_marker where id > ? order by id',
+    ),
+    oldest: db.prepare<[], { id: number | null }>('select min(id) as id from delivery_marker'),
+    count: db.prepare<[], { count: number }>('select count(*) as count from delivery_marker'),
+    anyOld: db.prepare('select 1 from delivery_marker_old limit 1'),
+    old: db.prepare<[Buffer, number]>(
+      'select 1 from delivery_marker_old where digest = ? and expires_at > ?',
+    ),
   };
 }

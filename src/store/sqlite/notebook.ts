@@ -1,15 +1,20 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
-import type { DeliveryRecord } from '../ports/index.ts';
+import type { DeliveryEnd, NewDelivery } from '../ports/index.ts';
+
+export interface Note {
+  delivery: NewDelivery;
+  end: DeliveryEnd;
+}
 
 export interface NotebookDeps {
-  write(deliveries: DeliveryRecord[]): Promise<void>;
+  write(notes: Note[]): Promise<void>;
   clock: Clock;
   logger: Logger;
 }
 
 export interface Notebook {
-  add(delivery: DeliveryRecord): void;
+  add(note: Note): void;
   /** Settles when all that was added before is written, or given up. */
   flush(): Promise<void>;
 }
@@ -24,7 +29,7 @@ const NOTE_BYTES = 500;
 
 /** Gathers notes and writes them together, so that refusing a delivery costs its sender no wait and us no commit of its own. */
 export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook {
-  let notes: DeliveryRecord[] = [];
+  let notes: Note[] = [];
   // What is held counts until it is on disk: a slow disk must not let the queue behind it grow.
   let held = { count: 0, bytes: 0 };
   let dropped = 0;
@@ -40,7 +45,7 @@ export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook
     return writing;
   }
 
-  async function writeDown(batch: DeliveryRecord[]): Promise<void> {
+  async function writeDown(batch: Note[]): Promise<void> {
     try {
       await write(batch);
     } catch (error) {
@@ -77,20 +82,20 @@ export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook
   }
 
   return {
-    add(delivery) {
-      const size = sizeOf(delivery);
+    add(note) {
+      const size = sizeOf(note);
       if (held.count >= MOST_NOTES || held.bytes + size > MOST_BYTES) {
         dropped++;
         return;
       }
       held = { count: held.count + 1, bytes: held.bytes + size };
-      notes.push(delivery);
+      notes.push(note);
       schedule();
     },
     flush,
   };
 }
 
-function sizeOf({ body, headers, steps }: DeliveryRecord): number {
+function sizeOf({ delivery: { body, headers }, end: { steps } }: Note): number {
   return NOTE_BYTES + (body?.byteLength ?? 0) + 2 * (headers.length + steps.length);
 }

@@ -127,6 +127,64 @@ const HOSTS = `
   ) strict;
   create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
 
+/**
+ * What arrives is appended, and everything random stays out of indexes on the delivery's path. Facts and bodies are
+ * apart: ending a delivery rewrites a page of facts, not one of bodies, and bodies can go first when room is short.
+ * Markers are an append-only log too; the index over it is in memory (`marker-index.ts`), because keying a tree by
+ * random digests cost each delivery a page of its own: half of all that the store took. `autoincrement`, because a
+ * position must never be given twice: streams and the index remember it.
+ */
+const WEBHOOK_JOURNAL = `
+  drop table delivery;
+  drop table delivery_marker;
+  create table delivery (
+    position integer primary key autoincrement,
+    webhook_id blob not null unique,
+    namespace_id text not null,
+    plugin_id text not null,
+    event text not null,
+    instance_id text not null,
+    received_at integer not null,
+    source text not null,
+    request_id text not null,
+    trace_id text not null,
+    mode text not null,
+    origin text not null,
+    status text not null,
+    http_status integer,
+    duration_ms real,
+    attempts integer not null,
+    next_attempt_at integer,
+    steps text not null,
+    outcome text,
+    marker blob,
+    order_key text,
+    replay_of blob,
+    replayed_by blob,
+    body_bytes integer not null
+  ) strict;
+  create index delivery_namespace on delivery (namespace_id);
+  create index delivery_open on delivery (position) where status in ('accepted', 'retrying', 'running');
+
+  create table delivery_body (
+    position integer primary key references delivery (position) on delete cascade,
+    headers text not null,
+    body blob
+  ) strict;
+
+  create table delivery_marker (
+    id integer primary key autoincrement,
+    digest blob not null,
+    state text not null,
+    expires_at integer not null
+  ) strict;
+
+  create table delivery_marker_old (
+    digest blob primary key,
+    expires_at integer not null
+  ) strict, without rowid;
+  create index delivery_marker_old_expiry on delivery_marker_old (expires_at);`;
+
 const SECRET_USE = 'alter table webhook_secret add column previous_used_at integer;';
 
 /** `svc.db`. Times in epoch ms. */
@@ -134,6 +192,7 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
   HOSTS,
   SECRET_USE,
+  WEBHOOK_JOURNAL,
 ];
 
 /** `state.db`. Times in epoch ms. */

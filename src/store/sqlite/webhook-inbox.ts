@@ -1,58 +1,108 @@
+import type { DeliveryStatus } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
-import type { DeliveryRecord, NewDelivery, WebhookInbox } from '../ports/index.ts';
+import type { DeliveryEnd, NewDelivery, WebhookInbox } from '../ports/index.ts';
+import { startCommitter } from './committer/committer.ts';
+import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
-import { deliveryRows } from './delivery-rows.ts';
-import { sqliteMarkers } from './markers.ts';
+import { deliveryRows, finishStep, insertSteps, uuidBytes } from './delivery-rows.ts';
+import { DELIVERY_STATEMENTS, SQL } from './delivery-statements.ts';
+import { createMarkers } from './markers.ts';
 import { createNotebook } from './notebook.ts';
 
-/** What a delivery has before it ends. */
-const UNFINISHED = { httpStatus: null, durationMs: null, outcome: null, attempts: 0 } as const;
+export interface SqliteInboxDeps {
+  clock: Clock;
+  logger: Logger;
+  /** For tests: how many markers memory holds. */
+  mostIndexed?: number;
+}
 
-/** Deliveries and their markers, claimed and written in one transaction. @spec Webhook delivery */
-export function sqliteWebhookInbox(db: Database, deps: { clock: Clock; logger: Logger }): WebhookInbox {
+/** Deliveries and their markers, written together by a thread that commits. @spec Webhook delivery */
+export function sqliteWebhookInbox(
+  db: Database,
+  { clock, logger, ...limits }: SqliteInboxDeps,
+): WebhookInbox & { close(): Promise<void> } {
+  const committer = startCommitter({ file: db.file, statements: DELIVERY_STATEMENTS });
   const rows = deliveryRows(db);
-  const markers = sqliteMarkers(db, deps.clock);
+  const markers = createMarkers(db, committer, clock, limits);
   const notes = createNotebook({
-    ...deps,
-    write: (deliveries) => db.write(() => deliveries.forEach(rows.insert)),
+    clock,
+    logger,
+    async write(noted) {
+      const units = noted.map(({ delivery, end }) => insertSteps(delivery, end, null));
+      await Promise.all(units.map((steps) => committer.write({ guarded: false, steps })));
+    },
   });
 
-  /** The marker decides: whoever finds it taken writes nothing. */
-  const insertUnlessTaken = (delivery: DeliveryRecord, take: () => 'begun' | 'pending' | 'done') =>
-    db.write(() => {
-      const result = take();
-      if (result === 'begun') rows.insert(delivery);
-      return result;
-    });
+  async function insert(
+    delivery: NewDelivery,
+    status: DeliveryStatus,
+    steps: string,
+    claim: { key: string; expiresAt: number } | undefined,
+  ) {
+    const state = { status, steps, httpStatus: null, outcome: null, durationMs: null };
+    if (!claim) {
+      await committer.write({ guarded: false, steps: insertSteps(delivery, state, null) });
+      return 'begun';
+    }
+    const kind = status === 'running' ? 'pending' : 'done';
+    return markers.claim(claim, kind, delivery.webhookId, (digest) => insertSteps(delivery, state, digest));
+  }
+
+  const changes = async (step: Step): Promise<number> =>
+    (await committer.write({ guarded: false, steps: [step] })).changes;
 
   return {
-    seen: (markerKey, now) => db.read(() => markers.find(markerKey, now)),
-    begin: (delivery, marker) =>
-      insertUnlessTaken({ ...delivery, ...UNFINISHED, status: 'running', steps: '[]' }, () =>
-        markers.claim(marker, 'pending', delivery.webhookId),
-      ),
-    accept: (delivery, marker, steps) =>
-      insertUnlessTaken({ ...delivery, ...UNFINISHED, status: 'accepted', steps }, () =>
-        markers.claim(marker, 'done', delivery.webhookId),
-      ),
-    finish: (webhookId, end, marker) =>
-      db.write(() => {
-        rows.finish(webhookId, end);
-        if (marker) markers.finish(marker.key, marker.expiresAt, webhookId);
-      }),
-    note: (delivery: NewDelivery, end) => notes.add({ ...delivery, ...end, attempts: 0 }),
-    unfinished: (limit, afterWebhookId = '') => db.read(() => rows.unfinished(limit, afterWebhookId)),
+    seen: (markerKey, now) => markers.find(markerKey, now),
+    begin: (delivery, marker) => insert(delivery, 'running', '', marker),
+    accept: (delivery, marker, steps) => insert(delivery, 'accepted', steps, marker),
+    async finish(webhookId, end, marker) {
+      const ending = marker ? markers.finish(marker.key, marker.expiresAt, webhookId) : [];
+      await committer.write({ guarded: false, steps: [finishStep(webhookId, end), ...ending] });
+    },
+    async replay(delivery, steps, original) {
+      const state = { status: 'accepted', steps, httpStatus: null, outcome: null, durationMs: null } as const;
+      const link: Step = [SQL.replayed, [uuidBytes(delivery.webhookId), uuidBytes(original.webhookId)]];
+      await committer.write({
+        guarded: false,
+        steps: [...insertSteps(delivery, state, original.marker), link],
+      });
+    },
+    settleMarker: (marker, expiresAt) => markers.settle(marker, expiresAt),
+    isSettled: async (marker, now) => (await markers.findDigest(marker, now)) === 'done',
+    note: (delivery, end: DeliveryEnd) => notes.add({ delivery, end }),
+    unfinished: (limit, after = 0) => db.read(() => rows.unfinished(limit, after)),
+    interrupt: () => changes([SQL.interrupt, []]),
     async find(webhookId) {
       await notes.flush();
       return db.read(() => rows.find(webhookId));
     },
-    async list(namespaceId, { limit, before }) {
+    async list(namespaceId, options) {
       await notes.flush();
-      return db.read(() => rows.list(namespaceId, limit, before));
+      return db.read(() => rows.list(namespaceId, options));
     },
-    prune: ({ receivedBefore, now, limit }) =>
-      db.write(() => rows.prune(receivedBefore, limit) + markers.prune(now, limit)),
+    after: (namespaceId, position, limit) => db.read(() => rows.after(namespaceId, position, limit)),
+    ended: (namespaceId, positions) => db.read(() => rows.ended(namespaceId, positions)),
+    latest: () => db.read(() => rows.latest()),
+    async prune({ receivedBefore, now, limit }) {
+      const deliveries = await changes([SQL.pruneOld, [receivedBefore, limit]]);
+      return deliveries + (await markers.prune(now, limit));
+    },
+    async shrink({ maxBytes, limit }) {
+      if (usedBytes(db) <= maxBytes) return 0;
+      return (await changes([SQL.pruneBodies, [limit]])) || (await changes([SQL.pruneFacts, [limit]]));
+    },
     flush: () => notes.flush(),
+    async close() {
+      await notes.flush();
+      await committer.close();
+    },
   };
+}
+
+/** What the file holds, without the pages that are free again. */
+function usedBytes(db: Database): number {
+  const value = (pragma: string): number =>
+    (db.pragma(pragma) as Array<Record<string, number>>)[0]![pragma] as number;
+  return (value('page_count') - value('freelist_count')) * value('page_size');
 }

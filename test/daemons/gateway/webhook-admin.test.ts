@@ -132,6 +132,7 @@ test('the list tells per namespace what is declared and what is provisioned, and
     pluginId: '@acme/orders',
     event: 'created',
     multi: false,
+    paused: false,
     auth: 'hmac',
     provisioned: true,
     url: `${gateway.url.replace('127.0.0.1', 'localhost')}/webhooks/%40acme%2Forders/created`,

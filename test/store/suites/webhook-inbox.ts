@@ -41,6 +41,9 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
           headers: '{"a":"b"}',
           body: new Uint8Array([0, 1, 255]),
           mode: 'sync',
+          origin: 'sender',
+          replayOf: null,
+          orderKey: null,
           ...more,
         };
       };
@@ -50,7 +53,13 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
     const asStored = (delivery: NewDelivery) => ({
       ...delivery,
       body: delivery.body && Buffer.from(delivery.body),
+      position: expect.any(Number),
+      nextAttemptAt: null,
+      replayedBy: null,
+      bodyBytes: delivery.body?.byteLength ?? 0,
+      marker: null,
     });
+    const anyMarker = { marker: expect.any(Buffer) };
 
     test('begin writes the delivery as running and its marker as pending', async () => {
       const { port, clock, delivery, lease, reopen } = await openInbox();
@@ -60,9 +69,10 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       expect(await inbox.seen('k', clock.now())).toBe('pending');
       expect(await inbox.find(first.webhookId)).toEqual({
         ...asStored(first),
+        ...anyMarker,
         status: 'running',
         httpStatus: null,
-        steps: '[]',
+        steps: '',
         outcome: null,
         durationMs: null,
         attempts: 0,
@@ -105,7 +115,7 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       );
       expect(results.filter((result) => result === 'begun')).toHaveLength(1);
       expect(results.filter((result) => result === 'pending')).toHaveLength(99);
-      const written = await port.list('acme', { limit: 200 });
+      const written = (await port.list('acme', { limit: 200 })).items;
       expect(written.map(({ webhookId }) => webhookId)).toEqual([
         deliveries[results.indexOf('begun')]!.webhookId,
       ]);
@@ -114,7 +124,7 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
     test('without a marker every delivery begins', async () => {
       const { port, delivery } = await openInbox();
       expect(await times(3, () => port.begin(delivery(), undefined))).toEqual(['begun', 'begun', 'begun']);
-      expect(await port.list('acme', { limit: 9 })).toHaveLength(3);
+      expect((await port.list('acme', { limit: 9 })).items).toHaveLength(3);
     });
 
     test('a pending marker lapses with its lease, a done one with its window', async () => {
@@ -148,7 +158,12 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       clock.advance(minutes(5));
       expect(await port.seen('good', clock.now())).toBe('done');
       expect(await port.begin(delivery(), { key: 'bad', expiresAt: lease() })).toBe('begun');
-      expect(await port.find(good.webhookId)).toEqual({ ...asStored(good), ...SUCCEEDED, attempts: 1 });
+      expect(await port.find(good.webhookId)).toEqual({
+        ...asStored(good),
+        ...anyMarker,
+        ...SUCCEEDED,
+        attempts: 1,
+      });
       expect(await port.find(bad.webhookId)).toMatchObject({
         status: 'failed',
         httpStatus: 500,
@@ -169,14 +184,16 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
     test('unfinished deliveries come oldest first, page by page, until they are finished', async () => {
       const { port, delivery } = await openInbox();
       const accepted = Array.from({ length: 5 }, () => delivery({ mode: 'async' }));
-      await times(5, (i) => port.accept(accepted[4 - i]!, undefined, '[]'));
+      await times(5, (i) => port.accept(accepted[i]!, undefined, '[]'));
       await port.begin(delivery(), undefined);
       await port.finish(accepted[1]!.webhookId, SUCCEEDED);
       const ids = [0, 2, 3, 4].map((i) => accepted[i]!.webhookId);
       const page = await port.unfinished(2);
       expect(page.map(({ webhookId }) => webhookId)).toEqual(ids.slice(0, 2));
       expect(page[0]).toMatchObject(asStored(accepted[0]!));
-      expect((await port.unfinished(9, ids[1])).map(({ webhookId }) => webhookId)).toEqual(ids.slice(2));
+      expect((await port.unfinished(9, page[1]!.position)).map(({ webhookId }) => webhookId)).toEqual(
+        ids.slice(2),
+      );
     });
 
     test('lists one namespace newest first, by pages, without bodies', async () => {
@@ -186,10 +203,148 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       await port.begin(delivery({ namespaceId: 'other' }), undefined);
       const newest = mine.map(({ webhookId }) => webhookId).reverse();
       const page = await port.list('acme', { limit: 3 });
-      expect(page.map(({ webhookId }) => webhookId)).toEqual(newest.slice(0, 3));
-      expect(page.every(({ body }) => body === null)).toBe(true);
-      const rest = await port.list('acme', { limit: 3, before: newest[2]! });
-      expect(rest.map(({ webhookId }) => webhookId)).toEqual(newest.slice(3));
+      expect(page.items.map(({ webhookId }) => webhookId)).toEqual(newest.slice(0, 3));
+      expect(page.items.every(({ body }) => body === null)).toBe(true);
+      const rest = await port.list('acme', { limit: 3, before: page.next! });
+      expect(rest.items.map(({ webhookId }) => webhookId)).toEqual(newest.slice(3));
+      expect(rest.next).toBeNull();
+    });
+
+    test('lists by status, plugin, event, time and text, all together', async () => {
+      const { port, clock, delivery } = await openInbox();
+      const body = (text: string) => ({ body: new TextEncoder().encode(text) });
+      const made = [
+        delivery({ ...body('{"order":"a-1"}'), event: 'push' }),
+        delivery({ ...body('{"order":"a-2"}'), event: 'push' }),
+        delivery({ ...body('{"order":"a-1"}'), event: 'issues' }),
+        delivery({ ...body('{"order":"100%"}'), pluginId: 'stripe', event: 'push' }),
+      ];
+      await times(4, (i) => port.accept(made[i]!, undefined, ''));
+      await port.finish(made[0]!.webhookId, {
+        ...SUCCEEDED,
+        status: 'failed',
+        outcome: '{"why":"sold out"}',
+      });
+      const found = async (filter: object) =>
+        (await port.list('acme', { limit: 9, ...filter })).items.map(({ webhookId }) =>
+          made.findIndex((each) => each.webhookId === webhookId),
+        );
+      expect(await found({ status: ['failed', 'dead'] })).toEqual([0]);
+      expect(await found({ event: 'push' })).toEqual([3, 1, 0]);
+      expect(await found({ pluginId: 'github', event: 'push' })).toEqual([1, 0]);
+      expect(await found({ search: 'a-1' })).toEqual([2, 0]);
+      expect(await found({ search: 'sold out' })).toEqual([0]);
+      expect(await found({ search: '0%' })).toEqual([3]);
+      expect(await found({ search: '%' })).toEqual([3]);
+      expect(await found({ search: 'a-1', event: 'issues' })).toEqual([2]);
+      expect(await found({ since: made[2]!.receivedAt })).toEqual([3, 2]);
+      expect(await found({ since: clock.now() + 1 })).toEqual([]);
+    });
+
+    test('a stream reads on after a position, and asks which of the open ones ended', async () => {
+      const { port, delivery } = await openInbox();
+      expect(await port.latest()).toBe(0);
+      const made = Array.from({ length: 4 }, () => delivery());
+      await times(4, (i) => port.begin(made[i]!, undefined));
+      await port.begin(delivery({ namespaceId: 'other' }), undefined);
+      const first = await port.after('acme', 0, 2);
+      expect(first.map(({ webhookId }) => webhookId)).toEqual([made[0]!.webhookId, made[1]!.webhookId]);
+      expect(first[0]!.body).toEqual(Buffer.from(made[0]!.body!));
+      const rest = await port.after('acme', first[1]!.position, 9);
+      expect(rest.map(({ webhookId }) => webhookId)).toEqual([made[2]!.webhookId, made[3]!.webhookId]);
+      expect(await port.latest()).toBeGreaterThan(rest[1]!.position);
+      const positions = first.map(({ position }) => position);
+      expect(await port.ended('acme', positions)).toEqual([]);
+      await port.finish(made[1]!.webhookId, SUCCEEDED);
+      expect((await port.ended('acme', positions)).map(({ webhookId }) => webhookId)).toEqual([
+        made[1]!.webhookId,
+      ]);
+      expect(await port.ended('other', positions)).toEqual([]);
+    });
+
+    test('positions go on after everything was pruned', async () => {
+      const { port, clock, delivery, reopen } = await openInbox();
+      await port.begin(delivery(), undefined);
+      const before = await port.latest();
+      clock.advance(days(9));
+      await port.prune({ receivedBefore: clock.now(), now: clock.now(), limit: 9 });
+      const inbox = await reopen();
+      await inbox.begin(delivery(), undefined);
+      expect(await inbox.latest()).toBeGreaterThan(before);
+    });
+
+    test('a delivery that waits for another attempt is unfinished, with the time it waits for', async () => {
+      const { port, clock, delivery } = await openInbox();
+      const retried = delivery({ mode: 'async', orderKey: 'customer-1' });
+      await port.accept(retried, undefined, '');
+      const nextAttemptAt = clock.now() + 1000;
+      await port.finish(retried.webhookId, { ...SUCCEEDED, status: 'retrying', nextAttemptAt });
+      expect(await port.unfinished(9)).toMatchObject([
+        {
+          webhookId: retried.webhookId,
+          status: 'retrying',
+          attempts: 1,
+          nextAttemptAt,
+          orderKey: 'customer-1',
+        },
+      ]);
+      await port.finish(retried.webhookId, { ...SUCCEEDED, status: 'dead' });
+      expect(await port.unfinished(9)).toEqual([]);
+      expect(await port.find(retried.webhookId)).toMatchObject({ attempts: 2, nextAttemptAt: null });
+    });
+
+    test('what a crash left running is interrupted, once', async () => {
+      const { port, delivery, reopen } = await openInbox();
+      const crashed = delivery();
+      const waiting = delivery({ mode: 'async' });
+      await port.begin(crashed, undefined);
+      await port.accept(waiting, undefined, '');
+      const inbox = await reopen();
+      expect([await inbox.interrupt(), await inbox.interrupt()]).toEqual([1, 0]);
+      expect((await inbox.find(crashed.webhookId))?.status).toBe('interrupted');
+      expect((await inbox.find(waiting.webhookId))?.status).toBe('accepted');
+    });
+
+    test('a replay is accepted beside its original, and on success settles the marker of both', async () => {
+      const { port, clock, delivery, lease } = await openInbox();
+      const failed = delivery();
+      await port.begin(failed, { key: 'k', expiresAt: lease() });
+      await port.finish(failed.webhookId, { ...SUCCEEDED, status: 'failed' }, { key: 'k', expiresAt: null });
+      const original = (await port.find(failed.webhookId))!;
+      const again = delivery({ mode: 'async', origin: 'replay', replayOf: failed.webhookId });
+      await port.replay(again, '', original);
+      expect(await port.find(failed.webhookId)).toMatchObject({ replayedBy: again.webhookId });
+      const copy = (await port.find(again.webhookId))!;
+      expect(copy).toMatchObject({ status: 'accepted', replayOf: failed.webhookId, marker: original.marker });
+      expect(await port.isSettled(copy.marker!, clock.now())).toBe(false);
+      await port.settleMarker(copy.marker!, clock.now() + days(7));
+      expect(await port.seen('k', clock.now())).toBe('done');
+      expect(await port.isSettled(copy.marker!, clock.now())).toBe(true);
+      expect(await port.begin(delivery(), { key: 'k', expiresAt: lease() })).toBe('done');
+    });
+
+    test('short of room, bodies go first, then facts, the oldest before the others, and never what is still to do', async () => {
+      const { port, delivery } = await openInbox();
+      const body = new Uint8Array(20_000).fill(1);
+      const waiting = delivery({ mode: 'async', body });
+      await port.accept(waiting, undefined, '');
+      const made = Array.from({ length: 6 }, () => delivery({ body }));
+      await times(6, (i) => port.begin(made[i]!, undefined));
+      await times(6, (i) => port.finish(made[i]!.webhookId, SUCCEEDED));
+      expect(await port.shrink({ maxBytes: 10 ** 9, limit: 100 })).toBe(0);
+      expect(await port.shrink({ maxBytes: 1, limit: 4 })).toBe(4);
+      expect(await port.find(made[3]!.webhookId)).toMatchObject({
+        body: null,
+        bodyBytes: 20_000,
+        status: 'succeeded',
+      });
+      expect((await port.find(made[4]!.webhookId))?.body).toHaveLength(20_000);
+      expect(await port.shrink({ maxBytes: 1, limit: 4 })).toBe(2);
+      expect(await port.shrink({ maxBytes: 1, limit: 4 })).toBe(4);
+      expect(await port.find(made[3]!.webhookId)).toBeUndefined();
+      expect(await port.shrink({ maxBytes: 1, limit: 4 })).toBe(2);
+      expect(await port.shrink({ maxBytes: 1, limit: 4 })).toBe(0);
+      expect((await port.find(waiting.webhookId))?.body).toHaveLength(20_000);
     });
 
     test('notes are written without being waited for, and a restart keeps what was flushed', async () => {
@@ -203,7 +358,7 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       });
       port.note(delivery(), REFUSED);
       await port.flush();
-      expect(await (await reopen()).list('acme', { limit: 1000 })).toHaveLength(451);
+      expect((await (await reopen()).list('acme', { limit: 1000 })).items).toHaveLength(451);
     });
 
     test('notes are on disk soon, without a flush', async () => {
@@ -219,7 +374,7 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       const { port, delivery } = await openInbox();
       const flood = Array.from({ length: 5000 }, () => delivery({ body: null }));
       for (const each of flood) port.note(each, REFUSED);
-      const kept = (await port.list('acme', { limit: 10_000 })).length;
+      const kept = (await port.list('acme', { limit: 10_000 })).items.length;
       expect(kept).toBeGreaterThan(100);
       expect(kept).toBeLessThan(5000);
       const after = delivery();
@@ -245,7 +400,7 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       expect(await port.prune({ receivedBefore, now, limit: 3 })).toBe(4);
       expect(await port.prune({ receivedBefore, now, limit: 3 })).toBe(2);
       expect(await port.prune({ receivedBefore, now, limit: 3 })).toBe(0);
-      const left = await port.list('acme', { limit: 9 });
+      const left = (await port.list('acme', { limit: 9 })).items;
       expect(left.map(({ webhookId }) => webhookId)).toEqual([young.webhookId, waiting.webhookId]);
       expect(await port.seen('done', now)).toBe('done');
     });

@@ -4,7 +4,7 @@ import { days, minutes } from '../../../kit/duration.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
 
-const EVERY_MS = minutes(5);
+const EVERY_MS = minutes(1);
 /** Rows a write deletes at most: a sweep must not hold up the commits of deliveries. */
 const CHUNK = 500;
 
@@ -12,6 +12,8 @@ export interface HousekeepingDeps {
   store: GatewayStore;
   /** How long finished deliveries are kept. */
   deliveriesDays: number;
+  /** What svc.db may take; deliveries make room, their bodies first. */
+  deliveriesMaxBytes: number;
   clock: Clock;
   logger: Logger;
 }
@@ -20,11 +22,12 @@ export interface HousekeepingDeps {
 export function startHousekeeping({
   store,
   deliveriesDays,
+  deliveriesMaxBytes,
   clock,
   logger,
 }: HousekeepingDeps): () => Promise<void> {
   let stopped = false;
-  let sweeping: Promise<void> = Promise.resolve();
+  let sweeping: Promise<void> | undefined;
 
   async function drain(sweep: () => Promise<number>): Promise<void> {
     while (!stopped && (await sweep()) >= CHUNK);
@@ -35,16 +38,20 @@ export function startHousekeeping({
     try {
       await drain(() => store.cache.sweep(CHUNK));
       await drain(() => store.inbox.prune({ receivedBefore: now - days(deliveriesDays), now, limit: CHUNK }));
+      await drain(() => store.inbox.shrink({ maxBytes: deliveriesMaxBytes, limit: CHUNK }));
       await store.refreshTokens.prune(now);
       await store.mintedTokens.prune(now);
       await store.revocations.prune(now);
     } catch (error) {
-      logger.warn('What has run out could not be swept from svc.db; trying again in 5 minutes', { error });
+      logger.warn('What has run out could not be swept from svc.db; trying again in a minute', { error });
     }
   }
 
   const stop = every(clock, EVERY_MS, () => {
-    sweeping = sweeping.then(sweep);
+    // A sweep that takes longer than the pause between two is not followed by a queue of others.
+    sweeping ??= sweep().finally(() => {
+      sweeping = undefined;
+    });
   });
   return async () => {
     stopped = true;

@@ -5,6 +5,7 @@ import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
 import type { SecretKey, SecretRecord } from '../../../store/ports/index.ts';
 import { checkGivenSecret, makeSecret } from './webhook-new-secret.ts';
+import type { WebhookPauses } from './webhook-pauses.ts';
 import { describe, type WebhookSecrets } from './webhook-secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
 
@@ -39,6 +40,7 @@ export interface WebhookAdminDeps {
   runOnProvision: RunOnProvision;
   /** Without a slash at its end. */
   publicUrl: () => string;
+  pauses: () => WebhookPauses;
   random: Random;
   logger: Logger;
 }
@@ -49,6 +51,7 @@ export function createWebhookAdmin({
   secrets,
   runOnProvision,
   publicUrl,
+  pauses,
   random,
   logger,
 }: WebhookAdminDeps) {
@@ -73,6 +76,19 @@ export function createWebhookAdmin({
       return { url, secret: options.given === undefined ? secret : '', rotated };
     },
 
+    /** Async webhooks hold what they accept, sync ones refuse with 503. */
+    async pause(key: SecretKey) {
+      const { webhook } = requireEndpoint(key);
+      await pauses().pause(key);
+      return { paused: true as const, holds: webhook.async };
+    },
+
+    async resume(key: SecretKey) {
+      requireEndpoint(key);
+      await pauses().resume(key);
+      return { paused: false as const };
+    },
+
     async revoke(key: SecretKey) {
       requireForAdmin(key);
       await secrets.revoke(key);
@@ -92,6 +108,7 @@ export function createWebhookAdmin({
           pluginId: plugin.id as PluginId,
           event: webhook.event as EventName,
           multi: webhook.multi,
+          paused: pauses().isPaused({ ...base, instanceId: '' }),
           auth: webhook.auth.type,
           ...(webhook.auth.type === 'provider' ? { provider: webhook.auth.provider } : {}),
           ...stateOf(
@@ -109,11 +126,15 @@ export function createWebhookAdmin({
     },
   };
 
+  /** As `requireForAdmin`, but without an instance id all instances are meant. */
+  function requireEndpoint(key: SecretKey): DeclaredWebhook {
+    const declared = targets.find(key.pluginId, key.event);
+    return declared && key.instanceId === '' ? declared : requireForAdmin(key);
+  }
+
   /** As for a delivery, but an instance id that is missing or superfluous is the admin's slip: 400. */
   function requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
-    const declared = targets
-      .all()
-      .find(({ plugin, webhook }) => plugin.id === pluginId && webhook.event === event);
+    const declared = targets.find(pluginId, event);
     if (declared && declared.webhook.multi !== (instanceId !== '')) {
       const message = declared.webhook.multi
         ? `Webhook ${pluginId} ${event} has instances: name one as instanceId.`

@@ -8,6 +8,7 @@ import {
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../kit/errors.ts';
+import { readDotPath } from '../../../kit/json.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
 import { createRateLimiter } from '../../../kit/rate-limiter.ts';
@@ -20,10 +21,15 @@ import type {
 } from '../../../store/ports/index.ts';
 import { REPEATED, singleHeader } from './raw-headers.ts';
 import type { WebhookDispatcher } from './webhook-dispatcher.ts';
+import { explainRefusal } from './webhook-explanation.ts';
+import { type CallHandler, handlerTimeoutMs } from './webhook-handler-call.ts';
 import { createMarkerWaits } from './webhook-marker-waits.ts';
+import type { WebhookPauses } from './webhook-pauses.ts';
 import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './webhook-payload.ts';
 import { maskHeaders } from './webhook-record.ts';
 import { describe, type VerificationKeys, type WebhookSecrets } from './webhook-secrets.ts';
+import type { SignatureVerdict } from './webhook-signature.ts';
+import { createStepLog, type StepLog, type StepName } from './webhook-steps.ts';
 import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
 import type { WebhookVerifier } from './webhook-verifier.ts';
 
@@ -38,6 +44,8 @@ export interface IncomingDelivery {
   namespaceInUrl: string | undefined;
   /** The caller's IP address. */
   source: string;
+  /** Default: a sender. */
+  origin?: 'sender' | 'sample';
   requestId: string;
   traceId: string;
   /** Reads the raw body; throws PAYLOAD_TOO_LARGE. */
@@ -58,6 +66,8 @@ export interface WebhookDeliveryDeps {
   secrets: WebhookSecrets;
   verifier: WebhookVerifier;
   dispatcher: WebhookDispatcher;
+  call: CallHandler;
+  pauses: () => WebhookPauses;
   inbox: WebhookInbox;
   clock: Clock;
   random: Random;
@@ -66,55 +76,44 @@ export interface WebhookDeliveryDeps {
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-type StepName =
-  | 'route'
-  | 'namespace'
-  | 'rate_limit'
-  | 'body'
-  | 'challenge'
-  | 'idempotency'
-  | 'authentication'
-  | 'dispatch';
-
-/** What the record tells of each step. */
-export interface StepOutcome {
-  step: StepName;
-  outcome: string;
-  /** Milliseconds since the request line. */
-  atMs: number;
-}
-
 /** One delivery on its way through the steps. */
 interface Passage {
   incoming: IncomingDelivery;
   webhookId: string;
   receivedAt: number;
-  steps: StepOutcome[];
+  steps: StepLog;
   namespaceId: string;
   instanceId: string;
   body: Buffer | null;
   caller: Caller | null;
+  /** JSON for the record of a refused one: what was answered, and for a 401 why. */
+  refusal: string | null;
 }
 
 type Answered = { status: number; body: unknown; record: 'challenge' | 'duplicate' | 'handled' };
 
 /** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/decisions.md "Webhook delivery" */
 export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
-  const { targets, secrets, verifier, dispatcher, inbox, clock, random, logger } = deps;
+  const { targets, secrets, verifier, dispatcher, call, pauses, inbox, clock, random, logger } = deps;
   const limiter = createRateLimiter(clock, minutes(1));
   const waits = createMarkerWaits(inbox, clock);
+  /** Refused signatures by address and namespace. */
+  const failures = createRateLimiter(clock, minutes(1));
+  const explanations = createRateLimiter(clock, minutes(1));
 
   async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
     const passage: Passage = {
       incoming,
       webhookId: random.uuid(),
       receivedAt: clock.now(),
-      steps: [],
+      steps: createStepLog(),
       namespaceId: '',
       instanceId: incoming.instanceId ?? '',
       body: null,
       caller: null,
+      refusal: null,
     };
+    const received = dispatcher.receives();
     try {
       const { status, body, record } = await pass(passage);
       if (record !== 'handled') note(passage, record, status);
@@ -126,8 +125,11 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
           requestId: incoming.requestId,
           error: thrown,
         });
+      passage.refusal ??= JSON.stringify(errorBody(error));
       note(passage, 'refused', error.status);
       return answer(passage, error.status, errorBody(error), error.headers);
+    } finally {
+      received();
     }
   }
 
@@ -162,15 +164,26 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       mark(passage, 'idempotency', 'seen');
       return DUPLICATE;
     }
+    limitFailures(passage);
     const verdict = await verifier.verify(target, incoming.rawHeaders, body, keys, passage);
     mark(passage, 'authentication', verdict.valid ? `ok (${verdict.secret})` : verdict.fault);
-    if (!verdict.valid) throw refused(passage, target, verdict.fault);
+    if (!verdict.valid) throw refused(passage, target, verdict, keys);
     if (verdict.secret === 'previous') secrets.notePreviousUse(secretKeyOf(passage), keys!);
     passage.caller = { hostId: `webhook:${incoming.pluginId}`, namespaceId: passage.namespaceId };
 
     const parsed = payload();
     if (parsed.fault)
       throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
+    if (!webhook.async && pauses().isPaused(secretKeyOf(passage))) {
+      mark(passage, 'dispatch', 'paused');
+      throw new PlatformError(
+        'SERVICE_UNAVAILABLE',
+        'This webhook is paused; send the delivery again later.',
+        {
+          headers: { 'retry-after': PAUSED_RETRY_SECONDS },
+        },
+      );
+    }
     return webhook.async
       ? await acceptAsync(passage, target, parsed.value, marker)
       : await handleSync(passage, target, parsed.value, marker);
@@ -208,15 +221,16 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     const key = JSON.stringify([owner, passage.incoming.pluginId, webhook.event, instance]);
     const { allowed, resetMs } = limiter.take(key, requestsPerMinute);
     if (allowed) return;
-    const seconds = Math.max(1, Math.ceil(resetMs / 1000));
-    throw new PlatformError(
-      'RATE_LIMIT_EXCEEDED',
-      `This webhook takes ${requestsPerMinute} deliveries a minute; try again in ${seconds} s.`,
-      {
-        details: { requestsPerMinute, retryAfterSeconds: seconds },
-        headers: { 'retry-after': String(seconds) },
-      },
-    );
+    throw tooMany(`This webhook takes ${requestsPerMinute} deliveries a minute`, requestsPerMinute, resetMs);
+  }
+
+  /** An address that fails and fails is not checked again for a while: neither plugin code nor records for it. */
+  function limitFailures(passage: Passage): void {
+    const limit = LIMITS.webhookFailuresPerMinute;
+    const { allowed, resetMs } = failures.peek(failureKey(passage), limit);
+    if (allowed) return;
+    mark(passage, 'authentication', 'too_many_failures');
+    throw tooMany('Too many deliveries from this address were not authentic', limit, resetMs);
   }
 
   async function readBody(passage: Passage, webhook: WebhookHandlerDecl): Promise<Buffer> {
@@ -243,13 +257,13 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     payload: unknown,
     markerKey: string | undefined,
   ): Promise<Answered> {
-    const delivery = deliveryOf(passage, 'async');
+    const delivery = { ...deliveryOf(passage, 'async'), orderKey: orderKeyOf(target.webhook, payload) };
     const marker = markerKey
       ? { key: markerKey, expiresAt: clock.now() + LIMITS.idempotencyWindowMs }
       : undefined;
     const claim = await claimOrWait(marker, () => {
       mark(passage, 'dispatch', 'accepted');
-      return inbox.accept(delivery, marker, JSON.stringify(passage.steps));
+      return inbox.accept(delivery, marker, passage.steps.text());
     });
     if (claim === 'done') return DUPLICATE;
     dispatcher.enqueue(delivery, target, payload);
@@ -264,20 +278,20 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   ): Promise<Answered> {
     const delivery = deliveryOf(passage, 'sync');
     // The lease outlives the handler's own limit: a live winner always ends before it, a dead one is overtaken after it.
-    const lease = clock.now() + dispatcher.timeoutMs(target) + LEASE_MARGIN_MS;
+    const lease = clock.now() + handlerTimeoutMs(target) + LEASE_MARGIN_MS;
     const marker = markerKey ? { key: markerKey, expiresAt: lease } : undefined;
     const claim = await claimOrWait(marker, () => inbox.begin(delivery, marker));
     if (claim === 'done') return DUPLICATE;
     const release = waits.hold(markerKey);
     try {
-      const handled = await dispatcher.run(delivery, target, payload);
+      const handled = await call(delivery, target, payload);
       mark(passage, 'dispatch', handled.succeeded ? 'succeeded' : 'failed');
       await inbox.finish(
         passage.webhookId,
         {
           status: handled.succeeded ? 'succeeded' : 'failed',
           httpStatus: handled.httpStatus,
-          steps: JSON.stringify(passage.steps),
+          steps: passage.steps.text(),
           outcome: handled.record,
           durationMs: clock.now() - passage.receivedAt,
         },
@@ -335,6 +349,9 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       headers: maskHeaders(rawHeaders),
       body,
       mode,
+      origin: incoming.origin ?? 'sender',
+      replayOf: null,
+      orderKey: null,
     };
   }
 
@@ -351,15 +368,39 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       {
         status,
         httpStatus,
-        steps: JSON.stringify(passage.steps),
-        outcome: null,
+        steps: passage.steps.text(),
+        outcome: passage.refusal,
         durationMs: clock.now() - passage.receivedAt,
       },
     );
   }
 
-  function refused(passage: Passage, target: DeclaredWebhook, fault: string): PlatformError {
+  /** Explained by what usually goes wrong, as long as explaining does not become the work. */
+  function explain(
+    passage: Passage,
+    target: DeclaredWebhook,
+    verdict: Refusal,
+    keys: VerificationKeys | undefined,
+  ) {
+    const { auth } = target.webhook;
+    if (auth.type === 'custom')
+      return { reason: verdict.fault, hint: "The plugin's own validator said no; see its log." };
+    if (!explanations.take('', EXPLANATIONS_PER_MINUTE).allowed) return null;
+    const { rawHeaders } = passage.incoming;
+    const body = passage.body!;
+    return explainRefusal({ auth, ...verdict, rawHeaders, body, keys, nowMs: clock.now() });
+  }
+
+  function refused(
+    passage: Passage,
+    target: DeclaredWebhook,
+    verdict: Refusal,
+    keys: VerificationKeys | undefined,
+  ): PlatformError {
+    const { fault } = verdict;
     const { incoming, namespaceId } = passage;
+    failures.take(failureKey(passage), LIMITS.webhookFailuresPerMinute);
+    passage.refusal = JSON.stringify({ explanation: explain(passage, target, verdict, keys) });
     logger.diagnostic(
       {
         domain: 'webhook',
@@ -399,7 +440,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   function mark(passage: Passage, name: StepName, outcome: string): void {
-    passage.steps.push({ step: name, outcome, atMs: clock.now() - passage.receivedAt });
+    passage.steps.mark(name, outcome);
   }
 
   return { receive };
@@ -413,3 +454,25 @@ function secretKeyOf({ namespaceId, instanceId, incoming }: Passage): SecretKey 
 
 const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
 const LEASE_MARGIN_MS = 15_000;
+const PAUSED_RETRY_SECONDS = '60';
+const EXPLANATIONS_PER_MINUTE = 300;
+
+type Refusal = Extract<SignatureVerdict, { valid: false }>;
+
+function failureKey({ incoming, namespaceId }: Passage): string {
+  return `${incoming.source} ${namespaceId}`;
+}
+
+function tooMany(what: string, limit: number, resetMs: number): PlatformError {
+  const seconds = Math.max(1, Math.ceil(resetMs / 1000));
+  return new PlatformError('RATE_LIMIT_EXCEEDED', `${what}; try again in ${seconds} s.`, {
+    details: { requestsPerMinute: limit, retryAfterSeconds: seconds },
+    headers: { 'retry-after': String(seconds) },
+  });
+}
+
+/** Text or a number; anything else has no order. */
+function orderKeyOf({ orderBy }: WebhookHandlerDecl, payload: unknown): string | null {
+  const value = orderBy === undefined ? undefined : readDotPath(payload, orderBy);
+  return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : null;
+}

@@ -1,189 +1,202 @@
-import { type CommandResult, type HostKind, LIMITS } from '../../../contracts/index.ts';
+import { LIMITS, type WebhookRetry } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { messageOf, toRemoteError } from '../../../kit/errors.ts';
+import { seconds } from '../../../kit/duration.ts';
 import type { Logger } from '../../../kit/logger.ts';
-import { redact } from '../../../kit/redact.ts';
-import type { NewDelivery, WebhookInbox } from '../../../store/ports/index.ts';
+import type { Random } from '../../../kit/random.ts';
+import type { DeliveryRecord, NewDelivery, WebhookInbox } from '../../../store/ports/index.ts';
+import type { CallHandler, Handled } from './webhook-handler-call.ts';
+import type { WebhookPauses } from './webhook-pauses.ts';
 import { parseOnce } from './webhook-payload.ts';
-import type { DeclaredWebhook, WebhookPlugin, WebhookTargets } from './webhook-targets.ts';
-
-/** Runs a handler through the execution backend. */
-export type Execute = (call: {
-  plugin: WebhookPlugin;
-  handler: string;
-  host: HostKind;
-  hostContext: Record<string, unknown>;
-  input: unknown;
-  tenantId: string;
-  requestId: string;
-  traceId: string;
-  timeoutMs: number;
-}) => Promise<CommandResult>;
-
-/** How a handler's run ends for the sender and for the record. */
-export interface Handled {
-  succeeded: boolean;
-  httpStatus: number;
-  body: unknown;
-  /** JSON for the delivery's record. */
-  record: string;
-}
+import { createQueue } from './webhook-queue.ts';
+import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
 
 export interface WebhookDispatcherDeps {
-  execute: Execute;
+  call: CallHandler;
   inbox: WebhookInbox;
   targets: WebhookTargets;
+  pauses: () => WebhookPauses;
   clock: Clock;
+  random: Random;
   logger: Logger;
   observe: (pluginId: string, event: string, status: string) => void;
   /** How many async deliveries run at a time, over all plugins. */
   concurrency: number;
 }
 
-interface Waiting {
+interface Item {
   delivery: NewDelivery;
   target: DeclaredWebhook;
-  payload: unknown;
+  /** The parsed body; undefined while another attempt waits, when only the store has it. */
+  payload: { value: unknown } | undefined;
+  /** Runs so far. */
+  attempts: number;
+  marker: Uint8Array | null;
 }
 
 /** Async deliveries held in memory, by count and by body bytes; more stay in the store alone until there is room. */
 const HELD = 1000;
 const HELD_BYTES = 32 * 1024 * 1024;
 const PAGE = 200;
-/** Records keep this much of a handler's result. */
-const LARGEST_RECORD = 16 * 1024;
+/** Deliveries whose next attempt has a timer; those beyond it are looked for in the store. */
+const MOST_TIMERS = 10_000;
+const LOOK_AGAIN_MS = seconds(30);
+/** While deliveries come in faster than they are answered, so many handlers run at a time: senders give up, the inbox waits. */
+const BUSY_CONCURRENCY = 2;
+/** Deliveries being received at which accepting goes first. */
+const BUSY_FROM = 16;
+/** This share of a backoff is left to chance, so that what failed together does not come back together. */
+const JITTER = 0.2;
 
-/** Step 7: calls the handler, at once or from the durable inbox. @spec Webhook delivery step 7 */
+/** Runs what was accepted: from memory, or from the durable inbox. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
 export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
-  const { execute, inbox, targets, clock, logger, concurrency } = deps;
-  const waiting: Waiting[] = [];
-  let waitingBytes = 0;
+  const { call, inbox, targets, pauses, clock, random, logger } = deps;
+  const queue = createQueue<Item>({
+    bytesOf: ({ delivery }) => delivery.body?.byteLength ?? 0,
+    laneOf: ({ delivery, target: { webhook } }) =>
+      webhook.concurrency === undefined
+        ? undefined
+        : { name: laneName(delivery), limit: webhook.concurrency },
+    orderOf: ({ delivery }) =>
+      delivery.orderKey === null ? undefined : `${laneName(delivery)} ${delivery.orderKey}`,
+  });
   const running = new Map<string, Promise<void>>();
+  const timers = new Map<string, () => void>();
   /** Waiting, running, or finished while a page that still lists it was being read: never dispatched twice. */
   const known = new Set<string>();
   /** Deliveries lie in the store that are not held here. */
   let backlog = false;
   let refilling: Promise<void> | undefined;
+  let finishedWhileRefilling: string[] = [];
   let closed = false;
+  let receiving = 0;
+  let stopLooking = () => {};
 
-  const timeoutMs = ({ plugin, webhook }: DeclaredWebhook): number =>
-    webhook.timeoutMs ?? plugin.manifest.permissions.quotas?.timeoutMs ?? LIMITS.routeTimeoutMs;
-
-  async function run(delivery: NewDelivery, target: DeclaredWebhook, payload: unknown): Promise<Handled> {
-    const { webhookId, namespaceId, event, source, instanceId, requestId, traceId } = delivery;
-    try {
-      const result = await execute({
-        plugin: target.plugin,
-        handler: target.webhook.handler,
-        host: 'webhook',
-        hostContext: {
-          host: 'webhook',
-          event,
-          namespaceId,
-          webhookId,
-          source,
-          ...(target.webhook.multi ? { instanceId } : {}),
-        },
-        input: payload,
-        tenantId: namespaceId,
-        requestId,
-        traceId,
-        timeoutMs: timeoutMs(target),
-      });
-      return result.exitCode === 0 ? succeeded(webhookId, result) : failed(result);
-    } catch (thrown) {
-      const error = toRemoteError(thrown);
-      logger.error(`The handler of ${delivery.pluginId} ${event} failed: ${messageOf(thrown)}`, {
-        requestId,
-        traceId,
-        tenantId: namespaceId,
-        pluginId: delivery.pluginId,
-        meta: { webhookId, code: error.code },
-        error: thrown,
-      });
-      const body = {
-        error: { code: error.code, message: error.message, details: { ...error.details, webhookId } },
-      };
-      return { succeeded: false, httpStatus: error.status, body, record: recordOf(body) };
-    }
-  }
-
-  function failed({ error, exitCode }: CommandResult): Handled {
-    const code = error?.code ?? 'EXECUTION_ERROR';
-    const body = {
-      error: {
-        code,
-        message: error?.message ?? `The handler ended with exit code ${exitCode}.`,
-        details: error?.details ?? {},
-      },
-    };
-    return { succeeded: false, httpStatus: 500, body, record: recordOf(body) };
-  }
-
-  async function runAccepted({ delivery, target, payload }: Waiting): Promise<void> {
-    const startedAt = clock.now();
-    const { succeeded: ok, record } = await run(delivery, target, payload);
-    const status = ok ? 'succeeded' : 'failed';
-    deps.observe(delivery.pluginId, delivery.event, status);
-    try {
-      const steps = JSON.stringify([
-        { step: 'dispatch', outcome: status, atMs: startedAt - delivery.receivedAt },
-      ]);
-      await inbox.finish(delivery.webhookId, {
-        status,
-        httpStatus: 202,
-        steps,
-        outcome: record,
-        durationMs: clock.now() - delivery.receivedAt,
-      });
-    } catch (error) {
-      // Still `accepted` in the store: the next start runs it again rather than lose it.
-      logger.error('The end of an accepted delivery could not be written', {
-        error,
-        meta: { webhookId: delivery.webhookId },
-      });
-    }
-  }
-
-  const isFull = (): boolean => waiting.length >= HELD || waitingBytes >= HELD_BYTES;
+  const isFull = (): boolean => queue.size >= HELD || queue.bytes >= HELD_BYTES;
 
   function pump(): void {
+    const concurrency =
+      receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, deps.concurrency) : deps.concurrency;
     while (!closed && running.size < concurrency) {
-      const next = waiting.shift();
-      if (!next) break;
-      const { webhookId, body } = next.delivery;
-      waitingBytes -= body?.length ?? 0;
-      const work = runAccepted(next).finally(() => {
-        running.delete(webhookId);
-        if (!refilling) known.delete(webhookId);
-        pump();
-      });
-      running.set(webhookId, work);
+      const item = queue.take();
+      if (!item) break;
+      const { webhookId } = item.delivery;
+      if (pauses().isPaused(item.delivery)) {
+        // It lies in the store until somebody resumes.
+        queue.done(item);
+        known.delete(webhookId);
+      } else running.set(webhookId, runItem(item));
     }
-    if (backlog && !closed && waiting.length < HELD / 2 && !isFull()) refilling ??= refillOnce();
+    if (backlog && !closed && queue.size < HELD / 2 && !isFull()) refilling ??= refillOnce();
+  }
+
+  async function runItem(item: Item): Promise<void> {
+    const { webhookId } = item.delivery;
+    let again: number | undefined;
+    try {
+      again = await attempt(item);
+    } finally {
+      running.delete(webhookId);
+      queue.done(item, { keepsOrder: again !== undefined });
+      if (again !== undefined) schedule(item, again);
+      else if (refilling) finishedWhileRefilling.push(webhookId);
+      else known.delete(webhookId);
+      pump();
+    }
+  }
+
+  /** Resolves with the time of the next attempt, if there is one. */
+  async function attempt(item: Item): Promise<number | undefined> {
+    const { delivery, target } = item;
+    const { webhookId } = delivery;
+    const startedAt = performance.now();
+    const payload = item.payload ?? (await readBack(webhookId));
+    item.payload = undefined;
+    if (!payload) return undefined;
+    const handled = await call(delivery, target, payload.value);
+    item.attempts++;
+    const { retry } = target.webhook;
+    const end = outcomeOf(handled, item.attempts, retry);
+    const nextAttemptAt = end === 'retrying' ? clock.now() + backoffMs(retry!, item.attempts) : null;
+    deps.observe(delivery.pluginId, delivery.event, end);
+    if (end === 'dead') tellDead(item);
+    try {
+      await inbox.finish(webhookId, {
+        status: end,
+        httpStatus: 202,
+        steps: `dispatch=${end}@${Math.round((performance.now() - startedAt) * 1000) / 1000}`,
+        outcome: handled.record,
+        durationMs: clock.now() - delivery.receivedAt,
+        nextAttemptAt,
+      });
+      // The sender's own redelivery of what a replay brought through would run it once more.
+      if (handled.succeeded && delivery.origin === 'replay' && item.marker)
+        await inbox.settleMarker(item.marker, clock.now() + LIMITS.idempotencyWindowMs);
+    } catch (error) {
+      // Still open in the store: the next start runs it again rather than lose it.
+      logger.error('The end of an accepted delivery could not be written', { error, meta: { webhookId } });
+    }
+    return nextAttemptAt ?? undefined;
+  }
+
+  async function readBack(webhookId: string): Promise<{ value: unknown } | undefined> {
+    try {
+      const record = await inbox.find(webhookId);
+      return record && payloadOf(record);
+    } catch (error) {
+      backlog = true;
+      logger.error('A delivery could not be read back for its next attempt', { error, meta: { webhookId } });
+      return undefined;
+    }
+  }
+
+  function backoffMs({ backoff: { initialMs, factor, maxMs } }: WebhookRetry, attempts: number): number {
+    const full = Math.min(maxMs, initialMs * factor ** (attempts - 1));
+    return Math.round(full * (1 - JITTER * random.fraction()));
+  }
+
+  function tellDead({ delivery, attempts }: Item): void {
+    logger.diagnostic(
+      {
+        domain: 'webhook',
+        event: 'webhook.delivery_dead',
+        level: 'error',
+        reasonCode: 'ATTEMPTS_EXHAUSTED',
+        message: `Delivery ${delivery.webhookId} of ${delivery.pluginId} ${delivery.event} failed ${attempts} times and is given up; \`svc webhooks replay ${delivery.webhookId}\` runs it again`,
+        outcome: 'failed',
+        evidence: { webhookId: delivery.webhookId, attempts },
+      },
+      { requestId: delivery.requestId, tenantId: delivery.namespaceId, pluginId: delivery.pluginId },
+    );
+  }
+
+  function schedule(item: Item, at: number): void {
+    const { webhookId } = item.delivery;
+    const stop = clock.after(Math.max(0, at - clock.now()), () => {
+      timers.delete(webhookId);
+      if (closed) return;
+      queue.release(item);
+      pump();
+    });
+    timers.set(webhookId, stop);
   }
 
   async function refillOnce(): Promise<void> {
     await refill();
     refilling = undefined;
-    forgetFinished();
+    for (const id of finishedWhileRefilling) known.delete(id);
+    finishedWhileRefilling = [];
     pump();
-  }
-
-  function forgetFinished(): void {
-    const held = new Set(waiting.map(({ delivery }) => delivery.webhookId));
-    for (const id of known) if (!held.has(id) && !running.has(id)) known.delete(id);
   }
 
   /** Takes the oldest stored deliveries that are not held yet, page by page, until memory is full or the store has no more. */
   async function refill(): Promise<void> {
     backlog = false;
-    let after: string | undefined;
+    let after: number | undefined;
     try {
       while (!closed && !isFull()) {
         const page = await inbox.unfinished(PAGE, after);
         for (const record of page) hold(record);
-        after = page.at(-1)?.webhookId;
+        after = page.at(-1)?.position;
         if (page.length < PAGE) break;
       }
       backlog ||= isFull();
@@ -194,24 +207,36 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
     }
   }
 
-  function hold(record: NewDelivery): void {
-    if (known.has(record.webhookId)) return;
+  function hold(record: DeliveryRecord): void {
+    if (known.has(record.webhookId) || pauses().isPaused(record)) return;
     const target = targetOf(record);
     if (!target) return;
-    push({ delivery: record, target, payload: parseOnce(Buffer.from(record.body ?? []))().value });
+    const { attempts, marker, nextAttemptAt } = record;
+    const waits = nextAttemptAt !== null && nextAttemptAt > clock.now();
+    if (waits && timers.size >= MOST_TIMERS) {
+      lookAgainLater();
+      return;
+    }
+    known.add(record.webhookId);
+    if (!waits) {
+      queue.push({ delivery: record, target, payload: payloadOf(record), attempts, marker });
+      return;
+    }
+    const item = { delivery: { ...record, body: null }, target, payload: undefined, attempts, marker };
+    if (queue.reserve(item)) schedule(item, nextAttemptAt);
   }
 
-  function push(item: Waiting): void {
-    known.add(item.delivery.webhookId);
-    waiting.push(item);
-    waitingBytes += item.delivery.body?.length ?? 0;
+  function lookAgainLater(): void {
+    stopLooking();
+    stopLooking = clock.after(LOOK_AGAIN_MS, () => {
+      backlog = true;
+      pump();
+    });
   }
 
   /** A delivery whose plugin is gone stays accepted: it runs once the plugin is back. */
   function targetOf({ pluginId, event, webhookId }: NewDelivery): DeclaredWebhook | undefined {
-    const target = targets
-      .all()
-      .find(({ plugin, webhook }) => plugin.id === pluginId && webhook.event === event);
+    const target = targets.find(pluginId, event);
     if (!target)
       logger.warn(`Delivery ${webhookId} waits: plugin ${pluginId} with webhook ${event} is not loaded`, {
         pluginId,
@@ -219,23 +244,49 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
     return target;
   }
 
+  /** Runs what the store has and memory has not. */
+  function runBacklog(): void {
+    backlog = true;
+    pump();
+  }
+
   return {
-    timeoutMs,
-    run,
     /** Runs an accepted delivery as soon as there is room. It is in the store already. */
-    enqueue(delivery: NewDelivery, target: DeclaredWebhook, payload: unknown): void {
-      if (isFull() || closed) backlog = true;
-      else push({ delivery, target, payload });
+    enqueue(
+      delivery: NewDelivery,
+      target: DeclaredWebhook,
+      payload: unknown,
+      marker: Uint8Array | null = null,
+    ): void {
+      if (pauses().isPaused(delivery)) return;
+      // Once some lie in the store alone, the later ones go behind them.
+      if (backlog || isFull() || closed) backlog = true;
+      else {
+        known.add(delivery.webhookId);
+        queue.push({ delivery, target, payload: { value: payload }, attempts: 0, marker });
+      }
       pump();
     },
-    /** Dispatches what an earlier process accepted and did not finish. */
-    recover(): void {
-      backlog = true;
-      pump();
+    /** Counts a delivery that is being received, until the returned function is called. */
+    receives(): () => void {
+      receiving++;
+      return () => {
+        receiving--;
+      };
+    },
+    runBacklog,
+    /** Dispatches what an earlier process accepted and did not finish, and tells what it was in the middle of. */
+    async recover(): Promise<void> {
+      const interrupted = await inbox.interrupt();
+      if (interrupted > 0)
+        logger.warn(`${interrupted} deliveries were running when the gateway died; they show as interrupted`);
+      runBacklog();
     },
     /** Waits for what runs; what waits stays in the store for the next start. */
     async close(): Promise<void> {
       closed = true;
+      stopLooking();
+      for (const stop of timers.values()) stop();
       await refilling;
       await Promise.all(running.values());
     },
@@ -243,17 +294,16 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
 }
 export type WebhookDispatcher = ReturnType<typeof createWebhookDispatcher>;
 
-function succeeded(webhookId: string, { result }: CommandResult): Handled {
-  const value = result ?? null;
-  return {
-    succeeded: true,
-    httpStatus: 200,
-    body: { status: 'ok', webhookId, result: value },
-    record: recordOf({ result: value }),
-  };
+function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry | undefined) {
+  if (succeeded) return 'succeeded';
+  if (!retry) return 'failed';
+  return attempts < retry.maxAttempts ? 'retrying' : 'dead';
 }
 
-function recordOf(outcome: unknown): string {
-  const text = JSON.stringify(redact(outcome));
-  return text.length <= LARGEST_RECORD ? text : JSON.stringify({ truncated: true, bytes: text.length });
+function payloadOf({ body }: Pick<NewDelivery, 'body'>): { value: unknown } {
+  return { value: parseOnce(Buffer.from(body ?? []))().value };
+}
+
+function laneName({ namespaceId, pluginId, event, instanceId }: NewDelivery): string {
+  return JSON.stringify([namespaceId, pluginId, event, instanceId]);
 }

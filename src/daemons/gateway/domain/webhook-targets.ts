@@ -18,6 +18,7 @@ export interface WebhookTargets {
   /** Step 1. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, also for an instance id that is missing or superfluous. */
   require(pluginId: string, event: string, instanceId: string | undefined): DeclaredWebhook;
   isDeclared(pluginId: string, event: string): boolean;
+  find(pluginId: string, event: string): DeclaredWebhook | undefined;
   all(): DeclaredWebhook[];
 }
 
@@ -57,6 +58,7 @@ export function createWebhookTargets(plugins: Iterable<WebhookPlugin>): WebhookT
       return target;
     },
     isDeclared: (pluginId, event) => byPlugin.get(pluginId)?.has(event) ?? false,
+    find: (pluginId, event) => byPlugin.get(pluginId)?.get(event),
     all: () => [...byPlugin.values()].flatMap((webhooks) => [...webhooks.values()]),
   };
 }

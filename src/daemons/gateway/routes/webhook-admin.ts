@@ -1,20 +1,18 @@
-import type { FastifyRequest } from 'fastify';
 import {
-  type Caller,
-  HEADERS,
   LIMITS,
   listWebhooks,
-  NamespaceId,
+  pauseWebhook,
   provisionWebhook,
+  resumeWebhook,
   revokeWebhook,
   revokeWebhookInstance,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/duration.ts';
-import { PlatformError } from '../../../kit/errors.ts';
 import { createRateLimiter } from '../../../kit/rate-limiter.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { WebhookAdmin } from '../domain/webhook-admin.ts';
+import { scopeOf } from './webhook-scope.ts';
 
 export interface WebhookAdminServices {
   webhookAdmin: WebhookAdmin;
@@ -30,35 +28,29 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: Webhook
       limit: LIMITS.webhookProvisionsPerMinute,
     },
   } as const;
-  const scopeOf = ({ request, caller }: { request: FastifyRequest; caller: Caller }): string =>
-    admins.scope(caller, namedNamespace(request));
 
   mount(http, provisionWebhook, changes, (call) => {
     const { instanceId = '', namespaceInUrl = false, secret: given, ...target } = call.body;
     const { id: requestId, traceId } = call.request;
-    const key = { ...target, instanceId, namespaceId: scopeOf(call) };
+    const key = { ...target, instanceId, namespaceId: scopeOf(admins, call) };
     return webhookAdmin.provision(key, { namespaceInUrl, given, requestId, traceId });
   });
   mount(http, listWebhooks, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) => ({
-    items: await webhookAdmin.list(scopeOf(call)),
+    items: await webhookAdmin.list(scopeOf(admins, call)),
     nextCursor: null,
   }));
   mount(http, revokeWebhook, changes, (call) =>
-    webhookAdmin.revoke({ ...call.params, instanceId: '', namespaceId: scopeOf(call) }),
+    webhookAdmin.revoke({ ...call.params, instanceId: '', namespaceId: scopeOf(admins, call) }),
   );
   mount(http, revokeWebhookInstance, changes, (call) =>
-    webhookAdmin.revoke({ ...call.params, namespaceId: scopeOf(call) }),
+    webhookAdmin.revoke({ ...call.params, namespaceId: scopeOf(admins, call) }),
   );
-}
-
-/** What an admin names to act on another namespace. @spec docs/decisions.md "Acting on another namespace" */
-function namedNamespace({ headers }: FastifyRequest): string | undefined {
-  const sent = headers[HEADERS.namespace];
-  if (sent === undefined) return undefined;
-  const named = NamespaceId.safeParse(sent);
-  if (named.success) return named.data;
-  throw new PlatformError(
-    'VALIDATION_ERROR',
-    `The ${HEADERS.namespace} header ${named.error.issues[0]?.message}.`,
-  );
+  mount(http, pauseWebhook, changes, (call) => {
+    const { instanceId = '', ...target } = call.body;
+    return webhookAdmin.pause({ ...target, instanceId, namespaceId: scopeOf(admins, call) });
+  });
+  mount(http, resumeWebhook, changes, (call) => {
+    const { instanceId = '', ...target } = call.body;
+    return webhookAdmin.resume({ ...target, instanceId, namespaceId: scopeOf(admins, call) });
+  });
 }

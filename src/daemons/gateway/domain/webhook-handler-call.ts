@@ -1,0 +1,101 @@
+import { type CommandResult, type HostKind, LIMITS } from '../../../contracts/index.ts';
+import { messageOf, toPlatformError } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import { redact } from '../../../kit/redact.ts';
+import type { NewDelivery } from '../../../store/ports/index.ts';
+import type { DeclaredWebhook, WebhookPlugin } from './webhook-targets.ts';
+
+/** Runs a handler through the execution backend. */
+export type Execute = (call: {
+  plugin: WebhookPlugin;
+  handler: string;
+  host: HostKind;
+  hostContext: Record<string, unknown>;
+  input: unknown;
+  tenantId: string;
+  requestId: string;
+  traceId: string;
+  timeoutMs: number;
+}) => Promise<CommandResult>;
+
+/** How a handler's run ends for the sender and for the record. */
+export interface Handled {
+  succeeded: boolean;
+  httpStatus: number;
+  body: unknown;
+  /** JSON for the delivery's record. */
+  record: string;
+}
+
+export type CallHandler = (
+  delivery: NewDelivery,
+  target: DeclaredWebhook,
+  payload: unknown,
+) => Promise<Handled>;
+
+/** Records keep this much of a handler's result. */
+const LARGEST_RECORD = 16 * 1024;
+
+/** How long a handler may take, in milliseconds. */
+export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
+  return webhook.timeoutMs ?? plugin.manifest.permissions.quotas?.timeoutMs ?? LIMITS.routeTimeoutMs;
+}
+
+/** Step 7: calls the handler. Never throws. @spec Webhook delivery step 7; Webhook handler context */
+export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
+  return async (delivery, target, payload) => {
+    const { webhookId, namespaceId, event, source, instanceId, requestId, traceId } = delivery;
+    const { plugin, webhook } = target;
+    const instance = webhook.multi ? { instanceId } : {};
+    try {
+      const result = await execute({
+        plugin,
+        handler: webhook.handler,
+        host: 'webhook',
+        hostContext: { host: 'webhook', event, namespaceId, webhookId, source, ...instance },
+        input: payload,
+        tenantId: namespaceId,
+        requestId,
+        traceId,
+        timeoutMs: handlerTimeoutMs(target),
+      });
+      return result.exitCode === 0 ? succeeded(webhookId, result) : failed(result);
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      logger.error(`The handler of ${delivery.pluginId} ${event} failed: ${messageOf(thrown)}`, {
+        requestId,
+        traceId,
+        tenantId: namespaceId,
+        pluginId: delivery.pluginId,
+        meta: { webhookId, code: error.code },
+        error: thrown,
+      });
+      const body = {
+        error: { code: error.code, message: error.message, details: { ...error.details, webhookId } },
+      };
+      return { succeeded: false, httpStatus: error.status, body, record: recordOf(body) };
+    }
+  };
+}
+
+function succeeded(webhookId: string, { result }: CommandResult): Handled {
+  const value = result ?? null;
+  const body = { status: 'ok', webhookId, result: value };
+  return { succeeded: true, httpStatus: 200, body, record: recordOf({ result: value }) };
+}
+
+function failed({ error, exitCode }: CommandResult): Handled {
+  const body = {
+    error: {
+      code: error?.code ?? 'EXECUTION_ERROR',
+      message: error?.message ?? `The handler ended with exit code ${exitCode}.`,
+      details: error?.details ?? {},
+    },
+  };
+  return { succeeded: false, httpStatus: 500, body, record: recordOf(body) };
+}
+
+function recordOf(outcome: unknown): string {
+  const text = JSON.stringify(redact(outcome));
+  return text.length <= LARGEST_RECORD ? text : JSON.stringify({ truncated: true, bytes: text.length });
+}
