@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { exchangeToken, HEADERS, refreshToken } from '../contracts/index.ts';
 import type { OperatorCredentials } from '../daemons/define-daemon.ts';
-import { type Client, createClient } from '../http/client.ts';
+import { type Client, createClient, openStream } from '../http/client.ts';
 import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
@@ -51,6 +51,29 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       }
     },
   };
+}
+
+/**
+ * A response as it comes, for streams; logs in as `createGatewayClient` does. Throws the gateway's own error, or
+ * UPSTREAM_UNAVAILABLE.
+ */
+export async function openGatewayStream(
+  context: CommandContext,
+  path: string,
+  { headers, signal }: { headers: Record<string, string>; signal: AbortSignal },
+): Promise<Response> {
+  const { globals } = context;
+  const url = await gatewayUrl(context);
+  const given = globals.token ?? context.platform().env.SVC_TOKEN;
+  const kept = given ?? keptToken(context, url);
+  const open = (token: string): Promise<Response> =>
+    openStream(url, path, { signal, headers: { ...headers, authorization: `Bearer ${token}` } });
+  try {
+    return await open(kept ?? (await operatorToken(context, url)));
+  } catch (error) {
+    if (given || !kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED')) throw error;
+    return open(await operatorToken(context, url));
+  }
 }
 
 /** `--url`, SVC_GATEWAY_URL, the gateway that runs on this data folder, else where the config says it would be. */

@@ -53,6 +53,23 @@ export function createClient({ url, headers, timeoutMs = 30_000, peer }: ClientO
   };
 }
 
+/** Calls a path and hands back the response before its body. Throws as `Client.call` does. */
+export async function openStream(
+  base: string,
+  path: string,
+  { headers, signal }: { headers: Record<string, string>; signal: AbortSignal },
+  peer = 'gateway',
+): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(base.replace(/\/$/, '') + path, { headers, signal, redirect: 'error' });
+  } catch (error) {
+    throw connectionError(error, peer, base);
+  }
+  if (!response.ok) throw peerError(response, await response.text(), peer);
+  return response;
+}
+
 function fillPath(path: string, params: object): string {
   return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) => {
     const value = String((params as Record<string, unknown>)[name]);

@@ -68,6 +68,7 @@ test.each([
   [['restart', 'gatewy'], 'Did you mean gateway?'],
   [['logs', 'superviser'], 'Did you mean supervisor?'],
   [['logs', '--lines', 'many'], '--lines'],
+  [['logs', '--since', 'lately'], '--since lately'],
   [['webhooks', 'provision', 'github'], "missing required argument 'event'"],
   [['webhooks', 'provision', 'Git Hub', 'push'], '<plugin>'],
   [['status', 'extra'], 'too many arguments'],

@@ -272,11 +272,48 @@ test('logs shows the latest records of the chosen services in order, and follows
   const times = lines.map((line) => JSON.parse(line).time);
   expect([times.length, times]).toEqual([5, times.toSorted((a, b) => a - b)]);
 
-  const following = start('logs', '-f', '--lines', '0', 'gateway');
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  await fetch(`${url}/health`, { headers: { 'x-request-id': 'second-request' } });
-  await expect.poll(() => following.stdout(), POLL).toContain('requestId=second-request');
-  expect(following.stdout()).not.toContain('first-request');
-  following.child.kill('SIGINT');
-  await following.done;
+  for (const extra of [[], ['--raw']]) {
+    const following = start('logs', '-f', '--lines', '0', 'gateway', ...extra);
+    await expect
+      .poll(async () => {
+        await fetch(`${url}/health`, { headers: { 'x-request-id': 'second-request' } });
+        return following.stdout();
+      }, POLL)
+      .toContain('requestId=second-request');
+    expect(following.stdout()).not.toContain('first-request');
+    following.child.kill('SIGINT');
+    await following.done;
+  }
 });
+
+test(
+  'logs chooses by level, request, age and words, from the store and from the files alike',
+  SLOW,
+  async () => {
+    const { svc, start, service, dataDir } = await testPlatform();
+    await svc('up', '-d');
+    const { url } = await service('gateway');
+    await fetch(`${url}/health`, { headers: { 'x-request-id': 'wanted' } });
+    await fetch(`${url}/api/v1/logs`, { headers: { 'x-request-id': 'other' } });
+    const shown = async (...args: string[]): Promise<string[]> => {
+      const { stdout } = await start('logs', '--json', '-n', '200', ...args).done;
+      return stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).message);
+    };
+    await expect.poll(() => shown('--request-id', 'other'), POLL).toContain('GET /api/v1/* 401');
+    async function check(): Promise<void> {
+      expect(await shown('--request-id', 'wanted')).toEqual(['GET /health 200']);
+      expect(await shown('--search', 'health 200', '--since', '1h', 'gateway')).toContain('GET /health 200');
+      expect(await shown('--request-id', 'wanted', 'rest')).toEqual([]);
+      expect(await shown('--since', new Date(Date.now() + 60_000).toISOString())).toEqual([]);
+      expect(await shown('--level', 'error', '--request-id', 'wanted')).toEqual([]);
+    }
+    await check();
+    await svc('down');
+    // Nobody answers any more: the files do.
+    await check();
+    expect(await readFile(join(dataDir, 'logs', 'gateway.log'), 'utf8')).not.toContain('"schema"');
+  },
+);

@@ -79,7 +79,8 @@ async function stream(
     'x-content-type-options': 'nosniff',
     [HEADERS.requestId]: request.id,
   });
-  raw.write(': the id of an event is where to go on from, as Last-Event-ID or after=\n\n');
+  // The place to go on from even when nothing comes before the connection is lost.
+  raw.write(`: go on after an event by its id, as Last-Event-ID or after=\nid: ${after}\n\n`);
   const gone = new AbortController();
   raw.once('close', () => gone.abort());
   let writtenAt = performance.now();

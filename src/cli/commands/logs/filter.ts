@@ -1,0 +1,66 @@
+import type { CallInput, queryLogs } from '../../../contracts/index.ts';
+import { LOG_LEVELS, type LogLevel } from '../../../kit/logger.ts';
+import { UsageError } from '../../parse-args.ts';
+
+/** Which records are wanted; what is absent does not matter. */
+export interface LogChoice {
+  services: readonly string[];
+  level?: LogLevel | undefined;
+  /** Epoch ms. */
+  since?: number | undefined;
+  requestId?: string | undefined;
+  traceId?: string | undefined;
+  runId?: string | undefined;
+  pluginId?: string | undefined;
+  search?: string | undefined;
+  tenantId?: string | undefined;
+}
+
+export type LogQuery = NonNullable<CallInput<typeof queryLogs>['query']>;
+
+export function toQuery({ services, since, ...fields }: LogChoice): LogQuery {
+  return {
+    ...(services.length > 0 ? { service: services.join(',') } : {}),
+    ...(since === undefined ? {} : { from: String(since) }),
+    ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+  };
+}
+
+/** The same choice among the lines of the log files. */
+export function toFilter(choice: LogChoice): (line: string) => boolean {
+  const { services: _, since, level, search, runId, ...ids } = choice;
+  const wanted = Object.entries({ ...ids }).filter(([, value]) => value !== undefined);
+  if (wanted.length === 0 && since === undefined && !level && !search && !runId) return () => true;
+  const words = search?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
+  return (line) => {
+    const record = parse(line);
+    if (!record) return false;
+    const message = String(record.message).toLowerCase();
+    return (
+      wanted.every(([name, value]) => record[name] === value) &&
+      (since === undefined || Number(record.time) >= since) &&
+      (!level || LOG_LEVELS.indexOf(record.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
+      (!runId || (record.meta as { runId?: unknown } | undefined)?.runId === runId) &&
+      words.every((word) => message.includes(word))
+    );
+  };
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
+
+const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `10m`, `2h`, `1d` ago, or a time as ISO 8601. Throws UsageError. */
+export function parseSince(text: string, now: number): number {
+  const ago = /^(\d+)\s*([smhd])$/.exec(text);
+  if (ago) return now - Number(ago[1]) * UNITS[ago[2] as keyof typeof UNITS];
+  const time = Date.parse(text);
+  if (Number.isFinite(time)) return time;
+  throw new UsageError(`--since ${text} is neither an age (30s, 10m, 2h, 1d) nor a time (2030-01-31T12:00).`);
+}
