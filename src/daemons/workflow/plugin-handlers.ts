@@ -42,10 +42,9 @@ export function createLogTee(target: Logger): LogTee {
 
 /** Plugins' commands and jobs, as steps call them. */
 export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
-  const { registry } = runtime;
   return {
     command(uses) {
-      const { plugin, name } = split(registry, uses);
+      const { plugin, name } = split(runtime.registry, uses);
       const declared = plugin.manifest.commands.find(({ id }) => id === name);
       if (!declared)
         throw new PlatformError('INVALID_HANDLER', `The plugin ${plugin.id} has no command "${name}".`, {
@@ -59,7 +58,7 @@ export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
           details: { handler },
         });
       const { id, name } = parts(handler);
-      const plugin = registry.find(id);
+      const plugin = runtime.registry.find(id);
       if (!plugin) throw missing(`the plugin "${id}" is not loaded; \`svc plugins list\` shows which are.`);
       const declared = plugin.manifest.jobs.find((job) => job.id === name);
       if (!declared) {

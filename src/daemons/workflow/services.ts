@@ -132,6 +132,14 @@ async function assemble(
     logger,
   });
   await schedules.sync();
+  const stopListening = plugins.onReload(async () => {
+    try {
+      await registerAll(resources, plugins, definitions, logger);
+      await schedules.sync();
+    } catch (error) {
+      logger.error('The workflows could not be registered anew after plugins changed', { error });
+    }
+  });
   engine.onTick(schedules.serve);
   const housekeeping = startHousekeeping({ store, clock, logger, keepMs: days(config.retention.runsDays) });
   return {
@@ -145,6 +153,7 @@ async function assemble(
     desk: createRunDesk({ store: store.runs, engine, starter, definitions, clock }),
     jobs: createJobDesk({ store: store.runs, engine, starter, definitions, handlers }),
     async stop() {
+      stopListening();
       await engine.stop(DRAIN_MS);
       await housekeeping.stop();
     },
@@ -154,12 +163,12 @@ async function assemble(
 /** Definitions of the config's files and of plugins; what is wrong with one is told, and the others are there. */
 async function registerAll(
   { config, projectDir }: Resources,
-  { registry }: PluginRuntime,
+  plugins: PluginRuntime,
   definitions: Definitions,
   logger: Logger,
 ): Promise<void> {
   const files = await readWorkflowFiles(projectDir, config.workflows);
-  const ofPlugins = registry.plugins.flatMap(({ id, manifest }) =>
+  const ofPlugins = plugins.registry.plugins.flatMap(({ id, manifest }) =>
     manifest.workflows.map((definition) => ({ source: id, definition })),
   );
   definitions.register([...files.found, ...ofPlugins], files.faults);

@@ -308,7 +308,7 @@ describe('cancelling', () => {
         [1, 2].map(async () => (await it.fetch(`/workflows/runs/${id}/cancel`, { method: 'POST' })).status),
       ),
     );
-    expect(new Set(answers).isSubsetOf(new Set([200, 409]))).toBe(true);
+    expect(answers.filter((status) => status !== 200 && status !== 409)).toEqual([]);
     for (const id of ids) {
       const run = await it.until(id, 'cancelled', 'succeeded');
       const states = (await it.steps(id)).map(({ status }) => status);

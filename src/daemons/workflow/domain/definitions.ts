@@ -20,7 +20,7 @@ export interface FoundDefinition {
 }
 
 export interface Definitions {
-  /** Compiled definitions that runs can be started of; faulty ones are told and left out. */
+  /** Makes these the definitions that runs can be started of; faulty ones are told and left out. */
   register(found: readonly FoundDefinition[], faults?: readonly WorkflowFault[]): void;
   readonly registered: ReadonlyMap<string, RegisteredWorkflow>;
   readonly faults: readonly WorkflowFault[];
@@ -95,7 +95,8 @@ export function createDefinitions(deps: {
     registered,
     faults,
     register(found, other = []) {
-      faults.push(...other);
+      registered.clear();
+      faults.splice(0, faults.length, ...other);
       for (const one of found) registerOne(one);
     },
     require(id) {
