@@ -6,22 +6,20 @@ import { workflow } from '../../../src/daemons/workflow/index.ts';
 import { startTestDaemon } from '../../support/daemon.ts';
 import { asCaller, REST_PROJECT, send, startRest } from './support.ts';
 
-/** Rows of the spec that their owner does not serve yet, by whoever says so. */
-const NOT_YET = {
-  workflow: [
-    ['POST', '/api/v1/workflows/runs', { workflowId: 'nightly' }],
-    ['GET', '/api/v1/workflows/runs'],
-    ['GET', '/api/v1/workflows/runs/run_1'],
-    ['DELETE', '/api/v1/workflows/runs/run_1'],
-    ['GET', '/api/v1/workflows/runs/run_1/logs'],
-    ['POST', '/api/v1/jobs', { handler: 'github/sync' }],
-    ['GET', '/api/v1/jobs/job_1'],
-  ],
-  marketplace: [
-    ['POST', '/api/v1/marketplace/plugins', { source: 'some-plugin' }],
-    ['DELETE', '/api/v1/marketplace/plugins/github'],
-  ],
-} as const;
+/** Rows of workflows and jobs with what their owner says where there is nothing of that name. */
+const WORKFLOW_ROWS = [
+  ['POST', '/api/v1/workflows/runs', 404, { workflowId: 'nightly' }],
+  ['GET', '/api/v1/workflows/runs', 200],
+  ['GET', '/api/v1/workflows/runs/run_1', 404],
+  ['DELETE', '/api/v1/workflows/runs/run_1', 404],
+  ['GET', '/api/v1/workflows/runs/run_1/logs', 404],
+  ['GET', '/api/v1/workflows/runs/run_1/steps', 404],
+  ['GET', '/api/v1/workflows', 200],
+  ['GET', '/api/v1/workflows/schedules', 200],
+  ['POST', '/api/v1/jobs', 404, { handler: 'github/sync' }],
+  ['GET', '/api/v1/jobs', 200],
+  ['GET', '/api/v1/jobs/job_1', 404],
+] as const;
 
 /** The REST daemon with the daemons behind it. */
 async function startWithOwners() {
@@ -34,24 +32,27 @@ async function startWithOwners() {
   return { ...owners, rest: await startRest({ peers }) };
 }
 
-test('every row of the spec is there; these answer 501 until their owner serves them', async () => {
-  const { rest, workflow, marketplace } = await startWithOwners();
-  const owners = { workflow, marketplace, rest };
-  for (const [owner, rows] of Object.entries(NOT_YET)) {
-    const { lines } = owners[owner as keyof typeof owners].logs;
-    for (const [method, path, body] of rows) {
-      lines.length = 0;
-      const answer = await send(rest, method, path, { body, headers: asCaller('ci') });
-      expect([answer.status, answer.body], `${method} ${path}`).toEqual([
-        501,
-        { error: { code: 'NOT_IMPLEMENTED', message: expect.any(String), details: {} } },
-      ]);
-      expect(
-        lines.some(({ message }) => String(message).includes(' 501')),
-        `${owner} saw ${method} ${path}`,
-      ).toBe(true);
-    }
+test('the rows of workflows and jobs are answered by the workflow service', async () => {
+  const { rest, workflow } = await startWithOwners();
+  for (const [method, path, status, body] of WORKFLOW_ROWS) {
+    workflow.logs.lines.length = 0;
+    const answer = await send(rest, method, path, { body, headers: asCaller('ci') });
+    expect(answer.status, `${method} ${path}`).toBe(status);
+    const seen = workflow.logs.lines.some(({ message }) => String(message).endsWith(` ${status}`));
+    expect(seen, `the workflow service saw ${method} ${path}`).toBe(true);
   }
+});
+
+test('an idempotency key in the header starts a run once through the REST API too', async () => {
+  const { rest } = await startWithOwners();
+  const definition = { id: 'once', jobs: { main: { steps: [{ uses: 'set' }] } } };
+  const headers = { ...asCaller('ci'), 'idempotency-key': 'k' };
+  const start = () => send(rest, 'POST', '/api/v1/workflows/runs', { body: { definition }, headers });
+  const [first, second] = [await start(), await start()];
+  expect(first.status).toBe(202);
+  expect((second.body as { run: { id: string } }).run.id).toBe(
+    (first.body as { run: { id: string } }).run.id,
+  );
 });
 
 test('what its owner serves is answered by it, for the caller and under the ids of the request', async () => {

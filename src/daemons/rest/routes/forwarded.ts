@@ -1,16 +1,30 @@
 import {
+  cancelJob,
   cancelRun,
+  decideApproval,
+  decideStep,
   type Endpoint,
   getJob,
   getPlugin,
   getRun,
   HEADERS,
   installPlugin,
+  listJobs,
   listPlugins,
+  listRunEvents,
   listRunLogs,
+  listRunSteps,
   listRuns,
+  listSchedules,
+  listWorkflows,
+  pauseSchedule,
+  postCancelRunPrefixed,
+  rerunRun,
+  resumeSchedule,
+  sendSignal,
   startRun,
   submitJob,
+  triggerSchedule,
   uninstallPlugin,
 } from '../../../contracts/index.ts';
 import { type Http, mount, serviceHeaders } from '../../../http/index.ts';
@@ -23,8 +37,22 @@ const OWNED: ReadonlyArray<[Owner, domain: string, operation: string, Endpoint]>
   ['workflow', 'workflows', 'get_run', getRun],
   ['workflow', 'workflows', 'cancel_run', cancelRun],
   ['workflow', 'workflows', 'list_run_logs', listRunLogs],
+  ['workflow', 'workflows', 'list_run_events', listRunEvents],
+  ['workflow', 'workflows', 'list_run_steps', listRunSteps],
+  ['workflow', 'workflows', 'cancel_run', postCancelRunPrefixed],
+  ['workflow', 'workflows', 'rerun', rerunRun],
+  ['workflow', 'workflows', 'decide_approval', decideApproval],
+  ['workflow', 'workflows', 'decide_step', decideStep],
+  ['workflow', 'workflows', 'send_signal', sendSignal],
+  ['workflow', 'workflows', 'list_workflows', listWorkflows],
+  ['workflow', 'workflows', 'list_schedules', listSchedules],
+  ['workflow', 'workflows', 'pause_schedule', pauseSchedule],
+  ['workflow', 'workflows', 'resume_schedule', resumeSchedule],
+  ['workflow', 'workflows', 'trigger_schedule', triggerSchedule],
   ['workflow', 'jobs', 'submit_job', submitJob],
+  ['workflow', 'jobs', 'list_jobs', listJobs],
   ['workflow', 'jobs', 'get_job', getJob],
+  ['workflow', 'jobs', 'cancel_job', cancelJob],
   ['marketplace', 'marketplace', 'list_plugins', listPlugins],
   ['marketplace', 'marketplace', 'install_plugin', installPlugin],
   ['marketplace', 'marketplace', 'get_plugin', getPlugin],
@@ -51,8 +79,14 @@ function forward(
           ...serviceHeaders(internalSecret, caller),
           [HEADERS.requestId]: request.id,
           [HEADERS.traceId]: request.traceId,
+          ...passedOn(request.headers['idempotency-key']),
         },
       }),
     ),
   );
+}
+
+/** The header by which a caller starts something once, however often it asks. */
+function passedOn(key: string | string[] | undefined): Record<string, string> {
+  return typeof key === 'string' ? { 'idempotency-key': key } : {};
 }
