@@ -215,3 +215,16 @@ test('an administrator may act on another namespace by name, others may not', as
   expect(await call('nobody')).toBe(403);
   expect(gateway.upstream.seen).toHaveLength(1);
 });
+
+test('an upgrade to a protocol we do not speak is declined by answering as usual', async () => {
+  const gateway = await startGateway();
+  const { status } = await rawGet(gateway, '/api/v1/x', [
+    ['authorization', `Bearer ${CI_TOKEN}`],
+    ['Connection', 'Upgrade, HTTP2-Settings'],
+    ['Upgrade', 'h2c'],
+    ['HTTP2-Settings', 'AAMAAABkAAQCAAAAAAIAAAAA'],
+  ]);
+  expect(status).toBe(200);
+  const { headers } = gateway.upstream.seen[0]!;
+  expect([headers.upgrade, headers['http2-settings']]).toEqual([undefined, undefined]);
+});

@@ -51,7 +51,7 @@ export function createForwarder({ client, internalSecret, bodyLimitBytes, count 
         traceId: request.traceId,
         traceparent: traceparentOf(raw.headers, request.traceId),
         forwardedFor: request.ip,
-        forwardedHost: raw.headers.host ?? '',
+        forwardedHost: request.host,
         forwardedProto: request.protocol === 'https' ? 'https' : 'http',
         contentLength,
       });
