@@ -27,6 +27,7 @@ const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
 
 export function exitCodeOf(error: PlatformError): number {
   if (error.name === 'UsageError') return EXIT.usage;
+  if (error.name === 'InputNeededError') return EXIT.inputNeeded;
   return EXIT_BY_CODE[error.code] ?? EXIT.failed;
 }
 

@@ -73,6 +73,8 @@ export interface PluginRuntime {
    */
   execute(call: PluginCall, options?: RunOptions): Promise<CommandResult>;
   /** Reads the plugins anew and swaps them in, unless one that runs would be lost by it; false when it was refused. */
+  /** The plugins as they are on disk now, without swapping them in. */
+  read(): Promise<PluginRegistry>;
   reload(): Promise<boolean>;
   /** Called after each swap; the returned function ends it. */
   onReload(listener: (registry: PluginRegistry) => void): () => void;
@@ -158,6 +160,7 @@ export async function createPluginRuntime(resources: Resources): Promise<PluginR
         options,
       );
     },
+    read: load,
     reload,
     onReload(listener) {
       listeners.add(listener);

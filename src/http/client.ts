@@ -12,7 +12,12 @@ export interface ClientOptions {
   peer: string;
 }
 
-export type CallOptions = { headers?: Record<string, string>; signal?: AbortSignal };
+export interface CallOptions {
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** Instead of the client's own. */
+  timeoutMs?: number;
+}
 
 /** Calls endpoints by their contract. Failures are PlatformErrors: the peer's own, UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT. */
 export interface Client {
@@ -28,7 +33,10 @@ export function createClient({ url, headers, timeoutMs = 30_000, peer }: ClientO
         base.replace(/\/$/, '') +
         fillPath(endpoint.path, parts.params ?? {}) +
         queryString(parts.query ?? {});
-      const signals = [AbortSignal.timeout(timeoutMs), ...(options.signal ? [options.signal] : [])];
+      const signals = [
+        AbortSignal.timeout(options.timeoutMs ?? timeoutMs),
+        ...(options.signal ? [options.signal] : []),
+      ];
       let response: Response;
       try {
         response = await fetch(target, {

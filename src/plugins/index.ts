@@ -1,9 +1,11 @@
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
 export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';
+export { isInside } from './inside.ts';
 export { INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
 export { zodRefs } from './registry/handler-files.ts';
+export { relate } from './registry/relations.ts';
 export {
   type BrokenPlugin,
   createRegistry,

@@ -27,8 +27,8 @@ export async function readLockFile(dataDir: string): Promise<LockFile> {
   } catch (cause) {
     throw new PlatformError(
       'CONFIG_PARSE_ERROR',
-      `${file} cannot be read: ${messageOf(cause)}. Restore it from a backup; without it nobody knows which plugins are installed.`,
-      { details: { file }, cause },
+      `${NAME} cannot be read: ${messageOf(cause)}. Restore it from a backup; without it nobody knows which plugins are installed.`,
+      { cause },
     );
   }
 }

@@ -2,10 +2,11 @@ import { defineDaemon } from '../define-daemon.ts';
 import { pluginCatalogueRoutes } from './routes/plugins.ts';
 import { marketplaceServices } from './services.ts';
 
-/** Knows which plugins there are. @spec What the service does: marketplace service */
+/** Knows which plugins there are, and changes it. @spec What the service does: marketplace service */
 export const marketplace = defineDaemon({
   name: 'marketplace',
   defaultPort: 5070,
   services: marketplaceServices,
   routes: [pluginCatalogueRoutes],
+  close: ({ plugins }) => plugins.close(),
 });

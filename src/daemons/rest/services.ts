@@ -1,6 +1,7 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { type Client, createClient } from '../../http/index.ts';
+import { minutes } from '../../kit/duration.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { PluginRegistry } from '../../plugins/index.ts';
 import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
@@ -10,6 +11,9 @@ import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from './domain/plugin-routes.ts';
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
+
+/** An installation fetches over the network; the gateway waits no longer than this either. */
+const OWNER_TIMEOUT_MS = minutes(2);
 
 /** The daemons that own what the REST API serves. */
 export type Owner = 'workflow' | 'marketplace';
@@ -62,7 +66,8 @@ export async function restServices(resources: Resources): Promise<RestServices> 
     });
   }
   createTelemetryMetrics(metrics, () => readTelemetryCounts(dataDir));
-  const ownerClient = (owner: Owner): Client => createClient({ url: () => peers.urlOf(owner), peer: owner });
+  const ownerClient = (owner: Owner): Client =>
+    createClient({ url: () => peers.urlOf(owner), peer: owner, timeoutMs: OWNER_TIMEOUT_MS });
   return {
     plugins,
     get table() {

@@ -1,11 +1,13 @@
 import { basename } from 'node:path';
-import type { PluginDetail, PluginRecord } from '../../../contracts/index.ts';
-import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from '../../../plugins/index.ts';
+import type { LockEntry, PluginDetail, PluginRecord } from '../../../contracts/index.ts';
+import type { BrokenPlugin, DisabledPlugin, LoadedPlugin, PluginRegistry } from '../../../plugins/index.ts';
 
 /** The plugins of the project as the marketplace tells them. @spec docs/decisions.md "Marketplace records" */
 export interface Catalogue {
   /** By id; what is broken is listed with its faults. */
   list(): PluginRecord[];
+  /** Throws PLUGIN_NOT_FOUND. */
+  record(id: string): PluginRecord;
   /** Throws PLUGIN_NOT_FOUND. */
   detail(id: string): PluginDetail;
 }
@@ -13,30 +15,53 @@ export interface Catalogue {
 /** `load` reads the project anew: what it answers is what is on disk now, not what was at the daemon's start. */
 export async function readCatalogue(load: () => Promise<PluginRegistry>): Promise<Catalogue> {
   const registry = await load();
+  const records = [
+    ...registry.plugins.map(loadedRecord),
+    ...registry.disabled.map(disabledRecord),
+    ...registry.broken.map(brokenRecord),
+  ].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+
+  function record(id: string): PluginRecord {
+    const plugin = registry.find(id);
+    if (plugin) return loadedRecord(plugin);
+    // What is not loaded says why; who is asked for by no record at all is told what was likely meant.
+    return records.find((entry) => entry.id === id) ?? loadedRecord(registry.require(id));
+  }
   return {
-    list: () =>
-      [...registry.plugins.map(loadedRecord), ...registry.broken.map(brokenRecord)].sort((a, b) =>
-        a.id < b.id ? -1 : a.id > b.id ? 1 : 0,
-      ),
+    list: () => records,
+    record,
     detail(id) {
-      const broken = registry.broken.find((entry) => entry.id === id);
-      if (broken && !registry.find(id)) return { ...brokenRecord(broken), ...NO_CONTENTS };
-      const plugin = registry.require(id);
-      return { ...loadedRecord(plugin), ...contents(plugin) };
+      const plugin = registry.find(id);
+      return { ...record(id), ...(plugin ? contents(plugin) : NO_CONTENTS) };
     },
   };
 }
 
-function loadedRecord({ id, version, root }: LoadedPlugin): PluginRecord {
-  return { id, version, source: 'linked', enabled: true, status: 'loaded', faults: [], root };
+type Where = Pick<PluginRecord, 'origin' | 'source' | 'resolved' | 'integrity' | 'installedAt'>;
+
+function whereFrom(locked: LockEntry | undefined, root: string): Where {
+  if (!locked || locked.origin === 'project') {
+    return { origin: 'project', source: root, resolved: null, integrity: null, installedAt: null };
+  }
+  const { origin, source, resolved, integrity, installedAt } = locked;
+  return { origin, source, resolved, integrity, installedAt };
+}
+
+function loadedRecord({ id, version, root, locked }: LoadedPlugin): PluginRecord {
+  return { id, version, ...whereFrom(locked, root), enabled: true, status: 'loaded', faults: [], root };
+}
+
+function disabledRecord({ id, version, folder, locked }: DisabledPlugin): PluginRecord {
+  const where = whereFrom(locked, folder);
+  return { id, version, ...where, enabled: false, status: 'disabled', faults: [], root: folder };
 }
 
 /** A folder whose manifest does not even tell its id goes by the folder's name. */
-function brokenRecord({ id, folder, faults }: BrokenPlugin): PluginRecord {
+function brokenRecord({ id, folder, faults, locked }: BrokenPlugin): PluginRecord {
   return {
     id: id ?? basename(folder),
-    version: null,
-    source: 'linked',
+    version: locked?.version ?? null,
+    ...whereFrom(locked, folder),
     enabled: true,
     status: 'broken',
     faults: faults.map(({ code, path, message }) => ({ code, path, message })),

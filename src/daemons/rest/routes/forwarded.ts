@@ -3,12 +3,15 @@ import {
   cancelRun,
   decideApproval,
   decideStep,
+  disablePlugin,
   type Endpoint,
+  enablePlugin,
   getJob,
   getPlugin,
   getRun,
   HEADERS,
   installPlugin,
+  linkPlugin,
   listJobs,
   listPlugins,
   listRunEvents,
@@ -18,7 +21,9 @@ import {
   listSchedules,
   listWorkflows,
   pauseSchedule,
+  planPlugin,
   postCancelRunPrefixed,
+  reloadPlugins,
   rerunRun,
   resumeSchedule,
   sendSignal,
@@ -26,6 +31,8 @@ import {
   submitJob,
   triggerSchedule,
   uninstallPlugin,
+  unlinkPlugin,
+  updatePlugin,
 } from '../../../contracts/index.ts';
 import { type Http, mount, serviceHeaders } from '../../../http/index.ts';
 import type { Owner, RestServices } from '../services.ts';
@@ -57,6 +64,13 @@ const OWNED: ReadonlyArray<[Owner, domain: string, operation: string, Endpoint]>
   ['marketplace', 'marketplace', 'install_plugin', installPlugin],
   ['marketplace', 'marketplace', 'get_plugin', getPlugin],
   ['marketplace', 'marketplace', 'uninstall_plugin', uninstallPlugin],
+  ['marketplace', 'marketplace', 'plan_plugin', planPlugin],
+  ['marketplace', 'marketplace', 'update_plugin', updatePlugin],
+  ['marketplace', 'marketplace', 'enable_plugin', enablePlugin],
+  ['marketplace', 'marketplace', 'disable_plugin', disablePlugin],
+  ['marketplace', 'marketplace', 'link_plugin', linkPlugin],
+  ['marketplace', 'marketplace', 'unlink_plugin', unlinkPlugin],
+  ['marketplace', 'marketplace', 'reload_plugins', reloadPlugins],
 ];
 
 export function forwardedRoutes(http: Http, services: RestServices): void {

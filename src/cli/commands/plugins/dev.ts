@@ -1,0 +1,73 @@
+import { watch } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { linkPlugin, reloadPlugins } from '../../../contracts/index.ts';
+import { toPlatformError } from '../../../kit/errors.ts';
+import { validatePlugin } from '../../../plugins/index.ts';
+import type { CommandContext } from '../../context.ts';
+import { defineCommand, streamed } from '../../define-command.ts';
+import { withDescriber } from './local-describer.ts';
+
+/** An editor writes several files for one "save". */
+const SETTLE_MS = 150;
+const IGNORED = /(?:^|[/\\])(?:node_modules|\.git)(?:[/\\]|$)|~$|\.swp$/;
+
+/** Runs until it is interrupted. @spec docs/plugins.md "Developing" */
+export const dev = defineCommand({
+  name: 'plugins dev',
+  summary: 'Link a folder, and have the services read it anew whenever it changes',
+  example: 'svc plugins dev ./my-plugin',
+  args: z.object({ folder: z.string().default('.').describe("the plugin's folder; default: this one") }),
+  positionals: ['folder'],
+  async run({ folder: given }, context) {
+    const folder = resolve(context.cwd, given);
+    const { id } = await context.client.call(linkPlugin, { body: { folder } });
+    context.ui.note(`${id} is linked; waiting for changes in ${folder}`);
+    await watchFolder(folder, () => reload(folder, context));
+    return streamed(0);
+  },
+});
+
+/** A folder that is broken for a moment is told, and what ran before goes on. */
+async function reload(folder: string, context: CommandContext): Promise<void> {
+  const told = (fields: object) =>
+    JSON.stringify({ at: new Date(context.clock.now()).toISOString(), ...fields });
+  const { json } = context.globals;
+  try {
+    const { plugin, faults } = await withDescriber(context, (describer) => validatePlugin(folder, describer));
+    if (!plugin || faults.length > 0) {
+      const lines = faults.map(({ path, message }) => `  ${path}: ${message}`).join('\n');
+      context.ui.line(json ? told({ reloaded: false, faults }) : `not reloaded:\n${lines}`);
+      return;
+    }
+    const { revision } = await context.client.call(reloadPlugins);
+    context.ui.line(
+      json ? told({ reloaded: true, id: plugin.id, revision }) : `reloaded ${plugin.id} ${plugin.version}`,
+    );
+  } catch (error) {
+    const { code, message } = toPlatformError(error);
+    context.ui.line(json ? told({ reloaded: false, error: { code, message } }) : `not reloaded: ${message}`);
+  }
+}
+
+/** Calls `changed` after each burst of changes, never twice at once; resolves when interrupted. */
+function watchFolder(folder: string, changed: () => Promise<void>): Promise<void> {
+  return new Promise((done) => {
+    let timer: NodeJS.Timeout | undefined;
+    let running = Promise.resolve();
+    const watcher = watch(folder, { recursive: true }, (_event, name) => {
+      if (name !== null && IGNORED.test(name)) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        running = running.then(changed);
+      }, SETTLE_MS);
+    });
+    const stop = (): void => {
+      watcher.close();
+      clearTimeout(timer);
+      void running.then(done);
+    };
+    process.once('SIGINT', stop);
+    process.once('SIGTERM', stop);
+  });
+}

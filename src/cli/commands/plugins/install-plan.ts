@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import type { PlanChange, PluginPlan } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { confirm } from '../../confirm.ts';
+import type { CommandContext } from '../../context.ts';
+import type { Style } from '../../style.ts';
+
+/** Fetching, and what npm does meanwhile. */
+export const INSTALL_TIMEOUT_MS = 120_000;
+
+/** A path means the folder of whoever types it; the service has another one. */
+export function absoluteSource(source: string, { cwd }: CommandContext): string {
+  const isPath = /^\.{1,2}(?:\/|$)/.test(source) || isAbsolute(source);
+  return isPath || (/\.(?:tgz|tar\.gz)$/.test(source) && existsSync(resolve(cwd, source)))
+    ? resolve(cwd, source)
+    : source;
+}
+
+/** Shows what would change and asks. Throws when the answer is no. */
+export async function agree(plan: PluginPlan, context: CommandContext): Promise<void> {
+  context.ui.note(planText(plan, context.ui.err));
+  const what = plan.installed === null ? 'Install' : `Replace ${plan.installed} by`;
+  if (await confirm(context, `${what} ${plan.id} ${plan.version}?`)) return;
+  throw new PlatformError('CONFLICT', 'Nothing was changed.', { details: { pluginId: plan.id } });
+}
+
+export function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
+  return [
+    `${style.bold(id)} ${installed === null ? version : `${installed} -> ${version}`}  ${style.dim(resolved)}`,
+    ...(changes.length === 0 ? ['  permissions and routes stay as they are'] : changes.map(changeLine)),
+    ...warnings.map((warning) => `${style.yellow('!')} ${warning}`),
+  ].join('\n');
+
+  function changeLine({ change, what, name, before, after }: PlanChange): string {
+    const mark = { added: style.green('+'), removed: style.red('-'), changed: style.yellow('~') }[change];
+    const values = change === 'changed' ? `  ${JSON.stringify(before)} -> ${JSON.stringify(after)}` : '';
+    return `  ${mark} ${what} ${name}${values}`;
+  }
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { installPlugin, planPlugin } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { absoluteSource, agree, INSTALL_TIMEOUT_MS } from './install-plan.ts';
+import { pluginText } from './show.ts';
+
+/** @spec REST API: marketplace */
+export const install = defineCommand({
+  name: 'plugins install',
+  summary: 'Install a plugin: npm name and range, archive, folder or git address',
+  example: 'svc plugins install @acme/orders@^1.2.0',
+  args: z.object({ source: z.string().min(1).describe('where it comes from') }),
+  async run({ source: given }, context) {
+    const source = absoluteSource(given, context);
+    const options = { timeoutMs: INSTALL_TIMEOUT_MS };
+    const plan = await context.client.call(planPlugin, { body: { source } }, options);
+    await agree(plan, context);
+    const body = { source, manifestDigest: plan.manifestDigest };
+    return ok(await context.client.call(installPlugin, { body }, options));
+  },
+  text: pluginText,
+});

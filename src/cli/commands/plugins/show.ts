@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { getPlugin, type PluginDetail, PluginId } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { pairs, type Style } from '../../style.ts';
+
+/** @spec REST API: marketplace */
+export const show = defineCommand({
+  name: 'plugins show',
+  summary: 'Show a plugin: what it brings along, and what it may do',
+  example: 'svc plugins show github',
+  args: z.object({ plugin: PluginId.describe("the plugin's id") }),
+  run: async ({ plugin }, { client }) => ok(await client.call(getPlugin, { params: { pluginId: plugin } })),
+  text: pluginText,
+});
+
+/** One plugin for people. */
+export function pluginText(plugin: PluginDetail, style: Style): string {
+  const { routes, webhooks, commands, jobs, permissions, faults } = plugin;
+  const lines = (items: string[]) => (items.length === 0 ? '-' : items.join(', '));
+  return pairs(
+    [
+      ['plugin', `${plugin.id} ${plugin.version ?? ''}`.trim()],
+      ['status', plugin.status],
+      ['from', `${plugin.origin}, ${plugin.source}`],
+      ['folder', plugin.root],
+      ['routes', lines(routes.map(({ method, path }) => `${method} ${path}`))],
+      ['webhooks', lines(webhooks.map(({ event, auth }) => `${event} (${auth})`))],
+      ['commands', lines(commands.map(({ id }) => id))],
+      ['jobs', lines(jobs.map(({ id }) => id))],
+      ['permissions', JSON.stringify(permissions)],
+      ...faults.map(({ path, message }): [string, string] => [
+        'fault',
+        path === '' ? message : `${path}: ${message}`,
+      ]),
+    ],
+    style,
+  );
+}

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { PluginId, uninstallPlugin } from '../../../contracts/index.ts';
+import { confirm } from '../../confirm.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+
+/** @spec REST API: marketplace */
+export const uninstall = defineCommand({
+  name: 'plugins uninstall',
+  summary: 'Uninstall a plugin; what it kept in its state stays',
+  example: 'svc plugins uninstall @acme/orders',
+  args: z.object({ plugin: PluginId.describe("the plugin's id") }),
+  async run({ plugin }, context) {
+    if (!(await confirm(context, `Uninstall ${plugin}?`))) return ok({ uninstalled: false });
+    return ok(await context.client.call(uninstallPlugin, { params: { pluginId: plugin } }));
+  },
+});

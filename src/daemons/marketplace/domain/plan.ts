@@ -1,0 +1,68 @@
+import type { ManifestV3, PlanChange } from '../../../contracts/index.ts';
+
+/** What a manifest brings, by kind and name; what differs between two of them is what is to be agreed to. */
+function capabilities(
+  manifest: ManifestV3 | undefined,
+): Map<string, { what: string; name: string; value: unknown }> {
+  const found = new Map<string, { what: string; name: string; value: unknown }>();
+  if (!manifest) return found;
+  const add = (what: string, name: string, value: unknown) =>
+    found.set(`${what} ${name}`, { what, name, value });
+  const { permissions, rest, webhooks, commands, jobs, dependencies } = manifest;
+  for (const host of permissions.network) add('permission', `network ${host}`, true);
+  for (const name of permissions.env) add('permission', `env ${name}`, true);
+  for (const path of permissions.fs?.read ?? []) add('permission', `fs.read ${path}`, true);
+  for (const path of permissions.fs?.write ?? []) add('permission', `fs.write ${path}`, true);
+  for (const command of permissions.invoke) add('permission', `invoke ${command}`, true);
+  for (const [name, value] of Object.entries(permissions.platform ?? {})) {
+    if (value) add('permission', `platform.${name}`, true);
+  }
+  for (const [name, value] of Object.entries(permissions.quotas ?? {}))
+    add('permission', `quotas.${name}`, value);
+  for (const { method, path, security, permissions: own } of rest?.routes ?? []) {
+    add('route', `${method} /api${rest!.basePath}${path === '/' ? '' : path}`, {
+      security: security ?? rest!.security ?? null,
+      ...(own ? { permissions: own } : {}),
+    });
+  }
+  for (const { event, auth } of webhooks) add('webhook', event, { auth: auth.type });
+  for (const { id, permissions: own } of commands) add('command', id, own ? { permissions: own } : {});
+  for (const { id } of jobs) add('job', id, {});
+  for (const [id, range] of Object.entries(dependencies)) add('dependency', id, range);
+  return found;
+}
+
+/** What changes from one manifest to the next; everything is added where there was none. */
+export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3): PlanChange[] {
+  const [old, next] = [capabilities(before), capabilities(after)];
+  const changes: PlanChange[] = [];
+  for (const [key, { what, name, value }] of next) {
+    const was = old.get(key);
+    if (!was) changes.push({ change: 'added', what, name, after: value });
+    else if (JSON.stringify(was.value) !== JSON.stringify(value))
+      changes.push({ change: 'changed', what, name, before: was.value, after: value });
+  }
+  for (const [key, { what, name, value }] of old) {
+    if (!next.has(key)) changes.push({ change: 'removed', what, name, before: value });
+  }
+  return changes;
+}
+
+/** Grants that mean more than they say. */
+export function warningsOf({ permissions, rest, commands }: ManifestV3): string[] {
+  const warnings: string[] = [];
+  const granted = [
+    permissions,
+    ...(rest?.routes ?? []).flatMap((route) => route.permissions ?? []),
+    ...commands.flatMap((command) => command.permissions ?? []),
+  ];
+  if (granted.some(({ platform }) => platform?.childProcess))
+    warnings.push('It may start programs, which is full access to this machine.');
+  if (granted.some(({ network }) => network.includes('*')))
+    warnings.push('It may open any network connection, to this machine and its network too.');
+  if (granted.some(({ fs }) => (fs?.write.length ?? 0) > 0))
+    warnings.push('It may write files outside of its folder.');
+  const open = (rest?.routes ?? []).filter(({ security }) => (security ?? rest?.security)?.includes('none'));
+  if (open.length > 0) warnings.push(`${open.length} of its routes can be called by anybody.`);
+  return warnings;
+}

@@ -1,0 +1,130 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { copyFolder } from './copy-folder.ts';
+import type { Source } from './parse-source.ts';
+import { runTool } from './run-tool.ts';
+import { unpackTarball } from './tar.ts';
+
+/** Files of a package that would tell npm what to do: registries, programs to call. */
+const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
+const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
+const NPM_QUIET = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
+
+/**
+ * Brings a source into `folder`, a new one, with its dependencies in its own `node_modules`; no script of any
+ * package runs. Resolves with what the source turned out to be. Throws VALIDATION_ERROR, UPSTREAM_UNAVAILABLE.
+ */
+export async function fetchSource(source: Source, folder: string, workDir: string): Promise<string> {
+  const resolved = await bring(source, folder, workDir);
+  await installDependencies(folder);
+  return resolved;
+}
+
+async function bring(source: Source, folder: string, workDir: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  switch (source.kind) {
+    case 'folder':
+      await copyFolder(source.path, folder, NOT_COPIED);
+      return source.path;
+    case 'tarball':
+      await unpackTarball(source.path, folder, NPM_SETTINGS);
+      return source.path;
+    case 'npm':
+      return fromRegistry(source.spec, folder, workDir);
+    case 'git':
+      return fromGit(source.url, source.ref, folder, workDir);
+  }
+}
+
+async function fromRegistry(spec: string, folder: string, workDir: string): Promise<string> {
+  const packed = join(workDir, 'packed');
+  await mkdir(packed);
+  const output = await runTool(
+    'npm',
+    ['pack', '--json', '--pack-destination', packed, ...NPM_QUIET, '--', spec],
+    workDir,
+  );
+  const archive = (await readdir(packed)).find((name) => name.endsWith('.tgz'));
+  if (!archive) throw new PlatformError('UPSTREAM_UNAVAILABLE', `npm packed nothing for ${spec}.`);
+  await unpackTarball(join(packed, archive), folder, NPM_SETTINGS);
+  return describePacked(output) ?? spec;
+}
+
+/** `@acme/orders@1.2.3 sha512-…`, as npm tells it. */
+function describePacked(output: string): string | undefined {
+  try {
+    const told = JSON.parse(output) as unknown;
+    const [first] = Array.isArray(told) ? told : Object.values(told as object);
+    const { id, integrity } = first as { id?: unknown; integrity?: unknown };
+    return typeof id === 'string'
+      ? [id, integrity].filter((part) => typeof part === 'string').join(' ')
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function fromGit(url: string, ref: string | null, folder: string, workDir: string): Promise<string> {
+  const clone = join(workDir, 'clone');
+  // Neither hooks, nor helpers that an address could name, nor links.
+  const safe = [
+    '-c',
+    'core.hooksPath=/dev/null',
+    '-c',
+    'protocol.ext.allow=never',
+    '-c',
+    'core.symlinks=false',
+  ];
+  const isCommit = ref !== null && /^[0-9a-f]{7,40}$/.test(ref);
+  const branch = ref !== null && !isCommit ? ['--branch', ref] : [];
+  const depth = isCommit ? [] : ['--depth', '1'];
+  await runTool(
+    'git',
+    [...safe, 'clone', '--quiet', '--no-tags', ...depth, ...branch, '--', url, clone],
+    workDir,
+  );
+  if (isCommit) await runTool('git', [...safe, 'checkout', '--quiet', '--detach', ref], clone);
+  const commit = (await runTool('git', ['rev-parse', 'HEAD'], clone)).trim();
+  await copyFolder(clone, folder, NOT_COPIED);
+  return `${url}#${commit}`;
+}
+
+/** Nothing is asked of npm for a plugin that depends on nothing, so that it installs without a network. */
+async function installDependencies(folder: string): Promise<void> {
+  const dependencies = await readDependencies(folder);
+  if (Object.keys(dependencies).length === 0) return;
+  for (const [name, range] of Object.entries(dependencies)) {
+    if (!/^(?:file:|link:|workspace:|[./~])/.test(String(range))) continue;
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The plugin depends on ${name} by the path "${range}"; publish it, or bundle it into the plugin.`,
+      { details: { dependency: name } },
+    );
+  }
+  // A shipped node_modules would be mixed with what npm installs.
+  await rm(join(folder, 'node_modules'), { recursive: true, force: true });
+  await runTool(
+    'npm',
+    ['install', '--omit=dev', '--omit=peer', '--no-bin-links', '--no-save', ...NPM_QUIET],
+    folder,
+  );
+  await rm(join(folder, 'node_modules', '.package-lock.json'), { force: true });
+}
+
+async function readDependencies(folder: string): Promise<Record<string, unknown>> {
+  let text: string;
+  try {
+    text = await readFile(join(folder, 'package.json'), 'utf8');
+  } catch {
+    return {};
+  }
+  try {
+    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(text) as Record<string, object>;
+    return { ...dependencies, ...optionalDependencies };
+  } catch (cause) {
+    throw new PlatformError('VALIDATION_ERROR', `The plugin's package.json is no JSON: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { PlatformError } from '../../../kit/errors.ts';
+
+const TIMEOUT_MS = 300_000;
+const OUTPUT_CHARS = 1024 * 1024;
+
+/** The platform's own secrets stay here: what npm and git call is not ours. */
+const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
+
+/** Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the last of what it said. */
+export async function runTool(
+  command: 'npm' | 'git',
+  args: readonly string[],
+  cwd: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
+  const inherited = Object.entries(environment).filter(([name]) => !WITHHELD.test(name));
+  const env = { ...Object.fromEntries(inherited), GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: TIMEOUT_MS });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (stdout.length < OUTPUT_CHARS) stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-8000);
+    });
+    child.on('error', (cause) => reject(failed(command, `it cannot be started: ${cause.message}`, cause)));
+    child.on('close', (code) => {
+      if (code === 0) resolve(stdout);
+      else reject(failed(command, lastWords(stderr) || `exit code ${code}`));
+    });
+  });
+}
+
+/** What a tool said last that tells anything. */
+function lastWords(stderr: string): string {
+  const lines = stderr
+    .split('\n')
+    .map((line) => line.replace(/^npm (?:error|ERR!)\s*/, '').trim())
+    .filter(
+      (line) => line !== '' && !/^npm (?:warn|notice)|complete log of this run|^\S*_logs\//i.test(line),
+    );
+  return lines.slice(0, 6).join('; ').slice(0, 600);
+}
+
+function failed(command: string, why: string, cause?: unknown): PlatformError {
+  return new PlatformError('UPSTREAM_UNAVAILABLE', `${command} failed: ${why}`, {
+    details: { command },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

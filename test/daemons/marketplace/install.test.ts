@@ -1,0 +1,294 @@
+import { execFileSync } from 'node:child_process';
+import { appendFile, chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  disablePlugin,
+  enablePlugin,
+  getPlugin,
+  installPlugin,
+  LockFile,
+  linkPlugin,
+  listPlugins,
+  planPlugin,
+  uninstallPlugin,
+  unlinkPlugin,
+  updatePlugin,
+} from '../../../src/contracts/index.ts';
+import { createClient, serviceHeaders } from '../../../src/http/index.ts';
+import { TEST_KEYS, tempDir } from '../../support/daemon.ts';
+import {
+  greeter,
+  pluginArchive,
+  pluginFolder,
+  startMarketplace,
+  type TestMarketplace,
+  writeFiles,
+} from './support.ts';
+
+const ID = '@acme/greeter' as never;
+const params = { pluginId: ID };
+const install = (daemon: TestMarketplace, source: string) => daemon.call(installPlugin, { body: { source } });
+const lockOf = async ({ dataDir }: TestMarketplace) =>
+  LockFile.parse(JSON.parse(await readFile(join(dataDir, 'marketplace.lock.json'), 'utf8')));
+const installedFolders = async ({ dataDir }: TestMarketplace) => readdir(join(dataDir, 'plugins'));
+
+test('an archive is installed, written down with its integrity, and gone after its removal', async () => {
+  const daemon = await startMarketplace();
+  const source = await pluginArchive();
+  const plugin = await install(daemon, source);
+  expect(plugin).toMatchObject({ id: ID, version: '1.0.0', origin: 'installed', status: 'loaded', source });
+  const { plugins, revision } = await lockOf(daemon);
+  expect(revision).toBe(1);
+  expect(plugins[ID]).toEqual({
+    id: ID,
+    version: '1.0.0',
+    origin: 'installed',
+    source,
+    resolved: source,
+    folder: expect.stringMatching(/^acme__greeter-1\.0\.0-[0-9a-f]{16}$/),
+    integrity: expect.stringMatching(/^sha512-/),
+    installedAt: new Date(daemon.clock.now()).toISOString(),
+    enabled: true,
+    manifestDigest: expect.stringMatching(/^sha256-/),
+  });
+  expect(daemon.logs.lines).toContainEqual(
+    expect.objectContaining({ event: 'plugin.installed', pluginId: ID, outcome: 'succeeded' }),
+  );
+  await expect(install(daemon, source)).rejects.toMatchObject({
+    code: 'PLUGIN_CONFLICT',
+    message: expect.stringContaining('svc plugins update'),
+  });
+  expect(await daemon.call(uninstallPlugin, { params })).toEqual({ uninstalled: true });
+  await expect(daemon.call(getPlugin, { params })).rejects.toMatchObject({ code: 'PLUGIN_NOT_FOUND' });
+  await expect(daemon.call(uninstallPlugin, { params })).rejects.toMatchObject({ code: 'PLUGIN_NOT_FOUND' });
+});
+
+test('a folder is copied: what changes there afterwards changes nothing here', async () => {
+  const daemon = await startMarketplace();
+  const folder = await pluginFolder(greeter('1.0.0', {}, { 'node_modules/junk/a.js': '', '.git/HEAD': 'x' }));
+  const { root } = await install(daemon, folder);
+  expect(await readdir(root)).toEqual(['h.js', 'package.json', 'svc.plugin.json']);
+  await writeFile(join(folder, 'h.js'), 'broken(');
+  expect(await daemon.call(getPlugin, { params })).toMatchObject({ status: 'loaded' });
+});
+
+test('a git repository is installed at its commit', async () => {
+  const daemon = await startMarketplace();
+  const folder = await pluginFolder();
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+    }).trim();
+  git('init', '--quiet', '--initial-branch', 'main');
+  git('add', '.');
+  git('commit', '--quiet', '-m', 'one');
+  const first = git('rev-parse', 'HEAD');
+  await writeFiles(folder, greeter('2.0.0'));
+  git('commit', '--quiet', '-a', '-m', 'two');
+  const plugin = await install(daemon, `git+file://${folder}#${first}`);
+  expect(plugin).toMatchObject({ version: '1.0.0', resolved: `file://${folder}#${first}` });
+  const updated = await daemon.call(updatePlugin, { params, body: { source: `git+file://${folder}#main` } });
+  expect(updated).toMatchObject({
+    version: '2.0.0',
+    resolved: `file://${folder}#${git('rev-parse', 'HEAD')}`,
+  });
+});
+
+test.each([
+  ['a file that was changed', async (root: string) => appendFile(join(root, 'h.js'), '//')],
+  ['a file that was added', async (root: string) => writeFile(join(root, 'extra.js'), '')],
+  ['a file that was taken away', async (root: string) => rm(join(root, 'package.json'))],
+  ['a link', async (root: string) => symlink('/etc/hosts', join(root, 'hosts'))],
+  ['a file made a program', async (root: string) => chmod(join(root, 'h.js'), 0o755)],
+])('%s keeps an installed plugin from loading', async (_name, change) => {
+  const daemon = await startMarketplace();
+  const { root } = await install(daemon, await pluginFolder());
+  await change(root);
+  expect(await daemon.call(getPlugin, { params })).toMatchObject({
+    status: 'broken',
+    version: '1.0.0',
+    faults: [
+      { code: 'INTEGRITY_MISMATCH', message: expect.stringContaining('changed after it was installed') },
+    ],
+  });
+});
+
+test('an update shows what changes before it happens, and refuses what was not shown', async () => {
+  const daemon = await startMarketplace();
+  const folder = await pluginFolder(greeter('1.0.0', { permissions: { network: ['a.example'] } }));
+  await install(daemon, folder);
+  await writeFiles(
+    folder,
+    greeter('1.1.0', {
+      permissions: { network: ['b.example', '*'], platform: { childProcess: true } },
+      rest: {
+        basePath: '/v1/plugins/greeter',
+        routes: [{ method: 'GET', path: '/', handler: 'h.js#greet', security: ['none'] }],
+      },
+    }),
+  );
+  const plan = await daemon.call(planPlugin, { body: { pluginId: ID } });
+  expect(plan).toMatchObject({ id: ID, installed: '1.0.0', version: '1.1.0' });
+  expect(plan.changes).toEqual(
+    expect.arrayContaining([
+      { change: 'removed', what: 'permission', name: 'network a.example', before: true },
+      { change: 'added', what: 'permission', name: 'network b.example', after: true },
+      { change: 'added', what: 'permission', name: 'platform.childProcess', after: true },
+      { change: 'added', what: 'route', name: 'GET /api/v1/plugins/greeter', after: { security: ['none'] } },
+    ]),
+  );
+  expect(plan.warnings).toEqual([
+    expect.stringContaining('full access'),
+    expect.stringContaining('any network connection'),
+    expect.stringContaining('called by anybody'),
+  ]);
+  expect(await daemon.call(getPlugin, { params })).toMatchObject({ version: '1.0.0' });
+
+  await writeFiles(folder, greeter('1.2.0', { permissions: { network: ['evil.example'] } }));
+  const { manifestDigest } = plan;
+  await expect(daemon.call(updatePlugin, { params, body: { manifestDigest } })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: expect.stringContaining('changed since it was shown'),
+  });
+  expect(await daemon.call(getPlugin, { params })).toMatchObject({ version: '1.0.0' });
+  expect(await daemon.call(updatePlugin, { params, body: {} })).toMatchObject({ version: '1.2.0' });
+  expect(await installedFolders(daemon)).toHaveLength(2);
+  daemon.clock.advance(120_000);
+  await expect.poll(() => installedFolders(daemon)).toHaveLength(1);
+});
+
+test('disabled is written into the lock file; enabled again it loads', async () => {
+  const projectDir = await tempDir();
+  await writeFiles(join(projectDir, 'plugins/local'), greeter('3.0.0', { id: 'local' }));
+  const daemon = await startMarketplace({ projectDir, dataDir: join(projectDir, '.svc') });
+  await install(daemon, await pluginFolder());
+  for (const id of [ID, 'local' as never]) {
+    const at = { params: { pluginId: id } };
+    expect(await daemon.call(disablePlugin, at)).toMatchObject({ id, enabled: false, status: 'disabled' });
+    expect((await lockOf(daemon)).plugins[id]).toMatchObject({ enabled: false });
+    expect(await daemon.call(getPlugin, at)).toMatchObject({ enabled: false, status: 'disabled' });
+    expect(await daemon.call(enablePlugin, at)).toMatchObject({ id, enabled: true, status: 'loaded' });
+  }
+  await expect(daemon.call(disablePlugin, { params: { pluginId: 'absent' as never } })).rejects.toMatchObject(
+    { code: 'PLUGIN_NOT_FOUND' },
+  );
+  await expect(
+    daemon.call(uninstallPlugin, { params: { pluginId: 'local' as never } }),
+  ).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('lies in the project') });
+});
+
+test('a linked folder is used where it is, changes and all', async () => {
+  const daemon = await startMarketplace();
+  const folder = await pluginFolder();
+  expect(await daemon.call(linkPlugin, { body: { folder } })).toMatchObject({
+    id: ID,
+    origin: 'linked',
+    root: folder,
+    integrity: null,
+  });
+  await appendFile(join(folder, 'h.js'), '\n// more');
+  expect(await daemon.call(getPlugin, { params })).toMatchObject({ status: 'loaded' });
+  await expect(daemon.call(uninstallPlugin, { params })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: expect.stringContaining('svc plugins unlink'),
+  });
+  await expect(daemon.call(updatePlugin, { params, body: {} })).rejects.toMatchObject({ code: 'CONFLICT' });
+  expect(await daemon.call(unlinkPlugin, { params })).toEqual({ unlinked: true });
+  expect(await readdir(folder)).toContain('svc.plugin.json');
+  expect((await daemon.call(listPlugins)).items).toEqual([]);
+});
+
+test.each<[name: string, manifest: object, code: string]>([
+  ['a faulty manifest', { webhooks: [{ event: 'push', handler: 'h.js#greet' }] }, 'INVALID_MANIFEST'],
+  ['a handler that is not exported', { commands: [{ id: 'a', handler: 'h.js#absent' }] }, 'INVALID_HANDLER'],
+  ['a missing dependency', { dependencies: { absent: '^1.0.0' } }, 'MISSING_DEPENDENCY'],
+  ['a dependency on itself', { dependencies: { '@acme/greeter': '*' } }, 'CIRCULAR_DEPENDENCY'],
+  [
+    'a command that another plugin has',
+    { commands: [{ id: 'taken', handler: 'h.js#greet' }] },
+    'PLUGIN_CONFLICT',
+  ],
+])('%s is refused, and nothing is left behind', async (_name, manifest, code) => {
+  const projectDir = await tempDir();
+  const owner = greeter('1.0.0', { id: 'owner', commands: [{ id: 'taken', handler: 'h.js#greet' }] });
+  await writeFiles(join(projectDir, 'plugins/owner'), owner);
+  const daemon = await startMarketplace({ projectDir, dataDir: join(projectDir, '.svc') });
+  await expect(install(daemon, await pluginFolder(greeter('1.0.0', manifest)))).rejects.toMatchObject({
+    code,
+  });
+  expect(await installedFolders(daemon)).toEqual([]);
+  expect((await daemon.call(listPlugins)).items.map(({ id }) => id)).toEqual(['owner']);
+});
+
+test('a plugin that others need stays', async () => {
+  const daemon = await startMarketplace();
+  await install(daemon, await pluginFolder());
+  await install(
+    daemon,
+    await pluginFolder(greeter('1.0.0', { id: 'needs', dependencies: { '@acme/greeter': '^1.0.0' } })),
+  );
+  const needed = { code: 'CONFLICT', details: { dependents: ['needs'] } };
+  await expect(daemon.call(uninstallPlugin, { params })).rejects.toMatchObject(needed);
+  await expect(daemon.call(disablePlugin, { params })).rejects.toMatchObject(needed);
+  const next = await pluginFolder(greeter('2.0.0'));
+  await expect(daemon.call(updatePlugin, { params, body: { source: next } })).rejects.toMatchObject({
+    code: 'MISSING_DEPENDENCY',
+    message: expect.stringContaining('^1.0.0 is needed'),
+  });
+});
+
+test('installations at once happen one after the other', async () => {
+  const daemon = await startMarketplace();
+  const ids = ['one', 'two', 'three'];
+  const folders = await Promise.all(ids.map((id) => pluginFolder(greeter('1.0.0', { id }))));
+  const outcomes = await Promise.allSettled([
+    ...folders.map((folder) => install(daemon, folder)),
+    install(daemon, folders[0]!),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected']);
+  expect(Object.keys((await lockOf(daemon)).plugins).sort()).toEqual([...ids].sort());
+  expect((await lockOf(daemon)).revision).toBe(3);
+});
+
+test('what an interrupted installation left is swept away, and the old state holds', async () => {
+  const daemon = await startMarketplace();
+  await install(daemon, await pluginFolder());
+  const [folder] = await installedFolders(daemon);
+  await daemon.close();
+  const { dataDir } = daemon;
+  await mkdir(join(dataDir, 'plugins/.staging-1/plugin'), { recursive: true });
+  await writeFiles(join(dataDir, 'plugins/acme__greeter-2.0.0-0000000000000000'), greeter('2.0.0'));
+  const again = await startMarketplace({ dataDir });
+  expect(await installedFolders(again)).toEqual([folder]);
+  expect(await again.call(getPlugin, { params })).toMatchObject({ version: '1.0.0', status: 'loaded' });
+});
+
+test('only operators change what is installed', async () => {
+  const daemon = await startMarketplace();
+  const source = await pluginFolder();
+  const as = (hostId: string) => ({
+    headers: serviceHeaders(TEST_KEYS.internalSecret, { hostId, namespaceId: 'acme' }),
+  });
+  const client = createClient({ url: daemon.url, peer: 'marketplace' });
+  for (const call of [
+    () => client.call(installPlugin, { body: { source } }, as('ci')),
+    () => client.call(planPlugin, { body: { source } }, as('ci')),
+    () => client.call(uninstallPlugin, { params }, as('ci')),
+    () => client.call(disablePlugin, { params }, as('ci')),
+    () => client.call(linkPlugin, { body: { folder: source } }, as('ci')),
+  ])
+    await expect(call()).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  expect(await client.call(installPlugin, { body: { source } }, as('operator'))).toMatchObject({ id: ID });
+});
+
+test('a damaged lock file is told, not overwritten', async () => {
+  const daemon = await startMarketplace();
+  await install(daemon, await pluginFolder());
+  const file = join(daemon.dataDir, 'marketplace.lock.json');
+  await writeFile(file, '{"version":1,');
+  await expect(daemon.call(listPlugins)).rejects.toMatchObject({ code: 'CONFIG_PARSE_ERROR' });
+  await expect(install(daemon, await pluginFolder())).rejects.toMatchObject({ code: 'CONFIG_PARSE_ERROR' });
+  expect(await readFile(file, 'utf8')).toBe('{"version":1,');
+});
