@@ -1,0 +1,122 @@
+/** Other engines, for the same table. None of them is a dependency: they take part where they and their servers are. */
+export interface OtherEngine {
+  name: string;
+  once(): Promise<void>;
+  runs?: number;
+  close(): Promise<void>;
+}
+
+export interface OtherEngines {
+  contenders: Array<() => Promise<OtherEngine>>;
+  /** Who does not take part, and what it would take. */
+  skipped: string[];
+}
+
+export async function otherEngines(): Promise<OtherEngines> {
+  const contenders: OtherEngines['contenders'] = [];
+  const skipped: string[] = [];
+  const add = async (
+    name: string,
+    packageName: string,
+    variable: string,
+    open: (library: never, url: string) => Promise<OtherEngine>,
+  ) => {
+    const url = process.env[variable];
+    const library = await import(packageName).catch(() => null);
+    if (url && library) contenders.push(() => open(library as never, url));
+    else skipped.push(`${name} skipped: set ${variable} and install ${packageName}.`);
+  };
+  await add('BullMQ', 'bullmq', 'BENCH_REDIS_URL', bullMq);
+  await add('pg-boss', 'pg-boss', 'BENCH_POSTGRES_URL', pgBoss);
+  await add('DBOS', '@dbos-inc/dbos-sdk', 'BENCH_POSTGRES_URL', dbos);
+  return { contenders, skipped };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: libraries that are not installed have no types.
+type Library = any;
+
+/** Three jobs, each added by the one before; the server must run with `appendfsync always`. */
+async function bullMq({ Queue, Worker, QueueEvents }: Library, url: string): Promise<OtherEngine> {
+  const { hostname: host, port } = new URL(url);
+  const connection = { host, port: Number(port || 6379), maxRetriesPerRequest: null };
+  const queue = new Queue('svc-bench', { connection });
+  const done = new Map<string, () => void>();
+  const worker = new Worker(
+    'svc-bench',
+    async ({ data }: { data: { run: string; step: number } }) => {
+      if (data.step < 3) await queue.add('step', { run: data.run, step: data.step + 1 });
+      else {
+        done.get(data.run)?.();
+        done.delete(data.run);
+      }
+    },
+    { connection, concurrency: 50, removeOnComplete: { count: 1000 } },
+  );
+  const events = new QueueEvents('svc-bench', { connection });
+  let next = 0;
+  return {
+    name: 'BullMQ, three jobs in a row',
+    async once() {
+      const run = String(next++);
+      const end = new Promise<void>((resolve) => done.set(run, resolve));
+      await queue.add('step', { run, step: 1 });
+      await end;
+    },
+    async close() {
+      await worker.close();
+      await events.close();
+      await queue.obliterate({ force: true });
+      await queue.close();
+    },
+  };
+}
+
+async function pgBoss(library: Library, url: string): Promise<OtherEngine> {
+  const PgBoss = library.PgBoss ?? library.default;
+  const boss = new PgBoss(url);
+  await boss.start();
+  await boss.createQueue('svc-bench');
+  const done = new Map<string, () => void>();
+  await boss.work(
+    'svc-bench',
+    { batchSize: 50, pollingIntervalSeconds: 0.5 },
+    async (jobs: Array<{ data: { run: string; step: number } }>) => {
+      for (const { data } of jobs) {
+        if (data.step < 3) await boss.send('svc-bench', { run: data.run, step: data.step + 1 });
+        else done.get(data.run)?.();
+      }
+    },
+  );
+  let next = 0;
+  return {
+    name: 'pg-boss, three jobs in a row',
+    runs: 300,
+    async once() {
+      const run = String(next++);
+      const end = new Promise<void>((resolve) => done.set(run, resolve));
+      await boss.send('svc-bench', { run, step: 1 });
+      await end;
+    },
+    close: () => boss.stop({ graceful: false }),
+  };
+}
+
+async function dbos({ DBOS }: Library, url: string): Promise<OtherEngine> {
+  DBOS.setConfig({ name: 'svc-bench', systemDatabaseUrl: url, databaseUrl: url });
+  const workflow = DBOS.registerWorkflow(
+    async () => {
+      for (let step = 0; step < 3; step++) await DBOS.runStep(async () => null, { name: `step${step}` });
+    },
+    { name: 'threeSteps' },
+  );
+  await DBOS.launch();
+  return {
+    name: 'DBOS, three steps',
+    runs: 900,
+    async once() {
+      const handle = await DBOS.startWorkflow(workflow)();
+      await handle.getResult();
+    },
+    close: () => DBOS.shutdown(),
+  };
+}

@@ -1,0 +1,255 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PlatformConfig } from '../src/contracts/index.ts';
+import { createPeers } from '../src/daemons/peers.ts';
+import { type RunningDaemon, startDaemon } from '../src/daemons/run-daemon.ts';
+import { createDefinitions } from '../src/daemons/workflow/domain/definitions.ts';
+import { createEngine, type Engine } from '../src/daemons/workflow/domain/engine.ts';
+import { setStep } from '../src/daemons/workflow/domain/kinds/builtins.ts';
+import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domain/run-starter.ts';
+import type { StepKind } from '../src/daemons/workflow/domain/step-kind.ts';
+import { workflow as workflowDaemon } from '../src/daemons/workflow/index.ts';
+import type { WorkflowServices } from '../src/daemons/workflow/services.ts';
+import { systemClock } from '../src/kit/clock.ts';
+import { silentLogger } from '../src/kit/logger.ts';
+import { systemRandom } from '../src/kit/random.ts';
+import type { RunRecord } from '../src/store/ports/index.ts';
+import { sqliteWorkflowStore } from '../src/store/sqlite/index.ts';
+import { otherEngines } from './support/other-engines.ts';
+import { type BenchResult, quantile, round } from './support/result.ts';
+
+const CLIENTS = 50;
+const RUNS = 3000;
+const ROUNDS = 3;
+const STARTER = { tenantId: 'default', hostId: 'bench', requestId: 'bench', traceId: 'bench' };
+const random = systemRandom();
+
+/** One way to run three trivial steps: `once` resolves when a run has ended. */
+interface Contender {
+  name: string;
+  once(): Promise<void>;
+  runs?: number;
+  close(): Promise<void>;
+}
+
+/** Runs of three trivial steps, fifty clients that each wait for theirs, every promise durable (`synchronous=FULL`). */
+export async function run(): Promise<BenchResult> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  try {
+    const { contenders: others, skipped } = await otherEngines();
+    const open = [
+      () => engineContender(folder, 'set steps, in place', 'set'),
+      () => engineContender(folder, 'no-op steps, each durable before the next', 'noop'),
+      () => engineContender(folder, 'no-op steps that may not repeat', 'once'),
+      () => daemonContender(folder, 'set steps, through HTTP', { uses: 'set' }),
+      () => daemonContender(folder, 'plugin handlers in warm workers', { uses: 'bench/noop' }),
+      ...others,
+    ];
+    const rows: BenchResult['rows'] = [];
+    for (const make of open) rows.push(await measure(await make()));
+    const idle = await enqueueToStart(folder);
+    return {
+      name: 'Workflow runs of three steps, durable',
+      rows,
+      note: `${CLIENTS} clients, best of ${ROUNDS} rounds. Enqueue to start of one job on an idle queue: p50 ${round(quantile(idle, 0.5), 2)} ms, p99 ${round(quantile(idle, 0.99), 2)} ms. ${skipped.join(' ')}`,
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function measure({ name, once, close, runs = RUNS }: Contender): Promise<BenchResult['rows'][number]> {
+  let best = { rate: 0, times: [] as number[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    const times: number[] = [];
+    let left = runs;
+    const startedAt = performance.now();
+    await Promise.all(
+      Array.from({ length: CLIENTS }, async () => {
+        while (left-- > 0) {
+          const begunAt = performance.now();
+          await once();
+          times.push(performance.now() - begunAt);
+        }
+      }),
+    );
+    const rate = runs / ((performance.now() - startedAt) / 1000);
+    if (rate > best.rate) best = { rate, times };
+  }
+  await close();
+  return {
+    engine: name,
+    'runs/s': round(best.rate),
+    'p50 ms': round(quantile(best.times, 0.5), 1),
+    'p99 ms': round(quantile(best.times, 0.99), 1),
+  };
+}
+
+interface Bench {
+  engine: Engine;
+  starter: RunStarter;
+  begun: Map<string, (at: number) => void>;
+  ended: Map<string, () => void>;
+  definitions: ReturnType<typeof createDefinitions>;
+  close(): Promise<void>;
+}
+
+/** The engine and its store, without HTTP around it. */
+async function openEngine(folder: string): Promise<Bench> {
+  const dataDir = await mkdtemp(join(folder, 'engine-'));
+  const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+  const ended = new Map<string, () => void>();
+  const begun = new Map<string, (at: number) => void>();
+  const effect = (name: string, repeats: boolean): StepKind => ({
+    ...setStep,
+    name,
+    mode: 'effect',
+    isIdempotent: () => repeats,
+    run({ run }) {
+      begun.get(run.id)?.(performance.now());
+      return Promise.resolve({ output: null });
+    },
+  });
+  const kinds = new Map(
+    [setStep, effect('noop', true), effect('once', false)].map((kind) => [kind.name, kind]),
+  );
+  const definitions = createDefinitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
+  const engine = createEngine({
+    store,
+    clock: systemClock,
+    random,
+    logger: silentLogger,
+    exclusive: true,
+    definitionOf: definitions.byHash,
+    definitionHere: definitions.here,
+    limits: { runs: 500, steps: 64, poisonAfter: 3, leaseMs: 30_000, mostOutput: 1024 * 1024 },
+    hooks: {
+      jobStarted: () => {},
+      jobEnded: () => {},
+      changed: () => {},
+      fenced: () => {},
+      ended(run: RunRecord) {
+        ended.get(run.id)?.();
+        ended.delete(run.id);
+      },
+    },
+  });
+  await engine.start();
+  const starter = createRunStarter({ store: store.runs, engine, clock: systemClock, random, tenants: {} });
+  return {
+    engine,
+    starter,
+    definitions,
+    begun,
+    ended,
+    async close() {
+      await engine.stop(1000);
+      await store.close();
+    },
+  };
+}
+
+const threeSteps = (uses: string) => ({
+  id: 'bench',
+  jobs: { main: { steps: [{ uses }, { uses }, { uses }] } },
+});
+
+async function engineContender(folder: string, name: string, uses: string): Promise<Contender> {
+  const bench = await openEngine(folder);
+  const workflow = bench.definitions.compile(threeSteps(uses));
+  return {
+    name: `svc: ${name}`,
+    close: bench.close,
+    async once() {
+      const run = await bench.starter.start(
+        { kind: 'workflow', workflow, input: {}, trigger: 'manual' },
+        STARTER,
+      );
+      // The run cannot have ended before this turn is over: its end is a write of a later one.
+      await new Promise<void>((resolve) => bench.ended.set(run.id, resolve));
+    },
+  };
+}
+
+async function enqueueToStart(folder: string): Promise<number[]> {
+  const bench = await openEngine(folder);
+  const workflow = bench.definitions.compile({ id: 'one', jobs: { main: { steps: [{ uses: 'noop' }] } } });
+  const times: number[] = [];
+  for (let i = 0; i < 500; i++) {
+    const begunAt = performance.now();
+    const run = await bench.starter.start({ kind: 'job', workflow, input: {}, trigger: 'job' }, STARTER);
+    const at = new Promise<number>((resolve) => bench.begun.set(run.id, resolve));
+    const done = new Promise<void>((resolve) => bench.ended.set(run.id, resolve));
+    times.push((await at) - begunAt);
+    bench.begun.delete(run.id);
+    await done;
+  }
+  await bench.close();
+  return times;
+}
+
+/** The whole daemon. Its runs are followed by its own hooks: polling would measure the polling. */
+async function daemonContender(folder: string, name: string, step: { uses: string }): Promise<Contender> {
+  const projectDir = await mkdtemp(join(folder, 'project-'));
+  const plugin = join(projectDir, 'plugins/bench');
+  await mkdir(plugin, { recursive: true });
+  await writeFile(join(plugin, 'package.json'), '{"name": "bench", "version": "1.0.0", "type": "module"}');
+  await writeFile(join(plugin, 'noop.js'), 'export const noop = () => null;\n');
+  await writeFile(
+    join(plugin, 'svc.plugin.json'),
+    JSON.stringify({
+      schema: 'svc.plugin/3',
+      id: 'bench',
+      version: '1.0.0',
+      commands: [{ id: 'noop', handler: 'noop.js#noop', idempotent: true }],
+    }),
+  );
+  const daemon = await startDaemon(workflowDaemon, {
+    config: PlatformConfig.parse({}),
+    profile: 'development',
+    projectDir,
+    dataDir: join(projectDir, '.svc'),
+    keys: {
+      jwtSecret: null,
+      previousJwtSecret: null,
+      internalSecret: random.secret(32),
+      masterKey: random.secret(32),
+    },
+    operator: null,
+    clock: systemClock,
+    random,
+    peers: createPeers(),
+    output: { write: () => {}, flush: () => {} },
+    logLevel: 'error',
+    listen: { host: '127.0.0.1', port: 0 },
+  });
+  const { watch, desk } = (daemon as RunningDaemon<WorkflowServices>).services;
+  const body = JSON.stringify({ definition: { id: 'bench', jobs: { main: { steps: [step, step, step] } } } });
+  return {
+    name: `svc: ${name}`,
+    runs: RUNS / 3,
+    close: () => daemon.close(),
+    async once() {
+      const response = await fetch(`${daemon.url}/api/v1/workflows/runs`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+      const { run } = (await response.json()) as { run: { id: string } };
+      const changed = Promise.withResolvers<void>();
+      const stop = watch.watch(run.id, async () => {
+        if (await desk.isOver('default', run.id)) changed.resolve();
+      });
+      if (!(await desk.isOver('default', run.id))) await changed.promise;
+      stop();
+    },
+  };
+}
+
+if (import.meta.main) {
+  const { name, rows, note } = await run();
+  console.log(name);
+  console.table(rows);
+  console.log(note);
+}
