@@ -27,6 +27,7 @@ export function allowOrigins(http: Http, origins: readonly string[]): void {
     if (origin === undefined) return done();
     if (!allowed.has(origin)) {
       // A cache must not hand one origin's answer to another.
+      request.corsHeaders = ['vary', 'origin'];
       reply.header('vary', 'origin');
       return done();
     }

@@ -128,6 +128,7 @@ describe('pages of other origins', () => {
       expect(asked.headers.get('access-control-allow-origin')).toBeNull();
       const called = await gateway.fetch('/api/v1/x', { headers: { origin, ...CI_HEADERS } });
       expect(called.headers.get('access-control-allow-origin')).toBeNull();
+      expect(called.headers.get('vary')).toBe('origin');
     },
   );
 });
