@@ -80,7 +80,7 @@ async function assemble(
   plugins: PluginRuntime,
   handlers: ReturnType<typeof pluginHandlers>,
 ) {
-  const { config, clock, random, logger } = resources;
+  const { config, clock, random, logger, analytics } = resources;
   const metrics = createWorkflowMetrics(resources.metrics);
   const watch = createRunWatch();
   const late: { starter?: RunStarter } = {};
@@ -115,7 +115,7 @@ async function assemble(
       jobStarted: metrics.jobStarted,
       jobEnded: metrics.jobEnded,
       changed: watch.changed,
-      ended: (run: RunRecord) => void reportRunEnd(run, { store, metrics, logger, clock }),
+      ended: (run: RunRecord) => void reportRunEnd(run, { store, metrics, analytics, logger, clock }),
       fenced: () => process.kill(process.pid, 'SIGTERM'),
     },
   });

@@ -39,12 +39,13 @@ export type StartResult =
 
 /**
  * What the holder of a run found out, written as one. With `expect.fence` null the run is claimed: that succeeds for one
- * that nobody holds and only while the boot in `run.fence` lives.
+ * that nobody holds and only while the boot in `run.fence` lives. A claim always has a `run`.
  */
 export interface RunWrite {
   seq: number;
   expect: { fence: number | null; status: RunStatus };
-  run: RunProgress;
+  /** Null when nothing of the run itself changed. */
+  run: RunProgress | null;
   jobs: JobRecord[];
   steps: StepRecord[];
   attempts: AttemptRecord[];

@@ -18,8 +18,8 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
   function write({ seq, expect, run, at, ...parts }: RunWrite): WriteResult {
     const holder = rows.holder(seq);
     const mine = holder !== undefined && holder.fence === expect.fence && holder.status === expect.status;
-    const claims = expect.fence === null && run.fence !== null;
-    if (!mine || (claims && !sql.bootLives.get({ fence: run.fence! })))
+    const claimer = expect.fence === null ? (run?.fence ?? null) : null;
+    if (!mine || (claimer !== null && !sql.bootLives.get({ fence: claimer })))
       return { applied: false, promoted: [] };
     for (const job of parts.jobs) rows.putJob(seq, job);
     for (const step of parts.steps) rows.putStep(seq, step);
@@ -27,9 +27,12 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     rows.addEvents(seq, parts.events);
     rows.addLogs(seq, parts.logs);
     for (const { n, by } of parts.taken) rows.take(seq, n, by);
-    rows.progress(seq, run);
+    if (run) rows.progress(seq, run);
     if (parts.wakeParent !== null) sql.wakeParent.run({ id: parts.wakeParent, at });
-    return { applied: true, promoted: FINAL.has(run.status) ? keys.promote(sql.keyOf.get({ seq })!) : [] };
+    return {
+      applied: true,
+      promoted: run && FINAL.has(run.status) ? keys.promote(sql.keyOf.get({ seq })!) : [],
+    };
   }
 
   function cancelIdle(seq: number, at: number): { cancelled: boolean; promoted: RunRecord[] } {

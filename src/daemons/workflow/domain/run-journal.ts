@@ -63,7 +63,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
     const write: RunWrite = {
       seq: run.seq,
       expect: known,
-      run: progressOf(run),
+      run: touchedRun ? progressOf(run) : null,
       jobs: Array.from(jobs, ({ record }) => ({ ...record })),
       steps: Array.from(steps, ({ record }) => ({ ...record })),
       attempts,
@@ -92,7 +92,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
           lost = true;
           return false;
         }
-        known = { fence: write.run.fence, status: write.run.status };
+        if (write.run) known = { fence: write.run.fence, status: write.run.status };
         claimed = true;
         written(run, result);
         return true;
