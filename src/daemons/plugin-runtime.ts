@@ -6,7 +6,7 @@ import {
   type ManifestV3,
   type PlatformConfig,
 } from '../contracts/index.ts';
-import { every } from '../kit/clock.ts';
+import { every, systemClock } from '../kit/clock.ts';
 import { seconds } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { Logger } from '../kit/logger.ts';
@@ -72,9 +72,9 @@ export interface PluginRuntime {
    * PLUGIN_NOT_FOUND and what `ExecutionBackend.run` throws.
    */
   execute(call: PluginCall, options?: RunOptions): Promise<CommandResult>;
-  /** Reads the plugins anew and swaps them in, unless one that runs would be lost by it; false when it was refused. */
   /** The plugins as they are on disk now, without swapping them in. */
   read(): Promise<PluginRegistry>;
+  /** Reads the plugins anew and swaps them in, unless one that runs would be lost by it; false when it was refused. */
   reload(): Promise<boolean>;
   /** Called after each swap; the returned function ends it. */
   onReload(listener: (registry: PluginRegistry) => void): () => void;
@@ -82,7 +82,7 @@ export interface PluginRuntime {
   close(): Promise<void>;
 }
 
-/** How often the lock file is looked at. */
+/** How often the lock file is looked at; in real time, as files change in it. */
 const WATCH_MS = seconds(1);
 
 /**
@@ -90,7 +90,7 @@ const WATCH_MS = seconds(1);
  * others, and does so again whenever the lock file changes. @spec docs/decisions.md "Reload"
  */
 export async function createPluginRuntime(resources: Resources): Promise<PluginRuntime> {
-  const { config, projectDir, dataDir, random, logger, clock } = resources;
+  const { config, projectDir, dataDir, random, logger } = resources;
   const backends = createBackends(resources, (invocation) => invokeCommand(runtime, invocation));
   const describer = createDescriber(backends.worker, random);
   const load = () =>
@@ -137,7 +137,7 @@ export async function createPluginRuntime(resources: Resources): Promise<PluginR
     stamp = now;
     await reload().catch((error) => logger.error('The plugins could not be read anew', { error }));
   }
-  const stopWatching = every(clock, WATCH_MS, () => void look());
+  const stopWatching = every(systemClock, WATCH_MS, () => void look());
 
   const runtime: PluginRuntime = {
     get registry() {

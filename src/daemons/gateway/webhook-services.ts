@@ -23,12 +23,13 @@ const SIDE_CALL_TIMEOUT_MS = 10_000;
 export async function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
   const { config, clock, random, logger, keys, metrics, boundPort } = resources;
   refuseUnauthenticatedWebhooks(plugins);
-  const targets = createWebhookTargets(plugins.registry.plugins);
+  const targets = createWebhookTargets(() => plugins.registry.plugins);
   const secrets = createWebhookSecrets({
     store: store.secrets,
     seal: createSeal(keys.masterKey),
     clock,
     logger,
+    shared: config.gateway.processes > 1,
   });
   const observe = deliveryCounter(metrics);
   const { inbox } = store;

@@ -22,18 +22,25 @@ export interface WebhookTargets {
   all(): DeclaredWebhook[];
 }
 
-/** The webhooks that loaded plugins declare. @spec Webhook delivery step 1 */
-export function createWebhookTargets(plugins: Iterable<WebhookPlugin>): WebhookTargets {
-  const byPlugin = new Map<string, Map<string, DeclaredWebhook>>();
-  for (const plugin of plugins) {
-    byPlugin.set(
-      plugin.id,
-      new Map(plugin.manifest.webhooks.map((webhook) => [webhook.event, { plugin, webhook }])),
-    );
+type Declared = Map<string, Map<string, DeclaredWebhook>>;
+
+/** The webhooks that loaded plugins declare; `plugins` answers another list once they were reloaded. @spec Webhook delivery step 1 */
+export function createWebhookTargets(plugins: () => readonly WebhookPlugin[]): WebhookTargets {
+  let known: readonly WebhookPlugin[] | undefined;
+  let byPlugin: Declared = new Map();
+
+  function declared(): Declared {
+    const current = plugins();
+    if (current !== known) {
+      known = current;
+      byPlugin = declaredBy(current);
+    }
+    return byPlugin;
   }
+
   return {
     require(pluginId, event, instanceId) {
-      const webhooks = byPlugin.get(pluginId);
+      const webhooks = declared().get(pluginId);
       if (!webhooks)
         throw new PlatformError('PLUGIN_NOT_FOUND', `No plugin ${JSON.stringify(pluginId)} is loaded here.`);
       const target = webhooks.get(event);
@@ -57,8 +64,17 @@ export function createWebhookTargets(plugins: Iterable<WebhookPlugin>): WebhookT
       }
       return target;
     },
-    isDeclared: (pluginId, event) => byPlugin.get(pluginId)?.has(event) ?? false,
-    find: (pluginId, event) => byPlugin.get(pluginId)?.get(event),
-    all: () => [...byPlugin.values()].flatMap((webhooks) => [...webhooks.values()]),
+    isDeclared: (pluginId, event) => declared().get(pluginId)?.has(event) ?? false,
+    find: (pluginId, event) => declared().get(pluginId)?.get(event),
+    all: () => [...declared().values()].flatMap((webhooks) => [...webhooks.values()]),
   };
+}
+
+function declaredBy(plugins: readonly WebhookPlugin[]): Declared {
+  return new Map(
+    plugins.map((plugin) => [
+      plugin.id,
+      new Map(plugin.manifest.webhooks.map((webhook) => [webhook.event, { plugin, webhook }])),
+    ]),
+  );
 }

@@ -1,0 +1,113 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  disablePlugin,
+  installPlugin,
+  linkPlugin,
+  reloadPlugins,
+  updatePlugin,
+} from '../../../src/contracts/index.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { pluginFolder, startMarketplace, writeFiles } from '../marketplace/support.ts';
+import { send, startRest, type TestRest } from './support.ts';
+
+const params = { pluginId: 'clock' as never };
+
+/** A plugin whose route tells which code runs; `slow` waits for what the test writes into its state folder. */
+function clockPlugin(version: string, extra: object = {}) {
+  return {
+    'package.json': { name: 'clock', version, type: 'module' },
+    'svc.plugin.json': {
+      schema: 'svc.plugin/3',
+      id: 'clock',
+      version,
+      rest: {
+        basePath: '/v1/plugins/clock',
+        routes: [
+          { method: 'GET', path: '/', handler: 'routes.js#version' },
+          { method: 'GET', path: '/slow', handler: 'routes.js#slow' },
+        ],
+      },
+      ...extra,
+    },
+    'routes.js': `
+      export const version = () => '${version}';
+      export const slow = async () => {
+        await new Promise((resolve) => setTimeout(resolve, 1200));
+        return 'slow ${version}';
+      };`,
+  };
+}
+
+async function platform() {
+  const projectDir = await tempDir();
+  const options = { projectDir, dataDir: join(projectDir, '.svc') };
+  const marketplace = await startMarketplace(options);
+  const rest = await startRest(options);
+  return { marketplace, rest, projectDir };
+}
+
+const get = async (rest: TestRest, path = '') =>
+  (await send(rest, 'GET', `/api/v1/plugins/clock${path}`)).body as unknown;
+
+/** The services look at the lock file every second. */
+async function until(rest: TestRest, expected: unknown): Promise<void> {
+  await expect.poll(() => get(rest), { timeout: 10_000, interval: 100 }).toEqual(expected);
+}
+
+test('plugins come, change and go without a restart; a call under way finishes on its code', async () => {
+  const { marketplace, rest } = await platform();
+  expect((await send(rest, 'GET', '/api/v1/plugins/clock')).status).toBe(404);
+  await marketplace.call(installPlugin, { body: { source: await pluginFolder(clockPlugin('1.0.0')) } });
+  await until(rest, '1.0.0');
+
+  const slow = get(rest, '/slow');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await marketplace.call(updatePlugin, {
+    params,
+    body: { source: await pluginFolder(clockPlugin('2.0.0')) },
+  });
+  await until(rest, '2.0.0');
+  expect(await slow).toBe('slow 1.0.0');
+
+  await marketplace.call(disablePlugin, { params });
+  await until(rest, expect.objectContaining({ error: expect.objectContaining({ code: 'NOT_FOUND' }) }));
+});
+
+test('a linked folder is read anew when asked; one that broke leaves what ran in place', async () => {
+  const { marketplace, rest } = await platform();
+  const folder = await pluginFolder(clockPlugin('1.0.0'));
+  await marketplace.call(linkPlugin, { body: { folder } });
+  await until(rest, '1.0.0');
+
+  await writeFiles(folder, clockPlugin('1.1.0'));
+  await marketplace.call(reloadPlugins);
+  await until(rest, '1.1.0');
+
+  await writeFile(join(folder, 'svc.plugin.json'), '{');
+  await marketplace.call(reloadPlugins);
+  await expect
+    .poll(() => rest.logs.lines.map(({ event }) => event), { timeout: 10_000 })
+    .toContain('plugin.reload_refused');
+  expect(await get(rest)).toBe('1.1.0');
+
+  await writeFiles(folder, clockPlugin('1.2.0'));
+  await marketplace.call(reloadPlugins);
+  await until(rest, '1.2.0');
+});
+
+test('an installed plugin that was tampered with goes, though it ran', async () => {
+  const { marketplace, rest, projectDir } = await platform();
+  const { root } = await marketplace.call(installPlugin, {
+    body: { source: await pluginFolder(clockPlugin('1.0.0')) },
+  });
+  await until(rest, '1.0.0');
+  await writeFile(join(root, 'routes.js'), "export const version = () => 'evil';");
+  await marketplace.call(reloadPlugins);
+  await until(rest, expect.objectContaining({ error: expect.objectContaining({ code: 'NOT_FOUND' }) }));
+  expect(rest.logs.lines).toContainEqual(
+    expect.objectContaining({ event: 'plugin.broken', reasonCode: 'INTEGRITY_MISMATCH' }),
+  );
+  expect(await readFile(join(projectDir, '.svc/marketplace.lock.json'), 'utf8')).toContain('clock');
+});
