@@ -20,9 +20,9 @@ const SCANNED_ROWS = 5000;
 /** The steps that write a delivery. `marker` is its digest. */
 export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
   const d = delivery;
-  const id = () => uuidBytes(d.webhookId);
+  const id = uuidHex(d.webhookId);
   const { status, httpStatus, durationMs, steps, outcome } = state;
-  const replayOf = d.replayOf === null ? null : uuidBytes(d.replayOf);
+  const replayOf = d.replayOf === null ? null : uuidHex(d.replayOf);
   const where = [
     d.namespaceId,
     d.pluginId,
@@ -34,23 +34,23 @@ export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint
     d.traceId,
   ];
   const how = [d.mode, d.origin, status, httpStatus, durationMs, 0, null, steps, outcome];
-  const row = [id(), ...where, ...how, owned(marker), d.orderKey, replayOf, d.body?.byteLength ?? 0];
+  const row = [id, ...where, ...how, marker && hexOf(marker), d.orderKey, replayOf, d.body?.byteLength ?? 0];
   return [
     [SQL.insert, row],
-    [SQL.insertBody, [id(), d.headers, owned(d.body)]],
+    [SQL.insertBody, [id, d.headers, owned(d.body)]],
   ];
 }
 
 export function finishStep(webhookId: string, end: DeliveryEnd): Step {
   const { status, httpStatus, steps, outcome, durationMs, nextAttemptAt = null } = end;
-  return [SQL.finish, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, uuidBytes(webhookId)]];
+  return [SQL.finish, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, uuidHex(webhookId)]];
 }
 
 /** Reading; to be called inside `db.read`. */
 export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
-    find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
+    find: (webhookId: string) => firstOf(sql.find.all(Buffer.from(uuidHex(webhookId), 'hex'))),
     unfinished: (limit: number, after: number) => sql.unfinished.all(after, limit).map(recordOf),
     after: (namespaceId: string, position: number, limit: number) =>
       sql.after.all(namespaceId, position, limit).map(recordOf),
@@ -107,11 +107,14 @@ function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRec
 
 const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
 
-/** 16 bytes instead of 36: keys of this length decide how many rows a page of the index holds. */
-export function uuidBytes(text: string): Buffer {
-  const bytes = Buffer.from(new ArrayBuffer(16));
-  bytes.write(text.replaceAll('-', ''), 'hex');
-  return bytes;
+/** As the committing thread takes ids and digests: a buffer that is handed over costs more than its text. */
+export function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+}
+
+/** Stored as 16 bytes instead of 36: the length of keys decides how many a page of the index holds. */
+export function uuidHex(text: string): string {
+  return text.replaceAll('-', '');
 }
 
 function uuidText(bytes: Buffer): string {

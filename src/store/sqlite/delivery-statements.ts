@@ -2,29 +2,29 @@
 export const DELIVERY_STATEMENTS = [
   /** claim: unless another process took it since we last looked */
   `insert into delivery_marker (digest, state, expires_at)
-   select ?, ?, ? where not exists
-     (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
+   select unhex(?), ?, ? where not exists
+     (select 1 from delivery_marker where id > ? and digest = unhex(?) and expires_at > ?)`,
   /** insert: a second row of one webhook id is ignored, as a note may come twice after a lost commit */
   `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
      mode, origin, status, http_status, duration_ms, attempts, next_attempt_at, steps, outcome, marker, order_key, replay_of,
      body_bytes)
-   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+   values (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), ?, unhex(?), ?)
    on conflict (webhook_id) do nothing`,
   /** insertBody */
   `insert into delivery_body (position, headers, body)
-   values ((select position from delivery where webhook_id = ?), ?, ?) on conflict (position) do nothing`,
+   values ((select position from delivery where webhook_id = unhex(?)), ?, ?) on conflict (position) do nothing`,
   /** finish */
   `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
      attempts = attempts + 1
-   where webhook_id = ?`,
+   where webhook_id = unhex(?)`,
   /** keepMarker */
   `update delivery_marker set state = 'done', expires_at = ? where id = ?`,
   /** doneMarker */
-  `insert into delivery_marker (digest, state, expires_at) values (?, 'done', ?)`,
+  `insert into delivery_marker (digest, state, expires_at) values (unhex(?), 'done', ?)`,
   /** releaseMarker */
   `delete from delivery_marker where id = ?`,
   /** replayed */
-  `update delivery set replayed_by = ? where webhook_id = ?`,
+  `update delivery set replayed_by = unhex(?) where webhook_id = unhex(?)`,
   /** interrupt */
   `update delivery set status = 'interrupted' where status = 'running'`,
   /** pruneOld: rows lie in the order they came, so looking at the oldest few finds what is old without an index on time */

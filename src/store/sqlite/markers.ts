@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
+import { createBoundedCache } from '../../kit/bounded-cache.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ClaimResult, MarkerClaim, MarkerState } from '../ports/index.ts';
-import { type Committer, owned } from './committer/committer.ts';
+import type { Committer } from './committer/committer.ts';
 import type { Step, Unit } from './committer/protocol.ts';
 import type { Database } from './database.ts';
+import { hexOf } from './delivery-rows.ts';
 import { SQL } from './delivery-statements.ts';
 import { createMarkerIndex } from './marker-index.ts';
 
@@ -30,6 +32,8 @@ export interface Markers {
   settle(digest: Uint8Array, expiresAt: number): Promise<void>;
   prune(now: number, limit: number): Promise<number>;
 }
+
+const NOT_SEEN = Promise.resolve(undefined);
 
 interface Row {
   id: number;
@@ -85,9 +89,12 @@ export function createMarkers(
     return sql.old.get(bufferOf(digest), now) ? 'done' : undefined;
   }
 
-  async function find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
+  function find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
+    const mayBeOld = now - lookedAt >= LOOK_AGAIN_MS;
+    // Nobody has it, as for nearly every delivery: memory alone says so.
+    if (!mayBeOld && !hasOld && index.find(digest).length === 0) return NOT_SEEN;
     return db.read(() => {
-      if (clock.now() - lookedAt >= LOOK_AGAIN_MS) catchUp();
+      if (mayBeOld) catchUp();
       return look(digest, now);
     });
   }
@@ -106,10 +113,11 @@ export function createMarkers(
           continue;
         }
         const now = clock.now();
-        const taken = await lookAlone(digest, now);
+        // In this very turn: between the look and the claim nobody else gets in.
+        const taken = look(digest, now);
         if (taken) return taken;
-        if (underWay.has(name)) continue;
-        const guard: Step = [SQL.claim, [owned(digest), state, expiresAt, seen, owned(digest), now]];
+        const hex = hexOf(digest);
+        const guard: Step = [SQL.claim, [hex, state, expiresAt, seen, hex, now]];
         const writing = committer.write({ guarded: true, steps: [guard, ...steps(digest)] });
         underWay.set(name, writing);
         try {
@@ -131,12 +139,12 @@ export function createMarkers(
       const id = held.get(webhookId);
       held.delete(webhookId);
       if (id === undefined)
-        return expiresAt === null ? [] : [[SQL.doneMarker, [owned(digestOf(key)), expiresAt]]];
+        return expiresAt === null ? [] : [[SQL.doneMarker, [hexOf(digestOf(key)), expiresAt]]];
       return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
     },
 
     async settle(digest, expiresAt) {
-      const steps: Step[] = [[SQL.doneMarker, [owned(digest), expiresAt]]];
+      const steps: Step[] = [[SQL.doneMarker, [hexOf(digest), expiresAt]]];
       const { rowid } = await committer.write({ guarded: false, steps });
       note(digest, rowid);
       if (rowid > seen) await db.read(catchUp);
@@ -148,14 +156,6 @@ export function createMarkers(
       return expired + old + (await fold(now, limit));
     },
   };
-
-  /** In this very turn when it can be: a claim and its look must not let another in between. */
-  function lookAlone(
-    digest: Uint8Array,
-    now: number,
-  ): Promise<MarkerState | undefined> | MarkerState | undefined {
-    return db.read(() => look(digest, now));
-  }
 
   async function changes(step: Step): Promise<number> {
     return (await committer.write({ guarded: false, steps: [step] })).changes;
@@ -177,7 +177,19 @@ export function createMarkers(
   }
 }
 
+/** Asked twice for each delivery, soon after each other. */
+const digests = createBoundedCache<Buffer>(1000);
+
 export function digestOf(key: string): Buffer {
+  let digest = digests.get(key);
+  if (!digest) {
+    digest = computeDigest(key);
+    digests.set(key, digest);
+  }
+  return digest;
+}
+
+function computeDigest(key: string): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES);
 }
 

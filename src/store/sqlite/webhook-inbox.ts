@@ -5,7 +5,7 @@ import type { DeliveryEnd, NewDelivery, WebhookInbox } from '../ports/index.ts';
 import { startCommitter } from './committer/committer.ts';
 import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
-import { deliveryRows, finishStep, insertSteps, uuidBytes } from './delivery-rows.ts';
+import { deliveryRows, finishStep, insertSteps, uuidHex } from './delivery-rows.ts';
 import { DELIVERY_STATEMENTS, SQL } from './delivery-statements.ts';
 import { createMarkers } from './markers.ts';
 import { createNotebook } from './notebook.ts';
@@ -62,7 +62,7 @@ export function sqliteWebhookInbox(
     },
     async replay(delivery, steps, original) {
       const state = { status: 'accepted', steps, httpStatus: null, outcome: null, durationMs: null } as const;
-      const link: Step = [SQL.replayed, [uuidBytes(delivery.webhookId), uuidBytes(original.webhookId)]];
+      const link: Step = [SQL.replayed, [uuidHex(delivery.webhookId), uuidHex(original.webhookId)]];
       await committer.write({
         guarded: false,
         steps: [...insertSteps(delivery, state, original.marker), link],

@@ -1,5 +1,6 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { LIMITS } from '../../../contracts/index.ts';
+import { createBoundedCache } from '../../../kit/bounded-cache.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Seal } from '../../../kit/keys.ts';
@@ -51,42 +52,65 @@ export interface WebhookSecretsDeps {
   seal: Seal;
   clock: Clock;
   logger: Logger;
+  /** Whether other processes rotate and revoke too: then every delivery asks the store. */
+  shared: boolean;
 }
 
 /** The life of a webhook secret. @spec States: Webhook secret */
-export function createWebhookSecrets({ store, seal, clock, logger }: WebhookSecretsDeps): WebhookSecrets {
+export function createWebhookSecrets({
+  store,
+  seal,
+  clock,
+  logger,
+  shared,
+}: WebhookSecretsDeps): WebhookSecrets {
   const unseal = rememberUnsealed(seal);
+  /** What `find` answered, until it changes: reading and unsealing for each delivery would be a tenth of its cost. */
+  const found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(REMEMBERED);
+  /** Counts changes, so that what was read before one is not remembered after it. */
+  let changes = 0;
+
+  async function changed<T>(key: SecretKey, change: Promise<T>): Promise<T> {
+    try {
+      return await change;
+    } finally {
+      changes++;
+      found.delete(sealContext(key));
+    }
+  }
+
   return {
     async provision(key, secret, { namespaceInUrl }) {
       const now = clock.now();
       const sealed = seal.seal(secret, sealContext(key));
-      const { rotated } = await store.rotate(key, {
-        sealed,
-        now,
-        graceEndsAt: now + LIMITS.secretGraceMs,
-        namespaceInUrl,
-      });
-      return { rotated };
+      const graceEndsAt = now + LIMITS.secretGraceMs;
+      return changed(key, store.rotate(key, { sealed, now, graceEndsAt, namespaceInUrl }));
     },
     async revoke(key) {
-      if (await store.revoke(key)) return;
+      if (await changed(key, store.revoke(key))) return;
       throw new PlatformError(
         'WEBHOOK_NOT_FOUND',
         `Webhook ${describe(key)} has no secret to revoke; \`svc webhooks list\` shows which have.`,
       );
     },
     async find(key) {
+      const context = sealContext(key);
+      const known = found.get(context);
+      if (known && clock.now() < known.untilMs) return known.keys;
+      const before = changes;
       const record = await store.find(key);
       if (!record) return undefined;
-      const context = sealContext(key);
       const inGrace = record.previous !== null && clock.now() < (record.previousExpiresAt ?? 0);
-      return {
+      const keys: VerificationKeys = {
         current: unseal(record.current, context),
         previous: inGrace ? unseal(record.previous!, context) : null,
         previousExpiresAt: inGrace ? record.previousExpiresAt : null,
         lapsed: record.lapsed === null ? null : unseal(record.lapsed, context),
         namespaceInUrl: record.namespaceInUrl,
       };
+      const untilMs = keys.previousExpiresAt ?? Number.POSITIVE_INFINITY;
+      if (!shared && before === changes) found.set(context, { keys, untilMs });
+      return keys;
     },
     list: (namespaceId) => store.list(namespaceId),
     notePreviousUse: createPreviousUse({ store, clock, logger }),
