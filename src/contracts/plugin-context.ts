@@ -38,6 +38,15 @@ export type PluginLog = Record<
   (message: string, meta?: Record<string, unknown>) => void
 >;
 
+/** Events of a plugin's own. @spec Analytics events: plugins may emit custom events with a name and a payload */
+export interface PluginAnalytics {
+  /**
+   * Tells an event; returns at once. It carries the plugin as its source, with tenant and run. `name` is letters,
+   * digits and `. _ : -`; the payload is at most 16 KB as JSON; above 100 events a second and plugin they are dropped.
+   */
+  track(name: string, payload?: unknown): void;
+}
+
 /** The authenticated caller behind a call; null when there is none (webhooks, schedules). */
 export interface PluginUser {
   hostId: string;
@@ -62,6 +71,7 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   /** Aborts when the call times out or its caller leaves; the process is ended shortly after. */
   readonly signal: AbortSignal;
   readonly log: PluginLog;
+  readonly analytics: PluginAnalytics;
   /** Entries that may be lost: without `ttlMs` they last an hour. */
   readonly cache: KeyValueAccess;
   /** Entries that stay until deleted. */

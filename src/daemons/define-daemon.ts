@@ -1,5 +1,6 @@
 import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
 import type { Authenticate, Http, StandardRoutes } from '../http/index.ts';
+import type { Analytics } from '../kit/analytics.ts';
 import type { Clock } from '../kit/clock.ts';
 import type { KeyMaterial } from '../kit/keys.ts';
 import type { Logger } from '../kit/logger.ts';
@@ -29,6 +30,7 @@ export interface Resources {
   random: Random;
   logger: Logger;
   metrics: Metrics;
+  analytics: Analytics;
   peers: Peers;
   /** The port as bound; port 0 in the config is a real one here. Throws before the server listens. */
   boundPort: () => number;

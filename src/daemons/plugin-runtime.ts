@@ -29,6 +29,7 @@ import {
   type WorkerBackend,
 } from '../plugins/index.ts';
 import type { Resources } from './define-daemon.ts';
+import { executionEvents } from './execution-events.ts';
 import { createStateAccess } from './state-access.ts';
 
 /** A plugin as far as running it goes. */
@@ -90,7 +91,8 @@ const WATCH_MS = seconds(1);
  * others, and does so again whenever the lock file changes. @spec docs/decisions.md "Reload"
  */
 export async function createPluginRuntime(resources: Resources): Promise<PluginRuntime> {
-  const { config, projectDir, dataDir, random, logger } = resources;
+  const { config, projectDir, dataDir, random, logger, analytics } = resources;
+  const track = executionEvents(analytics);
   const backends = createBackends(resources, (invocation) => invokeCommand(runtime, invocation));
   const describer = createDescriber(backends.worker, random);
   const load = () =>
@@ -147,18 +149,16 @@ export async function createPluginRuntime(resources: Resources): Promise<PluginR
     async execute({ plugin, ...call }, options) {
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
       const backend = backendFor(config.execution, id, backends);
-      return backend.run(
-        {
-          ...call,
-          executionId: random.uuid(),
-          plugin: { id, version, root },
-          config: ownValue(config.pluginConfig, id) ?? {},
-          permissions: call.permissions ?? manifest.permissions,
-          schemas: call.schemas ?? {},
-          timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
-        },
-        options,
-      );
+      const request: ExecutionRequest = {
+        ...call,
+        executionId: random.uuid(),
+        plugin: { id, version, root },
+        config: ownValue(config.pluginConfig, id) ?? {},
+        permissions: call.permissions ?? manifest.permissions,
+        schemas: call.schemas ?? {},
+        timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
+      };
+      return track(request, manifest, () => backend.run(request, options));
     },
     read: load,
     reload,
@@ -267,8 +267,9 @@ type BackendName = PlatformConfig['execution']['default'];
 type Backends = Partial<Record<BackendName, ExecutionBackend>> & { worker: WorkerBackend };
 
 function createBackends(resources: Resources, invoke: InvokeCommand): Backends {
-  const { config, dataDir, logger, clock } = resources;
-  const services = createPlatformServices({ state: createStateAccess(resources), logger, clock, invoke });
+  const { config, dataDir, logger, clock, analytics } = resources;
+  const state = createStateAccess(resources);
+  const services = createPlatformServices({ state, logger, clock, invoke, analytics });
   return {
     worker: createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir }),
   };

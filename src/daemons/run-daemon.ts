@@ -8,6 +8,7 @@ import {
   standardRoutes,
   upstreamIdentity,
 } from '../http/index.ts';
+import { createAnalytics } from '../kit/analytics.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
 import { createMetrics } from '../kit/metrics.ts';
@@ -55,7 +56,8 @@ export async function startDaemon<Services extends DaemonServices>(
     if (bound.port === undefined) throw new Error('The port is known once the server listens.');
     return bound.port;
   };
-  const resources: Resources = { ...options, logger, metrics, boundPort };
+  const analytics = createAnalytics({ output, clock, random });
+  const resources: Resources = { ...options, logger, metrics, analytics, boundPort };
   let draining = false;
   let services: Services | undefined;
   let http: Http | undefined;
@@ -65,6 +67,7 @@ export async function startDaemon<Services extends DaemonServices>(
     await http?.close();
     if (services) await definition.close?.(services);
     metrics.close();
+    analytics.flush();
     logger.diagnostic({
       domain: 'daemon',
       event: 'daemon.stopped',

@@ -22,6 +22,7 @@ export type {
   HandlerDefinition,
   HandlerReturn,
   KeyValueAccess,
+  PluginAnalytics,
   PluginContextV3,
   PluginLog,
   PluginUser,

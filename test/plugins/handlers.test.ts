@@ -117,7 +117,7 @@ test.each([
   });
 });
 
-test.each(['analytics', 'storage', 'workflows', 'jobs', 'webhooks'])(
+test.each(['storage', 'workflows', 'jobs', 'webhooks'])(
   'ctx.%s says that it is not there yet',
   async (name) => {
     const { backend } = await startBackend();

@@ -21,7 +21,7 @@ export interface ContextParts {
 }
 
 /** Services that this version does not have yet: using one says so instead of doing nothing. */
-const NOT_YET = ['analytics', 'storage', 'workflows', 'jobs', 'webhooks'] as const;
+const NOT_YET = ['storage', 'workflows', 'jobs', 'webhooks'] as const;
 
 const base = Object.create(
   null,
@@ -57,6 +57,7 @@ export function createContext(parts: ContextParts): PluginContextV3 {
     log: parts.log,
     cache: keyValue(calls, executionId, 'cache'),
     state: keyValue(calls, executionId, 'state'),
+    analytics: analytics(parts),
     env: parts.env,
     invoke: <Result>(command: string, input?: unknown) =>
       calls.call(executionId, 'invoke', 'run', [command, input]) as Promise<Result>,
@@ -70,6 +71,22 @@ export function createContext(parts: ContextParts): PluginContextV3 {
 /** A webhook's payload is its input; it travels once. @spec Webhook handler context */
 function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<string, unknown> {
   return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
+}
+
+const EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
+
+/** Telling must never fail a handler that did its work: what the platform refuses is a line in its log. */
+function analytics({ calls, executionId }: ContextParts): PluginContextV3['analytics'] {
+  return {
+    track(name, payload) {
+      if (typeof name !== 'string' || !EVENT_NAME.test(name)) {
+        throw new TypeError(
+          `ctx.analytics.track(${JSON.stringify(name)}): the name must be letters, digits and . _ : -, 128 at most.`,
+        );
+      }
+      calls.call(executionId, 'analytics', 'track', [name, payload]).catch(() => {});
+    },
+  };
 }
 
 function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 'cache'): KeyValueAccess {

@@ -1,6 +1,8 @@
+import { type Analytics, silentAnalytics } from '../../kit/analytics.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { PlatformServices } from '../execution.ts';
+import { createAnalyticsService } from './analytics.ts';
 import { createFetchService, type FetchServiceOptions } from './fetch.ts';
 import { createInvokeService, type InvokeCommand } from './invoke.ts';
 import { createKeyValueService, type StateAccess } from './key-value.ts';
@@ -13,6 +15,8 @@ export interface PlatformServicesDeps {
   state: StateAccess;
   logger: Logger;
   clock: Clock;
+  /** Where `ctx.analytics` and the hits of `ctx.cache` are told; nowhere unless given. */
+  analytics?: Analytics;
   fetch?: Omit<FetchServiceOptions, 'clock'>;
   /** Runs a command of another plugin; without it `ctx.invoke` says that there are none. */
   invoke?: InvokeCommand;
@@ -23,13 +27,15 @@ export function createPlatformServices({
   state,
   logger,
   clock,
+  analytics = silentAnalytics,
   fetch,
   invoke,
 }: PlatformServicesDeps): PlatformServices {
   return {
     log: createLogService(createPluginLogSink({ logger, clock })),
     state: createKeyValueService('state', state),
-    cache: createKeyValueService('cache', state),
+    cache: createKeyValueService('cache', state, analytics),
+    analytics: createAnalyticsService({ analytics, logger, clock }),
     fetch: createFetchService({ ...fetch, clock }),
     ...(invoke ? { invoke: createInvokeService(invoke) } : {}),
   };

@@ -1,3 +1,4 @@
+import type { Analytics } from '../../kit/analytics.ts';
 import { hours } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { JsonValue } from '../../store/ports/key-value.ts';
@@ -41,9 +42,13 @@ const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
  * `ctx.state` and `ctx.cache`: entries of one plugin and one tenant, both taken from the execution, never
- * from what the plugin says. Throws PERMISSION_DENIED when the manifest switches the service off.
+ * from what the plugin says. With `analytics`, hits and misses are told. Throws PERMISSION_DENIED when the manifest switches the service off.
  */
-export function createKeyValueService(kind: 'state' | 'cache', state: StateAccess): PlatformService {
+export function createKeyValueService(
+  kind: 'state' | 'cache',
+  state: StateAccess,
+  analytics?: Analytics,
+): PlatformService {
   const defaultTtlMs = kind === 'cache' ? CACHE_TTL_MS : undefined;
   const scopeOf = (context: PlatformCallContext) => requireScope(kind, context);
   const ttlOf = (options: unknown) =>
@@ -51,7 +56,14 @@ export function createKeyValueService(kind: 'state' | 'cache', state: StateAcces
 
   return {
     async get(context, [key]) {
-      const item = await state.get(scopeOf(context), keyOf(key));
+      const scope = scopeOf(context);
+      const startedAt = performance.now();
+      const item = await state.get(scope, keyOf(key));
+      const { namespace, tenantId } = scope;
+      analytics?.gather(item ? 'cache.hit' : 'cache.miss', {
+        tenantId,
+        payload: { namespace, durationMs: performance.now() - startedAt },
+      });
       return item ? { value: item.value } : {};
     },
     async set(context, [key, value, options]) {

@@ -89,9 +89,10 @@ describe('plugin handlers', () => {
       'svc_workflow_runs_total{service="workflow",workflow="adding",status="succeeded"} 1',
     );
     await expect
-      .poll(() => it.logs.lines.find((line) => line.event === 'workflow.run.completed'))
+      .poll(() => it.logs.lines.find((line) => line.type === 'workflow.run.completed'))
       .toMatchObject({
-        evidence: { workflowId: 'adding', runId: run.id, durationMs: 0, jobsTotal: 1, jobsFailed: 0 },
+        runId: run.id,
+        payload: { workflowId: 'adding', runId: run.id, durationMs: 0, jobsTotal: 1, jobsFailed: 0 },
       });
   });
 

@@ -31,7 +31,8 @@ export function createCallRouter(deps: {
     { service, method, args }: PlatformCall,
     context: PlatformCallContext,
   ): Promise<unknown> {
-    if (inFlight > MAX_IN_FLIGHT) {
+    // Events are taken at once and have a rate of their own.
+    if (inFlight > MAX_IN_FLIGHT && service !== 'analytics') {
       throw new PlatformError(
         'SERVICE_UNAVAILABLE',
         `The plugin has more than ${MAX_IN_FLIGHT} platform calls under way; await some before making more.`,

@@ -1,0 +1,85 @@
+import type { AnalyticsEvent, CommandResult, ExecutionRequest, ManifestV3 } from '../contracts/index.ts';
+import type { Analytics } from '../kit/analytics.ts';
+import { codeOf } from '../kit/errors.ts';
+
+type Execution = Pick<
+  ExecutionRequest,
+  | 'executionId'
+  | 'plugin'
+  | 'handler'
+  | 'host'
+  | 'hostContext'
+  | 'user'
+  | 'tenantId'
+  | 'requestId'
+  | 'traceId'
+>;
+
+/** Runs a handler and tells how it ended; what it throws goes on. */
+export type TrackExecution = (
+  execution: Execution,
+  manifest: ManifestV3,
+  run: () => Promise<CommandResult>,
+) => Promise<CommandResult>;
+
+/** One event for each handler execution, whoever the host. @spec Analytics events: plugin.command.completed, plugin.command.failed */
+export function executionEvents(analytics: Analytics): TrackExecution {
+  const names = new WeakMap<ManifestV3, Map<string, string>>();
+  const nameOf = (manifest: ManifestV3, handler: string): string => {
+    let known = names.get(manifest);
+    if (!known) {
+      known = commandIds(manifest);
+      names.set(manifest, known);
+    }
+    return known.get(handler) ?? handler;
+  };
+  return async (execution, manifest, run) => {
+    // A validator is a part of authenticating: strangers cause it to run, and nobody acts by it.
+    if (execution.host === 'validator') return run();
+    const startedAt = performance.now();
+    const tell = (exitCode: number, code: string | undefined): void => {
+      const { plugin, host, tenantId, requestId, traceId } = execution;
+      analytics.track(exitCode === 0 ? 'plugin.command.completed' : 'plugin.command.failed', {
+        tenantId,
+        runId: runIdOf(execution),
+        payload: {
+          pluginId: plugin.id,
+          commandId: nameOf(manifest, execution.handler),
+          durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
+          exitCode,
+        },
+        ctx: { host, requestId, traceId, ...(code === undefined ? {} : { code }) },
+        ...(execution.user ? { actor: actorOf(execution.user) } : {}),
+      });
+    };
+    try {
+      const result = await run();
+      tell(result.exitCode, result.exitCode === 0 ? undefined : result.error?.code);
+      return result;
+    } catch (error) {
+      tell(1, codeOf(error));
+      throw error;
+    }
+  };
+}
+
+/** What a handler is called in the manifest: a command's or job's id, a webhook's event, a route's method and path. */
+function commandIds({ commands, jobs, webhooks, rest }: ManifestV3): Map<string, string> {
+  return new Map([
+    ...(rest?.routes ?? []).map(({ handler, method, path }) => [handler, `${method} ${path}`] as const),
+    ...webhooks.map(({ handler, event }) => [handler, event] as const),
+    ...jobs.map(({ handler, id }) => [handler, id] as const),
+    ...commands.map(({ handler, id }) => [handler, id] as const),
+  ]);
+}
+
+/** The workflow run where there is one, else the execution itself. */
+function runIdOf({ hostContext, executionId }: Execution): string {
+  const { runId } = hostContext;
+  return typeof runId === 'string' ? runId : executionId;
+}
+
+/** Hosts that registered are agents; every other caller counts as a user. */
+function actorOf({ hostId }: NonNullable<ExecutionRequest['user']>): NonNullable<AnalyticsEvent['actor']> {
+  return { type: hostId.startsWith('host_') ? 'agent' : 'user', id: hostId };
+}

@@ -1,0 +1,83 @@
+import type { Analytics } from '../../kit/analytics.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { seconds } from '../../kit/duration.ts';
+import type { Logger } from '../../kit/logger.ts';
+import type { PlatformService } from '../execution.ts';
+import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
+import { invalid } from './arguments.ts';
+
+const EVENTS_PER_SECOND = 100;
+const EVENTS_AT_ONCE = 1000;
+const NAME = /^[A-Za-z][\w.:-]{0,127}$/;
+const PAYLOAD_CHARS = 16 * 1024;
+const REPORT_DROPS_MS = seconds(5);
+
+interface Budget {
+  bucket: TokenBucket;
+  dropped: number;
+}
+
+/**
+ * `ctx.analytics`: `track(name, payload)`. The source is the plugin, so that no plugin's event passes for the
+ * platform's. An event that is too large is a warning in the log instead; those beyond the rate are dropped, and a
+ * line says how many. Throws VALIDATION_ERROR for a name that the runner would not have sent.
+ */
+export function createAnalyticsService({
+  analytics,
+  logger,
+  clock,
+}: {
+  analytics: Analytics;
+  logger: Logger;
+  clock: Clock;
+}): PlatformService {
+  const budgets = new Map<string, Budget>();
+
+  function take(pluginId: string): boolean {
+    let budget = budgets.get(pluginId);
+    if (!budget) {
+      budget = { bucket: createTokenBucket(clock, EVENTS_PER_SECOND, EVENTS_AT_ONCE), dropped: 0 };
+      budgets.set(pluginId, budget);
+    }
+    if (budget.bucket.take(1)) return true;
+    if (budget.dropped++ === 0) reportSoon(budget, pluginId);
+    return false;
+  }
+  function reportSoon(budget: Budget, pluginId: string): void {
+    clock.after(REPORT_DROPS_MS, () => {
+      logger.warn(`${budget.dropped} analytics events of the plugin were dropped: it tells too many`, {
+        pluginId,
+        logsSource: 'plugin',
+        meta: { dropped: budget.dropped },
+      });
+      budget.dropped = 0;
+    });
+  }
+  return {
+    async track({ request }, [name, payload]) {
+      if (typeof name !== 'string' || !NAME.test(name)) throw invalid('the name of an event must be a word');
+      const { plugin, tenantId, requestId, traceId, executionId, host, hostContext } = request;
+      const size = JSON.stringify(payload)?.length ?? 0;
+      if (size > PAYLOAD_CHARS) {
+        // The handler does not wait for us, and may have ended: an error would reach nobody.
+        logger.warn(`The event "${name}" was not taken: its payload has ${size} characters as JSON`, {
+          pluginId: plugin.id,
+          tenantId,
+          requestId,
+          traceId,
+          logsSource: 'plugin',
+          meta: { size, most: PAYLOAD_CHARS },
+        });
+        return;
+      }
+      if (!take(plugin.id)) return;
+      analytics.track(name, {
+        tenantId,
+        runId: typeof hostContext.runId === 'string' ? hostContext.runId : executionId,
+        source: { product: plugin.id, version: plugin.version },
+        payload: payload ?? undefined,
+        ctx: { host, requestId, traceId },
+      });
+    },
+  };
+}

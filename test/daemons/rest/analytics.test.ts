@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { AnalyticsEvent } from '../../../src/contracts/index.ts';
+import { createPeers } from '../../../src/daemons/peers.ts';
+import { state } from '../../../src/daemons/state/index.ts';
+import { version } from '../../../src/kit/paths.ts';
+import { startTestDaemon } from '../../support/daemon.ts';
+import { asCaller, send, startRest, type TestRest } from './support.ts';
+
+const PROJECT = join(import.meta.dirname, '../../fixtures/projects/telemetry');
+const PATH = '/api/v1/plugins/teller';
+
+/** The REST daemon with the plugin `@acme/teller`, and the state daemon behind it. */
+async function start(): Promise<TestRest> {
+  const kept = await startTestDaemon(state);
+  return startRest({ projectDir: PROJECT, peers: createPeers({ state: kept.url }) });
+}
+
+const eventsOf = (rest: TestRest, type: string) => rest.logs.lines.filter((line) => line.type === type);
+
+test('a handler that ended is an event of the platform, with the fields of the spec', async () => {
+  const rest = await start();
+  const headers = { ...asCaller('host_1', 'acme'), 'x-request-id': 'req-1', 'x-trace-id': 'trace-1' };
+  await send(rest, 'POST', `${PATH}/tell`, { headers, body: { name: 'x' } });
+  const [event] = eventsOf(rest, 'plugin.command.completed');
+  expect(event).toEqual({
+    schema: 'svc.v1',
+    id: expect.any(String),
+    type: 'plugin.command.completed',
+    ts: new Date(rest.clock.now()).toISOString(),
+    source: { product: 'svc', version },
+    runId: expect.any(String),
+    actor: { type: 'agent', id: 'host_1' },
+    ctx: { tenantId: 'acme', host: 'rest', requestId: 'req-1', traceId: 'trace-1' },
+    payload: {
+      pluginId: '@acme/teller',
+      commandId: 'POST /tell',
+      durationMs: expect.any(Number),
+      exitCode: 0,
+    },
+  });
+  expect(AnalyticsEvent.safeParse({ ...event, ingestTs: event!.ts }).success).toBe(true);
+});
+
+test('one that failed or threw says so, with its code', async () => {
+  const rest = await start();
+  const headers = asCaller('ada');
+  expect((await send(rest, 'POST', `${PATH}/fail`, { headers })).status).toBe(409);
+  expect((await send(rest, 'POST', `${PATH}/throw`, { headers })).status).toBe(500);
+  expect(eventsOf(rest, 'plugin.command.failed')).toMatchObject([
+    {
+      payload: { commandId: 'POST /fail', exitCode: 3 },
+      ctx: { code: 'NO' },
+      actor: { type: 'user', id: 'ada' },
+    },
+    { payload: { commandId: 'POST /throw', exitCode: 1 }, ctx: { code: 'EXECUTION_ERROR' } },
+  ]);
+});
+
+test("a plugin's own event has the plugin as its source; secrets in it are masked", async () => {
+  const rest = await start();
+  const payload = { amount: 3, token: 'abc', note: 'Bearer abcdefgh' };
+  await send(rest, 'POST', `${PATH}/tell`, {
+    headers: asCaller('ci', 'acme'),
+    body: { name: 'order.paid', payload },
+  });
+  expect(eventsOf(rest, 'order.paid')).toMatchObject([
+    {
+      source: { product: '@acme/teller', version: '2.1.0' },
+      payload: { amount: 3, token: '[redacted]', note: '[redacted]' },
+      ctx: { tenantId: 'acme', host: 'rest' },
+    },
+  ]);
+});
+
+test('a bad name fails the handler; too large a payload is a line in the log; a flood is dropped and told', async () => {
+  const rest = await start();
+  const tell = (body: object) => send(rest, 'POST', `${PATH}/tell`, { headers: asCaller('ci'), body });
+  expect((await tell({ name: 'no spaces' })).status).toBe(500);
+  expect((await tell({ name: 'big', payload: 'x'.repeat(17_000) })).status).toBe(200);
+  await expect
+    .poll(() => rest.logs.lines.map(({ message }) => String(message)))
+    .toContainEqual(expect.stringMatching(/^The event "big" was not taken: .*17002 characters/));
+  expect(eventsOf(rest, 'big')).toEqual([]);
+  for (let n = 0; n < 15; n++) await tell({ name: 'many', times: 100 });
+  expect(eventsOf(rest, 'many')).toHaveLength(1000);
+  rest.clock.advance(5000);
+  expect(rest.logs.lines).toContainEqual(
+    expect.objectContaining({ level: 'warn', pluginId: '@acme/teller', meta: { dropped: 500 } }),
+  );
+});
+
+test('hits and misses of the cache are gathered: one event for many, with their number', async () => {
+  const rest = await start();
+  for (const tenant of ['acme', 'acme', 'other'])
+    await send(rest, 'GET', `${PATH}/cached`, { headers: asCaller('ci', tenant) });
+  expect(eventsOf(rest, 'cache.hit')).toEqual([]);
+  rest.clock.advance(10_000);
+  const namespace = 'plugin:@acme/teller:cache';
+  const told = (type: string) => eventsOf(rest, type).map(({ payload, ctx }) => ({ payload, ctx }));
+  const payload = { namespace, durationMs: expect.any(Number) };
+  expect(told('cache.hit')).toEqual([
+    { payload, ctx: { tenantId: 'acme', count: 4 } },
+    { payload, ctx: { tenantId: 'other', count: 2 } },
+  ]);
+  expect(told('cache.miss')).toEqual([
+    { payload, ctx: { tenantId: 'acme', count: 2 } },
+    { payload, ctx: { tenantId: 'other', count: 1 } },
+  ]);
+});
+
+test('what is gathered is told at the latest when the daemon ends', async () => {
+  const rest = await start();
+  await send(rest, 'GET', `${PATH}/cached`, { headers: asCaller('ci', 'acme') });
+  await rest.close();
+  expect(eventsOf(rest, 'cache.hit')).toHaveLength(1);
+});
