@@ -1,10 +1,11 @@
+import { WORKFLOW_COMMANDS } from './commands/workflows/entries.ts';
 import type { AnyCommand } from './define-command.ts';
 
 /** What is known of a command before it is loaded: enough for help and for finding it. */
 export interface CommandEntry {
   name: string;
   summary: string;
-  group: 'Platform' | 'Access' | 'Webhooks' | 'Plugins';
+  group: 'Platform' | 'Access' | 'Webhooks' | 'Plugins' | 'Workflows';
   example: string;
   /** Works, but is not for people. */
   hidden?: boolean;
@@ -68,6 +69,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     example: 'svc webhooks revoke github push',
     load: async () => (await import('./commands/webhooks/revoke.ts')).revoke,
   },
+  ...WORKFLOW_COMMANDS,
   {
     name: 'run',
     summary: "Run a plugin's command; its flags come from its input schema",

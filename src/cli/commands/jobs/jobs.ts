@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import {
+  cancelJob,
+  getJob,
+  type Job,
+  listJobs,
+  type ReplyOf,
+  RunStatus,
+  submitJob,
+} from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { pairs, type Style } from '../../style.ts';
+import { InputFlag, readInput } from '../workflows/input.ts';
+import { at, coloured, jobsTable, lasted } from '../workflows/views.ts';
+
+const JobArg = z.string().min(1).max(128).describe("the job's id");
+
+export const submit = defineCommand({
+  name: 'jobs submit',
+  summary: "Submit a background job to a plugin's job handler",
+  example: `svc jobs submit github/sync --input '{"repository": "octo/hello"}'`,
+  args: z.object({
+    handler: z.string().min(3).describe('<plugin>/<job>'),
+    input: InputFlag,
+    key: z.string().optional().describe('an idempotency key: the same one submits one job'),
+    priority: z.coerce
+      .number()
+      .int()
+      .min(-100)
+      .max(100)
+      .default(0)
+      .describe('-100 to 100; higher goes first'),
+    at: z.iso.datetime({ offset: true }).optional().describe('not before this time (ISO 8601)'),
+    attempts: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('try so often when it fails transiently'),
+  }),
+  async run({ handler, input, key, priority, at: time, attempts }, { client, cwd }) {
+    const body = {
+      handler,
+      input: await readInput(input, cwd),
+      priority,
+      ...(key === undefined ? {} : { idempotencyKey: key }),
+      ...(time === undefined ? {} : { runAt: Date.parse(time) }),
+      ...(attempts === undefined ? {} : { retry: { maxAttempts: attempts } }),
+    };
+    return ok((await client.call(submitJob, { body } as never)).job);
+  },
+  text: jobPairs,
+});
+
+export const show = defineCommand({
+  name: 'jobs show',
+  summary: 'Show a job and its result',
+  example: 'svc jobs show job_01b8dac5',
+  args: z.object({ job: JobArg }),
+  run: async ({ job }, { client }) => ok(await client.call(getJob, { params: { jobId: job as never } })),
+  text: jobPairs,
+});
+
+export const list = defineCommand({
+  name: 'jobs list',
+  summary: 'List jobs, newest first',
+  example: 'svc jobs list --status failed',
+  args: z.object({
+    status: RunStatus.optional().describe('only those of this status'),
+    handler: z.string().optional().describe('only those of this handler'),
+    limit: z.coerce.number().int().min(1).max(1000).default(20).describe('how many'),
+    cursor: z.string().optional().describe('where the page before ended'),
+  }),
+  run: async (query, { client }) => ok(await client.call(listJobs, { query })),
+  text: ({ items }: ReplyOf<typeof listJobs>, style) => jobsTable(items, style),
+});
+
+export const cancel = defineCommand({
+  name: 'jobs cancel',
+  summary: 'Cancel a job',
+  example: 'svc jobs cancel job_01b8dac5',
+  args: z.object({ job: JobArg }),
+  run: async ({ job }, { client }) => ok(await client.call(cancelJob, { params: { jobId: job as never } })),
+  text: ({ cancelled, status }: ReplyOf<typeof cancelJob>, style) =>
+    cancelled
+      ? `The job is ${coloured(status, style)}.`
+      : `The job had ended before: ${coloured(status, style)}.`,
+});
+
+function jobPairs(job: Job, style: Style): string {
+  return pairs(
+    [
+      ['job', job.id],
+      ['handler', job.handler],
+      ['status', coloured(job.status, style)],
+      ...(job.queuedReason ? ([['reason', job.queuedReason]] as Array<[string, string]>) : []),
+      ['tries', String(job.attempts)],
+      ['created', at(job.createdAt)],
+      ['took', lasted(job)],
+      ['result', job.result === null ? '-' : JSON.stringify(job.result)],
+      ...(job.error
+        ? ([['error', `${job.error.code} ${job.error.message}`]] as Array<[string, string]>)
+        : []),
+    ],
+    style,
+  );
+}

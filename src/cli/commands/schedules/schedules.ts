@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import {
+  listSchedules,
+  pauseSchedule,
+  type ReplyOf,
+  resumeSchedule,
+  type Schedule,
+  triggerSchedule,
+} from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { runPairs, schedulesTable } from '../workflows/views.ts';
+
+const args = z.object({ schedule: z.string().min(1).describe("the schedule's id: <workflow>:<number>") });
+
+export const list = defineCommand({
+  name: 'schedules list',
+  summary: 'List schedules, with their next and last times',
+  example: 'svc schedules list',
+  args: z.object({}),
+  run: async (_args, { client }) => ok(await client.call(listSchedules)),
+  text: ({ items }: ReplyOf<typeof listSchedules>, style) => schedulesTable(items, style),
+});
+
+export const pause = defineCommand({
+  name: 'schedules pause',
+  summary: 'Stop starting runs of a schedule',
+  example: 'svc schedules pause nightly:1',
+  args,
+  run: async ({ schedule }, { client }) =>
+    ok((await client.call(pauseSchedule, { params: { scheduleId: schedule } })).schedule),
+  text: (schedule: Schedule, style) => schedulesTable([schedule], style),
+});
+
+export const resume = defineCommand({
+  name: 'schedules resume',
+  summary: 'Start runs of a schedule again; what passed meanwhile is not caught up',
+  example: 'svc schedules resume nightly:1',
+  args,
+  run: async ({ schedule }, { client }) =>
+    ok((await client.call(resumeSchedule, { params: { scheduleId: schedule } })).schedule),
+  text: (schedule: Schedule, style) => schedulesTable([schedule], style),
+});
+
+export const trigger = defineCommand({
+  name: 'schedules trigger',
+  summary: 'Start a run of a schedule now',
+  example: 'svc schedules trigger nightly:1',
+  args,
+  run: async ({ schedule }, { client }) =>
+    ok((await client.call(triggerSchedule, { params: { scheduleId: schedule } })).run),
+  text: (run: ReplyOf<typeof triggerSchedule>['run'], style) => runPairs(run, style),
+});

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import {
+  cancelRun,
+  decideApproval,
+  decideStep,
+  type ReplyOf,
+  rerunRun,
+  sendSignal,
+} from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { InputFlag, readInput } from './input.ts';
+import { RunArg } from './read.ts';
+import { coloured, runPairs } from './views.ts';
+
+const StepArg = z.string().min(1).max(256).describe('the step: <job>.<step>');
+
+export const cancel = defineCommand({
+  name: 'workflows cancel',
+  summary: 'Cancel a run and its children',
+  example: 'svc workflows cancel run_01b8dac5',
+  args: z.object({ run: RunArg }),
+  run: async ({ run }, { client }) => ok(await client.call(cancelRun, { params: { runId: run as never } })),
+  text: ({ cancelled, status }: ReplyOf<typeof cancelRun>, style) =>
+    cancelled
+      ? `The run is ${coloured(status, style)}.`
+      : `The run had ended before: ${coloured(status, style)}.`,
+});
+
+export const rerun = defineCommand({
+  name: 'workflows rerun',
+  summary: 'Run again, from the start or from a step; what succeeded before it is taken over',
+  example: 'svc workflows rerun run_01b8dac5 --from build.test',
+  args: z.object({ run: RunArg, from: StepArg.optional().describe('the step to begin with: <job>.<step>') }),
+  async run({ run, from }, { client }) {
+    const body = from === undefined ? {} : { fromStep: from };
+    return ok((await client.call(rerunRun, { params: { runId: run as never }, body })).run);
+  },
+  text: (run: ReplyOf<typeof rerunRun>['run'], style) => runPairs(run, style),
+});
+
+export const approve = defineCommand({
+  name: 'workflows approve',
+  summary: 'Approve, or with --refuse refuse, a step that waits for it',
+  example: 'svc workflows approve run_01b8dac5 release.gate --comment "looks good"',
+  args: z.object({
+    run: RunArg,
+    step: StepArg,
+    refuse: z.boolean().default(false).describe('refuse instead'),
+    comment: z.string().max(4096).optional().describe('why; kept with the run'),
+  }),
+  async run({ run, step, refuse, comment }, { client }) {
+    const body = { approved: !refuse, ...(comment === undefined ? {} : { comment }) };
+    return ok(await client.call(decideApproval, { params: { runId: run as never, stepId: step }, body }));
+  },
+  text: () => 'The decision was taken down; the run goes on.',
+});
+
+export const decide = defineCommand({
+  name: 'workflows decide',
+  summary: 'Say what becomes of a step that a crash interrupted in mid-air',
+  example: 'svc workflows decide run_01b8dac5 pay.charge retry',
+  args: z.object({
+    run: RunArg,
+    step: StepArg,
+    action: z.enum(['retry', 'succeed', 'fail']).describe('retry, succeed or fail'),
+    output: InputFlag.describe('with succeed: the output of the step, as JSON'),
+  }),
+  async run({ run, step, action, output }, { client, cwd }) {
+    const value = output === undefined ? null : await readInput(output, cwd);
+    const params = { runId: run as never, stepId: step };
+    return ok(await client.call(decideStep, { params, body: { action, output: value } }));
+  },
+  text: () => 'The decision was taken down; the run goes on.',
+});
+
+export const signal = defineCommand({
+  name: 'workflows signal',
+  summary: 'Send a signal to a run',
+  example: `svc workflows signal run_01b8dac5 paid --input '{"amount": 12}'`,
+  args: z.object({
+    run: RunArg,
+    name: z.string().min(1).max(256).describe("the signal's name"),
+    input: InputFlag,
+  }),
+  async run({ run, name, input }, { client, cwd }) {
+    const payload = input === undefined ? null : await readInput(input, cwd);
+    return ok(await client.call(sendSignal, { params: { runId: run as never, name }, body: { payload } }));
+  },
+  text: () => 'The signal was delivered.',
+});

@@ -1,0 +1,121 @@
+import type { CommandEntry } from '../../command-table.ts';
+import type { AnyCommand } from '../../define-command.ts';
+
+const entry = (
+  name: string,
+  summary: string,
+  example: string,
+  load: () => Promise<AnyCommand>,
+): CommandEntry => ({ name, summary, group: 'Workflows', example, load });
+
+const read = () => import('./read.ts');
+const act = () => import('./act.ts');
+const schedules = () => import('../schedules/schedules.ts');
+const jobs = () => import('../jobs/jobs.ts');
+
+/** Workflows, their schedules and background jobs. */
+export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
+  entry(
+    'workflows list',
+    'List the registered workflows, and what is wrong with those that are not',
+    'svc workflows list',
+    async () => (await read()).list,
+  ),
+  entry(
+    'workflows run',
+    'Start a run of a registered workflow, or of a definition in a file',
+    'svc workflows run nightly --follow',
+    async () => (await import('./run.ts')).run,
+  ),
+  entry(
+    'workflows runs',
+    'List runs, newest first',
+    'svc workflows runs --status failed',
+    async () => (await read()).runs,
+  ),
+  entry(
+    'workflows show',
+    'Show a run with its jobs and steps',
+    'svc workflows show run_01b8dac5',
+    async () => (await read()).show,
+  ),
+  entry(
+    'workflows logs',
+    "Show a run's log lines, or follow them to its end",
+    'svc workflows logs run_01b8dac5 -f',
+    async () => (await read()).logs,
+  ),
+  entry(
+    'workflows cancel',
+    'Cancel a run and its children',
+    'svc workflows cancel run_01b8dac5',
+    async () => (await act()).cancel,
+  ),
+  entry(
+    'workflows rerun',
+    'Run again, from the start or from a step',
+    'svc workflows rerun run_01b8dac5 --from build.test',
+    async () => (await act()).rerun,
+  ),
+  entry(
+    'workflows approve',
+    'Approve, or with --refuse refuse, a step that waits for it',
+    'svc workflows approve run_01b8dac5 release.gate',
+    async () => (await act()).approve,
+  ),
+  entry(
+    'workflows decide',
+    'Say what becomes of a step that a crash interrupted in mid-air',
+    'svc workflows decide run_01b8dac5 pay.charge retry',
+    async () => (await act()).decide,
+  ),
+  entry(
+    'workflows signal',
+    'Send a signal to a run',
+    'svc workflows signal run_01b8dac5 paid',
+    async () => (await act()).signal,
+  ),
+  entry(
+    'schedules list',
+    'List schedules, with their next and last times',
+    'svc schedules list',
+    async () => (await schedules()).list,
+  ),
+  entry(
+    'schedules pause',
+    'Stop starting runs of a schedule',
+    'svc schedules pause nightly:1',
+    async () => (await schedules()).pause,
+  ),
+  entry(
+    'schedules resume',
+    'Start runs of a schedule again',
+    'svc schedules resume nightly:1',
+    async () => (await schedules()).resume,
+  ),
+  entry(
+    'schedules trigger',
+    'Start a run of a schedule now',
+    'svc schedules trigger nightly:1',
+    async () => (await schedules()).trigger,
+  ),
+  entry(
+    'jobs submit',
+    "Submit a background job to a plugin's job handler",
+    'svc jobs submit github/sync',
+    async () => (await jobs()).submit,
+  ),
+  entry(
+    'jobs show',
+    'Show a job and its result',
+    'svc jobs show job_01b8dac5',
+    async () => (await jobs()).show,
+  ),
+  entry(
+    'jobs list',
+    'List jobs, newest first',
+    'svc jobs list --status failed',
+    async () => (await jobs()).list,
+  ),
+  entry('jobs cancel', 'Cancel a job', 'svc jobs cancel job_01b8dac5', async () => (await jobs()).cancel),
+];

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  getRun,
+  listRunEvents,
+  listRunLogs,
+  type RunEvent,
+  type RunLogLine,
+  type WorkflowRun,
+} from '../../../contracts/index.ts';
+import type { CommandContext } from '../../context.ts';
+import { openGatewayStream } from '../../gateway-client.ts';
+import { coloured } from './views.ts';
+
+interface Live<Item> {
+  item?: Item;
+  ended: boolean;
+  id?: string;
+}
+
+/** What a run says from `cursor` on, to its end; goes on where it was when the connection breaks. */
+async function* live<Item>(context: CommandContext, path: string, signal: AbortSignal): AsyncGenerator<Item> {
+  let lastId: string | undefined;
+  for (let connected = false; ; ) {
+    try {
+      const response = await openGatewayStream(context, path, {
+        signal,
+        headers: {
+          accept: 'text/event-stream',
+          ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
+        },
+      });
+      connected = true;
+      for await (const event of serverSentEvents<Item>(response)) {
+        if (event.ended) return;
+        lastId = event.id ?? lastId;
+        if (event.item !== undefined) yield event.item;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!connected) throw error;
+    }
+    await sleep(1000, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+  }
+}
+
+async function* serverSentEvents<Item>(response: Response): AsyncGenerator<Live<Item>> {
+  let rest = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    rest += chunk;
+    const blocks = rest.split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const field = (name: string) =>
+        block
+          .split('\n')
+          .find((line) => line.startsWith(`${name}: `))
+          ?.slice(name.length + 2);
+      const data = field('data');
+      const id = field('id');
+      yield {
+        ended: field('event') === 'end',
+        ...(id === undefined ? {} : { id }),
+        ...(data === undefined ? {} : { item: JSON.parse(data) as Item }),
+      };
+    }
+  }
+}
+
+const pathOf = (path: string, runId: string): string => path.replace(':runId', encodeURIComponent(runId));
+
+/** Ctrl-C ends a stream without a word. */
+export function interruptible(): AbortSignal {
+  const controller = new AbortController();
+  process.once('SIGINT', () => controller.abort());
+  return controller.signal;
+}
+
+/** Tells each step as it starts and ends; resolves with the run once it is over, or as it is when interrupted. */
+export async function followRun(context: CommandContext, runId: string): Promise<WorkflowRun> {
+  const { ui, globals, client } = context;
+  const startedAt = new Map<string, number>();
+  for await (const event of live<RunEvent>(context, pathOf(listRunEvents.path, runId), interruptible())) {
+    if (globals.json) ui.line(JSON.stringify(event));
+    else {
+      const line = progressLine(event, startedAt, context);
+      if (line !== null) ui.line(line);
+    }
+  }
+  return client.call(getRun, { params: { runId: runId as never } });
+}
+
+function progressLine(
+  event: RunEvent,
+  startedAt: Map<string, number>,
+  { ui }: CommandContext,
+): string | null {
+  const { type, stepId, time, data } = event;
+  const [entity, what] = type.split('.') as [string, string];
+  if (entity === 'run') return `${ui.out.dim(clockTime(time))} run ${coloured(what, ui.out)}`;
+  if (entity !== 'step' || stepId === null) return null;
+  if (what === 'started') {
+    startedAt.set(stepId, time);
+    return `${ui.out.dim(clockTime(time))}   ${stepId} started`;
+  }
+  const took = startedAt.has(stepId) ? ui.out.dim(` ${time - startedAt.get(stepId)!} ms`) : '';
+  const why =
+    typeof data.for === 'string' ? ` for ${data.for}` : typeof data.code === 'string' ? ` ${data.code}` : '';
+  return `${ui.out.dim(clockTime(time))}   ${stepId} ${coloured(what, ui.out)}${why}${took}`;
+}
+
+function clockTime(time: number): string {
+  return new Date(time).toISOString().slice(11, 23);
+}
+
+/** Prints log lines as they come, until the run is over. */
+export async function followLogs(
+  context: CommandContext,
+  runId: string,
+  step: string | undefined,
+): Promise<void> {
+  const query = step === undefined ? '' : `?stepId=${encodeURIComponent(step)}`;
+  for await (const line of live<RunLogLine>(
+    context,
+    pathOf(listRunLogs.path, runId) + query,
+    interruptible(),
+  ))
+    context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
+}
+
+export function logLine({ time, level, message, stepId }: RunLogLine, { ui }: CommandContext): string {
+  const tone =
+    level === 'error' || level === 'fatal' ? ui.out.red : level === 'warn' ? ui.out.yellow : ui.out.dim;
+  return `${ui.out.dim(clockTime(time))} ${tone(level.padEnd(5))} ${stepId === null ? '' : `${stepId}: `}${message}`;
+}

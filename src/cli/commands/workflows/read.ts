@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import {
+  getRun,
+  listRunLogs,
+  listRunSteps,
+  listRuns,
+  listWorkflows,
+  type ReplyOf,
+  type RunLogLine,
+  RunStatus,
+} from '../../../contracts/index.ts';
+import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { table } from '../../style.ts';
+import { followLogs, logLine } from './follow.ts';
+import { runPairs, runsTable, stepsTable } from './views.ts';
+
+export const RunArg = z.string().min(1).max(128).describe("the run's id");
+
+export const list = defineCommand({
+  name: 'workflows list',
+  summary: 'List the registered workflows, and what is wrong with those that are not',
+  example: 'svc workflows list',
+  args: z.object({}),
+  run: async (_args, { client }) => ok(await client.call(listWorkflows)),
+  text({ items, faults }: ReplyOf<typeof listWorkflows>, style) {
+    const rows = items.map(({ id, version, source, jobs, name }) => [
+      id,
+      version,
+      source,
+      jobs.join(', '),
+      name ?? '',
+    ]);
+    const parts = [
+      rows.length === 0
+        ? 'There are no workflows; put a definition into ./workflows.'
+        : table(['workflow', 'version', 'source', 'jobs', 'name'], rows, style),
+    ];
+    for (const { source, path, message } of faults)
+      parts.push(`${style.red('refused')} ${source}${path === '' ? '' : ` ${path}`}: ${message}`);
+    return parts.join('\n');
+  },
+});
+
+export const runs = defineCommand({
+  name: 'workflows runs',
+  summary: 'List runs, newest first',
+  example: 'svc workflows runs --status failed',
+  args: z.object({
+    status: RunStatus.optional().describe('only those of this status'),
+    workflow: z.string().optional().describe('only those of this workflow'),
+    limit: z.coerce.number().int().min(1).max(1000).default(20).describe('how many'),
+    cursor: z.string().optional().describe('where the page before ended'),
+  }),
+  run: async ({ status, workflow, limit, cursor }, { client }) =>
+    ok(await client.call(listRuns, { query: { status, workflowId: workflow, limit, cursor } })),
+  text({ items, nextCursor }: ReplyOf<typeof listRuns>, style) {
+    const more = nextCursor === null ? '' : `\n${style.dim(`more: --cursor ${nextCursor}`)}`;
+    return runsTable(items, style) + more;
+  },
+});
+
+interface Shown {
+  run: ReplyOf<typeof getRun>;
+  steps: ReplyOf<typeof listRunSteps>['items'];
+}
+
+export const show = defineCommand({
+  name: 'workflows show',
+  summary: 'Show a run with its jobs and steps',
+  example: 'svc workflows show run_01b8dac5',
+  args: z.object({ run: RunArg }),
+  async run({ run }, { client }) {
+    const params = { runId: run as never };
+    const [found, steps] = await Promise.all([
+      client.call(getRun, { params }),
+      client.call(listRunSteps, { params }),
+    ]);
+    return ok<Shown>({ run: found, steps: steps.items });
+  },
+  text: ({ run, steps }: Shown, style) => `${runPairs(run, style)}\n\n${stepsTable(steps, style)}`,
+});
+
+export const logs = defineCommand({
+  name: 'workflows logs',
+  summary: "Show a run's log lines, or follow them to its end",
+  example: 'svc workflows logs run_01b8dac5 -f',
+  args: z.object({
+    run: RunArg,
+    step: z.string().optional().describe('only those of one step: <job>.<step>'),
+    follow: z.boolean().default(false).describe('go on until the run is over'),
+  }),
+  short: { follow: 'f' },
+  async run({ run, step, follow }, context) {
+    if (follow) await followLogs(context, run, step);
+    else {
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page: { items: RunLogLine[]; nextCursor: string | null } = await context.client.call(
+          listRunLogs,
+          {
+            params: { runId: run as never },
+            query: { limit: 1000, cursor, stepId: step },
+          },
+        );
+        for (const line of page.items)
+          context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
+        cursor = page.nextCursor;
+      }
+    }
+    return streamed(0);
+  },
+});

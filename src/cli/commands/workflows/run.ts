@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { startRun, type WorkflowRun } from '../../../contracts/index.ts';
+import { messageOf } from '../../../kit/errors.ts';
+import type { CommandContext } from '../../context.ts';
+import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { UsageError } from '../../parse-args.ts';
+import { followRun } from './follow.ts';
+import { InputFlag, readInput } from './input.ts';
+import { runPairs } from './views.ts';
+
+/** @spec docs/workflows.md "From the command line" */
+export const run = defineCommand({
+  name: 'workflows run',
+  summary: 'Start a run of a registered workflow, or of a definition in a file',
+  example: `svc workflows run nightly --input '{"day": "2030-01-31"}' --follow`,
+  args: z.object({
+    workflow: z.string().min(1).describe('its id, or a .yaml or .json file'),
+    input: InputFlag,
+    key: z.string().optional().describe('an idempotency key: the same one starts one run'),
+    priority: z.coerce
+      .number()
+      .int()
+      .min(-100)
+      .max(100)
+      .default(0)
+      .describe('-100 to 100; higher goes first'),
+    at: z.iso.datetime({ offset: true }).optional().describe('not before this time (ISO 8601)'),
+    follow: z.boolean().default(false).describe('show progress until the run is over'),
+  }),
+  short: { follow: 'f' },
+  async run({ workflow, input, key, priority, at, follow }, context) {
+    const body = {
+      ...(await whatToRun(workflow, context)),
+      input: await readInput(input, context.cwd),
+      priority,
+      ...(key === undefined ? {} : { idempotencyKey: key }),
+      ...(at === undefined ? {} : { runAt: Date.parse(at) }),
+    };
+    const { run: started } = await context.client.call(startRun, { body } as never);
+    if (!follow) return ok(started);
+    context.ui.note(`run ${started.id}`);
+    const end = await followRun(context, started.id);
+    if (!context.globals.json && end.error) context.ui.warn(`${end.error.code} ${end.error.message}`);
+    if (!context.globals.json && end.output !== null) context.ui.line(JSON.stringify(end.output));
+    return streamed(end.status === 'succeeded' ? 0 : 1);
+  },
+  text: (started: WorkflowRun, style) => runPairs(started, style),
+});
+
+async function whatToRun(workflow: string, { cwd }: CommandContext): Promise<object> {
+  const file = resolve(cwd, workflow);
+  if (!/\.(?:ya?ml|json)$/.test(workflow) || !existsSync(file)) return { workflowId: workflow };
+  const { parse } = await import('yaml');
+  try {
+    return { definition: parse(await readFile(file, 'utf8'), { maxAliasCount: 100 }) };
+  } catch (error) {
+    throw new UsageError(`${workflow}: ${messageOf(error)}`);
+  }
+}

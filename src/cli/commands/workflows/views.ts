@@ -1,0 +1,105 @@
+import type { Job, RunStep, Schedule, WorkflowRun } from '../../../contracts/index.ts';
+import { formatDuration } from '../../../kit/duration.ts';
+import { pairs, type Style, table } from '../../style.ts';
+
+/** A status in the colour of its meaning. */
+export function coloured(status: string, style: Style): string {
+  if (status === 'succeeded') return style.green(status);
+  if (status === 'failed' || status === 'timed_out') return style.red(status);
+  if (status === 'cancelled' || status === 'skipped' || status === 'pending') return style.dim(status);
+  return style.yellow(status);
+}
+
+export const at = (time: number | null): string => (time === null ? '-' : new Date(time).toISOString());
+
+export function lasted({
+  startedAt,
+  finishedAt,
+}: {
+  startedAt: number | null;
+  finishedAt: number | null;
+}): string {
+  return startedAt === null || finishedAt === null ? '-' : formatDuration(finishedAt - startedAt);
+}
+
+export function runsTable(items: readonly WorkflowRun[], style: Style): string {
+  if (items.length === 0) return 'There are no runs.';
+  const rows = items.map((run) => [
+    run.id,
+    run.workflowId,
+    coloured(run.status, style),
+    run.trigger,
+    at(run.createdAt),
+    lasted(run),
+  ]);
+  return table(['run', 'workflow', 'status', 'trigger', 'created', 'took'], rows, style);
+}
+
+export function runPairs(run: WorkflowRun, style: Style): string {
+  const json = (value: unknown): string => (value === null ? '-' : JSON.stringify(value));
+  return pairs(
+    [
+      ['run', run.id],
+      ['workflow', run.workflowId],
+      ['status', coloured(run.status, style)],
+      ...(run.queuedReason ? ([['reason', run.queuedReason]] as Array<[string, string]>) : []),
+      ['trigger', run.trigger],
+      ['created', at(run.createdAt)],
+      ['started', at(run.startedAt)],
+      ['took', lasted(run)],
+      ['resumed', `${run.resumeCount} times`],
+      ['input', json(run.input)],
+      ['output', json(run.output)],
+      ...(run.error
+        ? ([['error', `${run.error.code} ${run.error.message}`]] as Array<[string, string]>)
+        : []),
+    ],
+    style,
+  );
+}
+
+export function stepsTable(steps: readonly RunStep[], style: Style): string {
+  const rows = steps.map((step) => [
+    step.id,
+    step.uses,
+    coloured(step.status, style),
+    String(step.attempts),
+    step.startedAt !== null && step.readyAt !== null ? formatDuration(step.startedAt - step.readyAt) : '-',
+    lasted(step),
+    step.error?.message ?? step.waitingFor?.message ?? waitsFor(step),
+  ]);
+  return table(['step', 'uses', 'status', 'tries', 'queued', 'took', ''], rows, style);
+}
+
+function waitsFor({ waitingFor, wakeAt }: RunStep): string {
+  if (!waitingFor) return '';
+  const what = waitingFor.name ?? waitingFor.runId ?? '';
+  return `waits for ${waitingFor.for}${what === '' ? '' : ` ${what}`}${wakeAt === null ? '' : ` until ${at(wakeAt)}`}`;
+}
+
+export function schedulesTable(items: readonly Schedule[], style: Style): string {
+  if (items.length === 0) return 'No workflow has a schedule.';
+  const rows = items.map((plan) => [
+    plan.id,
+    plan.cron,
+    plan.timezone,
+    plan.paused ? style.yellow('paused') : at(plan.nextAt),
+    at(plan.lastAt),
+    plan.overlap,
+    plan.catchUp,
+  ]);
+  return table(['schedule', 'cron', 'timezone', 'next', 'last', 'overlap', 'catch-up'], rows, style);
+}
+
+export function jobsTable(items: readonly Job[], style: Style): string {
+  if (items.length === 0) return 'There are no jobs.';
+  const rows = items.map((job) => [
+    job.id,
+    job.handler,
+    coloured(job.status, style),
+    String(job.attempts),
+    at(job.createdAt),
+    lasted(job),
+  ]);
+  return table(['job', 'handler', 'status', 'tries', 'created', 'took'], rows, style);
+}

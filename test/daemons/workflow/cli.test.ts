@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { entryFile } from '../../../src/kit/paths.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { cel, startWorkflow } from './support/workflow.ts';
+
+/** The workflow service, and `svc` that calls it where it would call the gateway. */
+async function setUp() {
+  const projectDir = await tempDir();
+  await mkdir(join(projectDir, 'workflows'));
+  await writeFile(
+    join(projectDir, 'workflows/ship.yaml'),
+    `id: ship\non: {schedule: [{cron: "0 3 * * *"}]}\noutputs: {v: "${cel('jobs.main.outputs.v')}"}\njobs:\n  main:\n    outputs: {v: "${cel('steps.set.output.v')}"}\n    steps:\n      - {id: gate, if: input.gate == true, uses: approval}\n      - {id: set, uses: set, with: {v: "${cel('input.n * 2')}"}}\n`,
+  );
+  const it = await startWorkflow({ projectDir });
+  const svc = (...args: string[]) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      execFile(
+        process.execPath,
+        [entryFile('cli'), ...args, '--url', it.url, '--token', 'any'],
+        { cwd: projectDir, env: { PATH: process.env.PATH } },
+        (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+    });
+  const result = async (...args: string[]) => {
+    const { stdout } = await svc(...args, '--json');
+    const envelope = JSON.parse(stdout);
+    return envelope.ok ? envelope.result : envelope.error;
+  };
+  return { it, svc, result, projectDir };
+}
+
+test('workflows: list, run, follow, show, runs, logs', async () => {
+  const { svc, result, projectDir } = await setUp();
+  expect((await result('workflows', 'list')).items).toMatchObject([{ id: 'ship', jobs: ['main'] }]);
+  const followed = await svc('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": false}', '--follow');
+  expect(followed.code).toBe(0);
+  expect(followed.stdout).toMatch(
+    /main\.gate skipped[\s\S]*main\.set succeeded[\s\S]*run succeeded[\s\S]*\{"v":8\}/,
+  );
+  const bad = await svc('workflows', 'run', 'ship', '--input', '{"gate": false}', '-f');
+  expect([bad.code, bad.stdout]).toEqual([1, expect.stringContaining('main.set failed VALIDATION_ERROR')]);
+  const [failed] = (await result('workflows', 'runs', '--status', 'failed')).items;
+  const shown = await svc('workflows', 'show', failed.id);
+  expect(shown.stdout).toMatch(/status\s+failed[\s\S]*main\.set\s+set\s+failed/);
+  const logs = await svc('workflows', 'logs', failed.id, '-f');
+  expect(logs.stdout).toContain('main.set: jobs.main.steps[1].with.v');
+  await writeFile(
+    join(projectDir, 'once.json'),
+    '{"id": "once", "jobs": {"a": {"steps": [{"uses": "set"}]}}}',
+  );
+  expect(await result('workflows', 'run', 'once.json')).toMatchObject({ workflowId: 'once' });
+  const wrong = await svc('workflows', 'run', 'ship', '--input', '{n: 1}');
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--input is not JSON')]);
+});
+
+test('workflows: approve, cancel, rerun; schedules; jobs', async () => {
+  const { it, svc, result } = await setUp();
+  const run = await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": true}');
+  await it.until(run.id, 'waiting');
+  expect((await svc('workflows', 'show', run.id)).stdout).toContain('waits for approval');
+  expect(await result('workflows', 'approve', run.id, 'main.gate', '--comment', 'fine')).toEqual({
+    accepted: true,
+  });
+  await it.until(run.id, 'succeeded');
+  const again = await result('workflows', 'rerun', run.id, '--from', 'main.set');
+  expect(again).toMatchObject({ rerunOf: run.id });
+  await it.until(again.id, 'succeeded');
+  const other = await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": true}');
+  await it.until(other.id, 'waiting');
+  expect(await result('workflows', 'cancel', other.id)).toEqual({ cancelled: true, status: 'cancelled' });
+  expect(await result('workflows', 'cancel', other.id)).toMatchObject({ code: 'WORKFLOW_ALREADY_CANCELLED' });
+  expect((await result('schedules', 'list')).items).toMatchObject([{ id: 'ship:1', paused: false }]);
+  expect(await result('schedules', 'pause', 'ship:1')).toMatchObject({ paused: true });
+  expect(await result('jobs', 'submit', 'nobody/sync')).toMatchObject({ code: 'JOB_NOT_FOUND' });
+  expect((await svc('jobs', 'list')).stdout).toContain('There are no jobs.');
+});
