@@ -22,6 +22,15 @@ const upstream = (prefix: string | string[], websocket = false) =>
 /** @spec Static token entry */
 export const StaticTokenEntry = z.strictObject({ hostId: HostId, namespaceId: NamespaceId });
 
+/** Who issues tokens that are accepted beside ours; RS256 and ES256. @spec docs/decisions.md "Route security" */
+export const OAuthIssuer = z.strictObject({
+  issuer: HttpUrl,
+  jwksUri: HttpUrl,
+  audience: z.string(),
+  namespaceClaim: z.string().describe('The claim that names the namespace of its bearer'),
+});
+export type OAuthIssuer = z.infer<typeof OAuthIssuer>;
+
 const Gateway = section({
   ...listener(4000),
   publicUrl: HttpUrl.nullable().default(null),
@@ -47,10 +56,7 @@ const Gateway = section({
     .default(10 * 1024 * 1024),
   upstreamTimeoutMs: Ms.default(120_000),
   publicPluginRoutes: z.boolean().default(false),
-  oauth: z
-    .strictObject({ issuer: HttpUrl, jwksUri: HttpUrl, audience: z.string(), namespaceClaim: z.string() })
-    .nullable()
-    .default(null),
+  oauth: OAuthIssuer.nullable().default(null),
 });
 
 const Execution = section({
@@ -85,7 +91,11 @@ const Tenant = z.strictObject({
 export const PlatformConfig = z.strictObject({
   $schema: z.string().optional(),
   gateway: Gateway,
-  rest: section({ ...listener(5050), timeoutMs: Ms.default(60_000), oauth: z.unknown().optional() }),
+  rest: section({
+    ...listener(5050),
+    timeoutMs: Ms.default(60_000),
+    oauth: OAuthIssuer.nullable().default(null),
+  }),
   workflow: section({
     ...listener(7778),
     maxRunningRuns: z.number().int().min(1).max(100_000).default(500).describe('Runs in memory at a time'),

@@ -8,6 +8,7 @@ import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
 import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry-reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import { createOAuthVerifier, type VerifyOAuth } from './domain/oauth.ts';
 import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from './domain/plugin-routes.ts';
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
@@ -31,6 +32,8 @@ export interface RestServices extends DaemonServices {
   routeTimeoutMs: number;
   /** Host ids that may run commands, and see every tenant's records. */
   admins: readonly string[];
+  /** Undefined where no issuer is configured. */
+  verifyOAuth: VerifyOAuth | undefined;
 }
 
 /** Loads the plugins, lays out their routes, and reports each route that cannot be served where it was declared. */
@@ -79,6 +82,7 @@ export async function restServices(resources: Resources): Promise<RestServices> 
     telemetry: createTelemetryReader({ dataDir, clock }),
     internalSecret: keys.internalSecret,
     routeTimeoutMs: config.rest.timeoutMs,
+    verifyOAuth: config.rest.oauth ? createOAuthVerifier(config.rest.oauth, logger) : undefined,
     admins: config.gateway.admins,
   };
 }

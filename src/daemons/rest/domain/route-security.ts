@@ -1,4 +1,4 @@
-import type { Caller, Security } from '../../../contracts/index.ts';
+import { type Caller, OAUTH_HOST_PREFIX, type Security } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 
 /** The host id of callers that showed no identity. */
@@ -9,11 +9,14 @@ const CONTAINER = 'container:';
 /** Whether an identity satisfies one way of `security`. @spec docs/decisions.md "Route security" */
 const SATISFIES: Record<Security, (caller: Caller) => boolean> = {
   none: () => true,
-  token: (caller) => caller.hostId !== ANONYMOUS,
-  user: (caller) => caller.hostId !== ANONYMOUS && !caller.hostId.startsWith(CONTAINER),
-  // No issuer's tokens are verified, so nobody can have shown one.
-  oauth: () => false,
+  token: isKnown,
+  user: (caller) => isKnown(caller) && !caller.hostId.startsWith(CONTAINER),
+  oauth: (caller) => caller.hostId.startsWith(OAUTH_HOST_PREFIX),
 };
+
+function isKnown({ hostId }: Caller): boolean {
+  return hostId !== ANONYMOUS;
+}
 
 /**
  * Lets the caller pass when any listed way is satisfied; a route without `security` leaves it to the daemon's own

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../../../contracts/index.ts';
+import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { type Http, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../domain/plugin-routes.ts';
@@ -23,14 +23,39 @@ export function pluginRoutes(http: Http, services: RestServices): void {
     method: METHODS,
     url: `${PLUGIN_ROUTES_PREFIX}*`,
     async onRequest(request) {
-      request.caller = await http.kit.authenticate(request);
+      const shown = oauthToken(services, request);
+      const known = shown === undefined ? await http.kit.authenticate(request) : undefined;
+      request.caller = known ?? null;
       const match = findRoute(services, request);
       request.routeLabel = match.pattern;
-      requireSecurity(match.route.security, request.caller);
+      // Its own proof: whoever shows it need not come by the gateway.
+      const caller = known ?? (await callerBy(services, shown!, match.route, http, request));
+      request.caller = caller;
+      requireSecurity(match.route.security, caller);
       found.set(request, match);
     },
     handler: (request, reply) => serve(http, services, found.get(request)!, request, reply),
   });
+}
+
+/** A token of the configured issuer, of a call that did not come by the gateway; the gateway's word needs none. */
+function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): string | undefined {
+  const { authorization } = request.headers;
+  if (!verifyOAuth || authorization === undefined || request.headers[HEADERS.serviceKey] !== undefined)
+    return undefined;
+  return /^bearer +([^\s,]+)$/i.exec(authorization)?.[1];
+}
+
+/** Only a route that lists `oauth` looks at the token; others see what they would see without it. */
+async function callerBy(
+  { verifyOAuth }: RestServices,
+  token: string,
+  { security }: PluginRoute,
+  http: Http,
+  request: FastifyRequest,
+): Promise<Caller> {
+  if (security?.includes('oauth')) return verifyOAuth!(token);
+  return http.kit.authenticate(request);
 }
 
 function findRoute(services: RestServices, request: FastifyRequest): Found & { pattern: string } {
