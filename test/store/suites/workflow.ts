@@ -1,0 +1,322 @@
+import { describe, expect, test } from 'vitest';
+import type {
+  NewRun,
+  RunProgress,
+  RunRecord,
+  RunWrite,
+  StartOptions,
+  WorkflowStore,
+} from '../../../src/store/ports/index.ts';
+import { type OpenDriver, openFresh, times } from './driver.ts';
+
+let counter = 0;
+
+function newRun(more: Partial<NewRun> = {}): NewRun {
+  return {
+    id: `run_${String(++counter).padStart(8, '0')}`,
+    kind: 'workflow',
+    tenantId: 'acme',
+    workflowId: 'nightly',
+    definitionHash: 'h1',
+    priority: 0,
+    runAt: null,
+    deadlineAt: null,
+    concurrencyKey: null,
+    concurrencyLimit: null,
+    trigger: 'manual',
+    parentId: null,
+    parentStep: null,
+    rerunOf: null,
+    depth: 0,
+    hostId: 'ci',
+    requestId: 'r',
+    traceId: 't',
+    input: '{"a":1}',
+    createdAt: 1000 + counter,
+    ...more,
+  };
+}
+
+const OPTIONS: StartOptions = {
+  definition: { hash: 'h1', workflowId: 'nightly', body: '{"id":"nightly"}' },
+  day: '2030-01-01',
+};
+
+async function started(
+  store: WorkflowStore,
+  more: Partial<NewRun> = {},
+  options: Partial<StartOptions> = {},
+) {
+  const result = await store.runs.start(newRun(more), { ...OPTIONS, ...options });
+  if (result.outcome !== 'started') throw new Error(result.outcome);
+  return result.run;
+}
+
+const boot = (store: WorkflowStore, exclusive = true, now = 5000) =>
+  store.boots.begin({ bootId: 'b', pid: 1, now, leaseMs: 1000, exclusive });
+
+const NOTHING = {
+  jobs: [],
+  steps: [],
+  attempts: [],
+  events: [],
+  logs: [],
+  taken: [],
+  wakeParent: null,
+  at: 6000,
+};
+
+function change(run: RunRecord, expect: RunWrite['expect'], progress: Partial<RunProgress> | null): RunWrite {
+  return { ...NOTHING, seq: run.seq, expect, run: progress && { ...run, ...progress } };
+}
+
+const claim = (run: RunRecord, fence: number): RunWrite =>
+  change(
+    run,
+    { fence: null, status: 'queued' },
+    { status: 'running', fence, ready: false, reason: null, startedAt: 6000 },
+  );
+
+const STEP = {
+  jobKey: 'main',
+  index: 0,
+  status: 'running' as const,
+  attempts: 1,
+  output: null,
+  error: null,
+  wait: null,
+  wakeAt: null,
+  idempotencyKey: null,
+  readyAt: 1,
+  startedAt: 2,
+  attemptAt: 2,
+  finishedAt: null,
+};
+
+/** What every driver of WorkflowStore does. @spec Workflow run */
+export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>): void {
+  describe(`workflow: ${name}`, () => {
+    test('a run is found as it was started, large values too, over a restart', async () => {
+      const { port, reopen } = await openFresh(open);
+      const input = JSON.stringify({ text: 'x'.repeat(50_000) });
+      const run = await started(port, { input });
+      expect(run).toMatchObject({ status: 'queued', ready: true, reason: 'capacity', input });
+      const again = await reopen();
+      expect(await again.runs.find('acme', run.id)).toEqual(run);
+      expect(await again.runs.find('other', run.id)).toBeUndefined();
+      expect((await again.runs.load(run.seq))?.run).toEqual(run);
+      expect(await again.definition('h1')).toEqual(OPTIONS.definition);
+    });
+
+    test('of racing starts with one key one run comes, and another digest is told', async () => {
+      const { port } = await openFresh(open);
+      const idempotency = { key: 'k', digest: 'd', expiresAt: 1e15 };
+      const results = await times(10, () => port.runs.start(newRun(), { ...OPTIONS, idempotency }));
+      expect(results.filter(({ outcome }) => outcome === 'started')).toHaveLength(1);
+      const ids = results.map((result) => ('run' in result ? result.run.id : ''));
+      expect(new Set(ids).size).toBe(1);
+      const other = { ...OPTIONS, idempotency: { ...idempotency, digest: 'e' } };
+      expect(await port.runs.start(newRun(), other)).toEqual({ outcome: 'different' });
+      expect((await port.runs.start(newRun({ tenantId: 'b' }), other)).outcome).toBe('started');
+    });
+
+    test('a step of a parent starts one child', async () => {
+      const { port } = await openFresh(open);
+      const child = { parentId: 'run_p', parentStep: 'main.c' };
+      const first = await started(port, child);
+      expect(await port.runs.start(newRun(child), OPTIONS)).toEqual({ outcome: 'known', run: first });
+    });
+
+    test('limits hold under racing starts', async () => {
+      const { port } = await openFresh(open);
+      const limits = { concurrent: 3, perDay: 5, perMonth: null };
+      const results = await times(10, () => port.runs.start(newRun(), { ...OPTIONS, limits }));
+      expect(results.filter(({ outcome }) => outcome === 'started')).toHaveLength(3);
+      expect(
+        results.filter((result) => result.outcome === 'over' && result.limit === 'concurrent'),
+      ).toHaveLength(7);
+      const daily = { concurrent: null, perDay: 5, perMonth: 6 };
+      const more = await times(5, () => port.runs.start(newRun(), { ...OPTIONS, limits: daily }));
+      expect(more.filter(({ outcome }) => outcome === 'started')).toHaveLength(2);
+      expect(
+        (await port.runs.start(newRun(), { ...OPTIONS, limits: daily, day: '2030-01-02' })).outcome,
+      ).toBe('started');
+      expect(await port.runs.start(newRun(), { ...OPTIONS, limits: daily, day: '2030-01-03' })).toEqual({
+        outcome: 'over',
+        limit: 'perMonth',
+      });
+    });
+
+    test('one claim wins, and only the holder writes', async () => {
+      const { port } = await openFresh(open);
+      const run = await started(port);
+      const fence = await boot(port);
+      const claims = await times(5, () => port.runs.write(claim(run, fence)));
+      expect(claims.filter(({ applied }) => applied)).toHaveLength(1);
+      const held = { fence, status: 'running' as const };
+      const step = { ...change(run, held, null), steps: [STEP] };
+      expect((await port.runs.write(step)).applied).toBe(true);
+      expect((await port.runs.write({ ...step, expect: { ...held, fence: fence + 1 } })).applied).toBe(false);
+      expect((await port.runs.load(run.seq))?.steps).toEqual([STEP]);
+    });
+
+    test('a boot that was declared dead neither claims nor writes nor renews', async () => {
+      const { port } = await openFresh(open);
+      const [mine, waiting] = [await started(port), await started(port)];
+      const dead = await boot(port, false, 1000);
+      await port.runs.write(claim(mine, dead));
+      expect(await port.boots.renew(dead, 2000)).toBe(true);
+      const alive = await boot(port, false, 5000);
+      expect((await port.boots.interrupt(5000, 10)).map(({ id, status }) => [id, status])).toEqual([
+        [mine.id, 'interrupted'],
+      ]);
+      expect(await port.boots.renew(dead, 9000)).toBe(false);
+      expect(
+        (await port.runs.write(change(mine, { fence: dead, status: 'running' }, { status: 'succeeded' })))
+          .applied,
+      ).toBe(false);
+      expect((await port.runs.write(claim(waiting, dead))).applied).toBe(false);
+      expect((await port.runs.write(claim(waiting, alive))).applied).toBe(true);
+    });
+
+    test('a boot within its lease keeps its runs', async () => {
+      const { port } = await openFresh(open);
+      const run = await started(port);
+      const first = await boot(port, false, 1000);
+      await port.runs.write(claim(run, first));
+      await boot(port, false, 1500);
+      expect(await port.boots.interrupt(1500, 10)).toEqual([]);
+    });
+
+    test('interrupted runs go first in the queue, their parts in the air marked; poison fails; cancelling ends', async () => {
+      const { port } = await openFresh(open);
+      const [old, cancelling, poison] = [await started(port), await started(port), await started(port)];
+      const first = await boot(port);
+      for (const run of [old, cancelling, poison]) await port.runs.write(claim(run, first));
+      const held = { fence: first, status: 'running' as const };
+      await port.runs.write({ ...change(old, held, null), steps: [STEP] });
+      await port.runs.write(change(cancelling, held, { status: 'cancelling', fence: first }));
+      await port.runs.write(change(poison, held, { status: 'running', fence: first, stalls: 2 }));
+      const urgent = await started(port, { priority: 100 });
+      await boot(port);
+      await port.boots.interrupt(7000, 10);
+      expect((await port.runs.find('acme', cancelling.id))?.status).toBe('cancelled');
+      expect((await port.runs.load(old.seq))?.steps[0]?.status).toBe('interrupted');
+      expect(await port.runs.attempts(old.seq)).toMatchObject([{ status: 'interrupted', attempt: 1 }]);
+      const resumed = await port.boots.resume(7000, 10, 3);
+      expect(resumed.map(({ id, status }) => [id, status])).toEqual([
+        [old.id, 'queued'],
+        [poison.id, 'failed'],
+      ]);
+      expect((await port.queue.ready('acme', 10)).map(({ id }) => id)).toEqual([old.id, urgent.id]);
+      const events = await port.runs.events(old.seq, 0, 100);
+      expect(events.map(({ item }) => item.type)).toEqual(['run.queued', 'run.interrupted', 'run.resumed']);
+    });
+
+    test('a concurrency key is held by so many, handed on in order of priority', async () => {
+      const { port } = await openFresh(open);
+      const keyed = { concurrencyKey: 'acme\nk', concurrencyLimit: 2 };
+      const runs = [];
+      for (const priority of [0, 0, 0, 5]) runs.push(await started(port, { ...keyed, priority }));
+      expect(runs.map(({ ready }) => ready)).toEqual([true, true, false, false]);
+      const fence = await boot(port);
+      await port.runs.write(claim(runs[0]!, fence));
+      const end = change(
+        runs[0]!,
+        { fence, status: 'running' },
+        { status: 'succeeded', ready: false, fence: null, finishedAt: 1 },
+      );
+      const { promoted } = await port.runs.write(end);
+      expect(promoted.map(({ id }) => id)).toEqual([runs[3]!.id]);
+      const idle = await port.runs.cancelIdle(runs[1]!.seq, 1);
+      expect([idle.cancelled, idle.promoted.map(({ id }) => id)]).toEqual([true, [runs[2]!.id]]);
+      expect(await port.runs.start(newRun(keyed), { ...OPTIONS, strategy: 'reject' })).toEqual({
+        outcome: 'over',
+        limit: 'key',
+      });
+    });
+
+    test('the inbox keeps what came until it is taken, and wakes who waits', async () => {
+      const { port } = await openFresh(open);
+      const run = await started(port);
+      const fence = await boot(port);
+      await port.runs.write(claim(run, fence));
+      const entry = { kind: 'approval' as const, name: 'main.ok', payload: '{}', at: 7000 };
+      expect(await port.runs.deliver(run.seq, entry, { once: true })).toEqual({ outcome: 'delivered', n: 1 });
+      expect(await port.runs.deliver(run.seq, entry, { once: true })).toEqual({ outcome: 'taken' });
+      await port.runs.write(
+        change(run, { fence, status: 'running' }, { status: 'waiting', ready: false, fence: null }),
+      );
+      expect(await port.queue.due(9000, 10)).toEqual([]);
+      await port.runs.deliver(run.seq, { ...entry, kind: 'signal', name: 'go' }, { once: false });
+      expect((await port.queue.due(9000, 10)).map(({ id }) => id)).toEqual([run.id]);
+      expect((await port.runs.load(run.seq))?.inbox.map(({ kind }) => kind)).toEqual(['approval', 'signal']);
+      await port.runs.cancelIdle(run.seq, 9000);
+      expect(await port.runs.deliver(run.seq, entry, { once: true })).toEqual({ outcome: 'ended' });
+    });
+
+    test('a page of a list may be short, and the next one goes on', async () => {
+      const { port } = await openFresh(open);
+      for (let i = 0; i < 6; i++) await started(port, { workflowId: i % 2 ? 'a' : 'b' });
+      await started(port, { tenantId: 'other', workflowId: 'a' });
+      const first = await port.runs.list('acme', { kind: 'workflow', workflowId: 'a', limit: 2 });
+      const second = await port.runs.list('acme', {
+        kind: 'workflow',
+        workflowId: 'a',
+        limit: 2,
+        before: first.next!,
+      });
+      expect([first.runs.length, second.runs.length, second.next]).toEqual([2, 1, null]);
+      expect((await port.runs.list('acme', { kind: 'job', limit: 9 })).runs).toEqual([]);
+    });
+
+    test('old finished runs are forgotten with all their parts, others are not', async () => {
+      const { port } = await openFresh(open);
+      const runs = [];
+      for (let i = 0; i < 5; i++)
+        runs.push(await started(port, { createdAt: 10 + i, input: JSON.stringify('x'.repeat(3000)) }));
+      for (const run of runs.slice(0, 4)) await port.runs.cancelIdle(run.seq, run === runs[3] ? 900 : 100);
+      let pruned = 0;
+      for (let after: number | null = 0; after !== null; ) {
+        const step = await port.prune({ finishedBefore: 500, now: 1e12, after, limit: 2 });
+        pruned += step.pruned;
+        after = step.next;
+      }
+      expect(pruned).toBe(3);
+      expect(await port.runs.find('acme', runs[0]!.id)).toBeUndefined();
+      expect(await port.runs.events(runs[0]!.seq, 0, 10)).toEqual([]);
+      for (const run of runs.slice(3)) expect((await port.runs.find('acme', run.id))?.input).toBe(run.input);
+    });
+
+    test('schedules keep their time, their pause and their last run', async () => {
+      const { port, reopen } = await openFresh(open);
+      const plan = {
+        id: 'n:1',
+        tenantId: 'acme',
+        workflowId: 'n',
+        cron: '* * * * *',
+        timezone: 'UTC',
+        overlap: 'skip',
+        catchUp: 'all',
+        input: '{}',
+        nextAt: 100,
+      } as const;
+      await port.schedules.sync([plan, { ...plan, id: 'n:2', nextAt: 50 }]);
+      expect((await port.schedules.due(60)).map(({ id }) => id)).toEqual(['n:2']);
+      await port.schedules.served('n:2', { nextAt: 200, lastAt: 50, lastRunId: 'run_1' });
+      await port.schedules.setPaused('n:1', true, null);
+      const again = await reopen();
+      await again.schedules.sync([
+        { ...plan, nextAt: 999 },
+        { ...plan, id: 'n:2', nextAt: 999 },
+      ]);
+      expect(await again.schedules.list('acme')).toMatchObject([
+        { id: 'n:1', paused: true, nextAt: null },
+        { id: 'n:2', nextAt: 200, lastAt: 50, lastRunId: 'run_1' },
+      ]);
+      await again.schedules.sync([{ ...plan, id: 'n:2', cron: '0 * * * *', nextAt: 777 }]);
+      expect(await again.schedules.list('acme')).toMatchObject([{ id: 'n:2', nextAt: 777 }]);
+      expect(await again.schedules.nextAt()).toBe(777);
+    });
+  });
+}
