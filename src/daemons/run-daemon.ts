@@ -93,6 +93,7 @@ export async function startDaemon<Services extends DaemonServices>(
         upstreamIdentity({
           internalSecret: options.keys.internalSecret,
           mode: config.auth.mode ?? 'optional',
+          logger,
         }),
       ...(bodyLimitBytes ? { bodyLimitBytes: bodyLimitBytes(config) } : {}),
       ...(trustedProxies ? { trustedProxies: trustedProxies(config) } : {}),

@@ -2,25 +2,31 @@ import type { FastifyRequest } from 'fastify';
 import { type Caller, HEADERS, NamespaceId } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 import { safeEqual, serviceKey } from '../kit/keys.ts';
+import type { Logger } from '../kit/logger.ts';
 import type { Authenticate } from './server.ts';
 
 export interface UpstreamIdentityOptions {
   internalSecret: string;
   /** `required`: only the gateway and other daemons are let in. `optional` (development): a direct call is its `X-Tenant-ID`, else `default`. */
   mode: 'optional' | 'required';
+  logger: Logger;
 }
 
 /**
  * Who calls a daemon behind the gateway. The gateway's word (tenant, host) counts only with the service key,
  * so that a client that reaches the port cannot pose as a tenant. @spec Authentication 11, 12
  */
-export function upstreamIdentity({ internalSecret, mode }: UpstreamIdentityOptions): Authenticate {
+export function upstreamIdentity({ internalSecret, mode, logger }: UpstreamIdentityOptions): Authenticate {
   const expected = serviceKey(internalSecret);
   return (request: FastifyRequest): Caller => {
     const shown = request.headers[HEADERS.serviceKey];
     const trusted = typeof shown === 'string' && safeEqual(shown, expected);
-    if (shown !== undefined && !trusted) throw new PlatformError('UNAUTHORIZED', 'The service key is wrong.');
+    if (shown !== undefined && !trusted) {
+      reportRefused(logger, request, 'SERVICE_KEY_WRONG');
+      throw new PlatformError('UNAUTHORIZED', 'The service key is wrong.');
+    }
     if (!trusted && mode === 'required') {
+      reportRefused(logger, request, 'SERVICE_KEY_MISSING');
       throw new PlatformError(
         'UNAUTHORIZED',
         'This service takes calls from the gateway alone; call the gateway with a Bearer token.',
@@ -28,6 +34,23 @@ export function upstreamIdentity({ internalSecret, mode }: UpstreamIdentityOptio
     }
     return { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
   };
+}
+
+/** @spec Diagnostic events: every auth failure produces one */
+function reportRefused(logger: Logger, request: FastifyRequest, reasonCode: string): void {
+  const { id: requestId, traceId, ip } = request;
+  logger.diagnostic(
+    {
+      domain: 'auth',
+      event: 'auth.failed',
+      level: 'warn',
+      reasonCode,
+      message: `A direct call from ${ip} was refused`,
+      outcome: 'refused',
+      evidence: { ip },
+    },
+    { requestId, traceId },
+  );
 }
 
 function hostOf(request: FastifyRequest, trusted: boolean): string {

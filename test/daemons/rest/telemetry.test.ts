@@ -149,3 +149,20 @@ test('what was kept and dropped is a metric', async () => {
   expect(text).toContain('svc_telemetry_records_total{service="rest",kind="logs",outcome="dropped"} 2');
   expect(text).toContain('svc_telemetry_records_total{service="rest",kind="logs",outcome="kept"} 3');
 });
+
+test('every refused direct call is a diagnostic', async () => {
+  const rest = await startRest({ config: { auth: { mode: 'required' } } });
+  expect((await rest.fetch('/api/v1/logs')).status).toBe(401);
+  expect((await rest.fetch('/api/v1/logs', { headers: { 'x-svc-service-key': 'guess' } })).status).toBe(401);
+  expect(rest.logs.lines.filter(({ event }) => event === 'auth.failed')).toMatchObject(
+    ['SERVICE_KEY_MISSING', 'SERVICE_KEY_WRONG'].map((reasonCode) => ({
+      domain: 'auth',
+      level: 'warn',
+      reasonCode,
+      outcome: 'refused',
+      serviceId: 'rest',
+      requestId: expect.any(String),
+      evidence: { ip: '127.0.0.1' },
+    })),
+  );
+});

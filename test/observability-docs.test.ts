@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { PLATFORM_CODES } from '../src/contracts/index.ts';
+import { packageRoot } from '../src/kit/paths.ts';
+import { SOURCE_ROOT, sourceFiles } from './support/import-rules.ts';
+
+const CODE = /'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'/g;
+const read = (file: string): string => readFileSync(join(SOURCE_ROOT, file), 'utf8');
+const codesIn = (text: string): string[] => [...text.matchAll(CODE)].map(([, code]) => code!);
+
+/** The text between two marks of a file: a type, or the calls that pass a code on. */
+function part(file: string, from: string, to: string): string {
+  const text = read(file);
+  const start = text.indexOf(from);
+  if (start === -1) throw new Error(`${file} no longer has ${from}: say where its reason codes come from.`);
+  return text.slice(start, text.indexOf(to, start + from.length));
+}
+
+/** Where a reason code is no literal: what it may be. An expression that is not here fails the test. */
+const COMPUTED: Record<string, () => string[]> = {
+  'daemons/gateway/domain/authenticator.ts: fault': () =>
+    codesIn(part('daemons/gateway/domain/bearer.ts', 'type AuthFault', ';')),
+  'daemons/gateway/domain/token-exchange.ts: reasonCode': () =>
+    [...read('daemons/gateway/domain/token-exchange.ts').matchAll(/refused\(\s*'([A-Z_]+)'/g)].map(
+      ([, c]) => c!,
+    ),
+  'daemons/gateway/routes/internal-dispatch.ts: reasonCode': () =>
+    [...read('daemons/gateway/routes/internal-dispatch.ts').matchAll(/refuse\(request, '([A-Z_]+)'/g)].map(
+      ([, c]) => c!,
+    ),
+  'http/identity.ts: reasonCode': () =>
+    [...read('http/identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(([, c]) => c!),
+  'daemons/workflow/domain/schedules.ts: reasonCode': () =>
+    [...read('daemons/workflow/domain/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(([, c]) => c!),
+  'daemons/gateway/domain/webhook-delivery.ts: fault.toUpperCase()': () =>
+    [
+      ...part('daemons/gateway/domain/webhook-signature.ts', 'type SignatureFault', ';').matchAll(/'(\w+)'/g),
+    ].map(([, fault]) => fault!.toUpperCase()),
+  "daemons/marketplace/domain/installer.ts: event.replace('plugin.', '').toUpperCase()": () =>
+    [...read('daemons/marketplace/domain/installer.ts').matchAll(/'plugin\.([a-z]+)'/g)].map(([, verb]) =>
+      verb!.toUpperCase(),
+    ),
+  // Close codes of sockets, which the page lists as a range.
+  'daemons/gateway/domain/host-session.ts: String(code)': () => [],
+  // Codes of errors, and of faults of plugins.
+  'daemons/rest/services.ts: code': () => ['PLUGIN_CONFLICT'],
+  "daemons/run-daemon.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
+  "daemons/plugin-runtime.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
+    'INVALID_MANIFEST',
+    'INTEGRITY_MISMATCH',
+  ],
+};
+
+/** Every reason code of the sources, with the files that use it. */
+function usedCodes(): Map<string, Set<string>> {
+  const used = new Map<string, Set<string>>();
+  const note = (code: string, file: string): void => {
+    used.set(code, (used.get(code) ?? new Set()).add(file));
+  };
+  for (const file of sourceFiles(SOURCE_ROOT)) {
+    if (
+      file === 'kit/logger.ts' ||
+      file.startsWith('contracts/') ||
+      file.startsWith('store/sqlite/telemetry')
+    )
+      continue;
+    for (const [, ownLine, inline] of read(file).matchAll(
+      /^ *reasonCode(?:: (.+?))?,$|[{,] reasonCode: ('[^']*')/gm,
+    )) {
+      const expression = ownLine ?? inline ?? 'reasonCode';
+      if (expression === 'string') continue;
+      const computed = COMPUTED[`${file}: ${expression}`];
+      const codes = computed ? computed() : codesIn(expression);
+      const isLiteral =
+        codes.length > 0 && /^(?:[\w.]+ \? )?'[A-Z_0-9]+'(?: : '[A-Z_0-9]+')?$/.test(expression);
+      if (!computed && !isLiteral)
+        throw new Error(`${file}: the reason code ${expression} is computed; name its values in COMPUTED.`);
+      for (const code of codes) note(code, file);
+    }
+  }
+  return used;
+}
+
+test('docs/observability.md lists exactly the reason codes there are', () => {
+  const page = readFileSync(join(packageRoot, 'docs/observability.md'), 'utf8');
+  const listed = [...page.matchAll(/^\| `([A-Z][A-Z_]+)` \| \S.* \| \S.* \|$/gm)].map(([, code]) => code!);
+  const used = [...usedCodes().keys()].filter((code) => !Object.hasOwn(PLATFORM_CODES, code));
+  expect(used.length).toBeGreaterThan(40);
+  expect(listed.toSorted()).toEqual(used.toSorted());
+  expect(new Set(listed).size).toBe(listed.length);
+});
