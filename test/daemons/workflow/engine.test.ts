@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { tempDir } from '../../support/daemon.ts';
+import { openEngine, workStep } from './support/engine.ts';
+
+const PROGRAM = fileURLToPath(new URL('./programs/engine.ts', import.meta.url));
+
+function startEngine(...args: string[]): { child: ChildProcess; lines: string[] } {
+  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return { child, lines };
+}
+
+test('an engine that stood still beyond its lease is fenced: another one has its run, and it does nothing more', async () => {
+  const dataDir = await tempDir();
+  const first = startEngine(dataDir, '600', '12');
+  await expect.poll(() => first.lines.length, { timeout: 10_000 }).toBeGreaterThan(3);
+  const id = first.lines.find((line) => line.startsWith('run_'))!;
+  first.child.kill('SIGSTOP');
+  const ran = first.lines.filter((line) => line.startsWith('step')).length;
+  await sleep(700);
+  const second = startEngine(dataDir, '600');
+  const it = await openEngine({ dataDir, kinds: [] });
+  onTestFinished(() => it.close());
+  await expect
+    .poll(async () => (await it.store.runs.find(null, id))?.status, { timeout: 10_000 })
+    .toBe('succeeded');
+  first.child.kill('SIGCONT');
+  await expect.poll(() => first.lines.at(-1), { timeout: 5000 }).toBe('fenced');
+  await sleep(200);
+  // Its pipe may have held one line more when it was stopped.
+  expect(first.lines.filter((line) => line.startsWith('step')).length).toBeLessThanOrEqual(ran + 1);
+  const run = await it.store.runs.find(null, id);
+  expect(run).toMatchObject({ status: 'succeeded', resumeCount: 1 });
+  const seq = run!.seq;
+  const attempts = await it.store.runs.attempts(seq);
+  const succeeded = attempts.filter(({ status }) => status === 'succeeded');
+  expect(succeeded).toHaveLength(12);
+  expect(second.lines.filter((line) => line.startsWith('step')).length).toBe(
+    12 - succeeded.filter(({ attempt, index }) => attempt === 1 && index < ran - 1).length,
+  );
+}, 40_000);
+
+test('many queued runs do not fill memory at boot, and all tenants get on', async () => {
+  const dataDir = await tempDir();
+  const writer = await openEngine({ dataDir, kinds: [] });
+  const many = Number(process.env.SVC_TEST_QUEUED ?? 20_000);
+  // Never started: what it offers stays in the store.
+  for (let i = 0; i < many; i += 500)
+    await Promise.all(
+      Array.from({ length: 500 }, (_, n) =>
+        writer.begin([{ uses: 'set' }], n % 100 === 0 ? `t${n / 100}` : 'big'),
+      ),
+    );
+  await writer.store.close();
+  const before = process.memoryUsage().heapUsed;
+  const done = new Set<string>();
+  const gate = Promise.withResolvers<void>();
+  const reader = await openEngine({ dataDir, runs: 20, kinds: [workStep('gate', () => gate.promise)] });
+  await reader.engine.start();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1024 * 1024);
+  // The small tenants' runs are through long before the large one's.
+  await expect
+    .poll(
+      async () => {
+        for (let t = 0; t < 5; t++) {
+          const { runs } = await reader.store.runs.list(`t${t}`, {
+            kind: 'workflow',
+            status: 'succeeded',
+            limit: 1000,
+          });
+          if (runs.length === many / 500) done.add(`t${t}`);
+        }
+        return done.size;
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(5);
+  const left = await reader.store.queue.ready('big', 1_000_000);
+  expect(left.length).toBeGreaterThan(0);
+  gate.resolve();
+  await reader.close();
+}, 60_000);
+
+test('disk trouble is waited out: what happened is written once there is room again', async () => {
+  const dataDir = await tempDir();
+  const it = await openEngine({ dataDir, kinds: [workStep('work', async () => {})] });
+  onTestFinished(() => it.close());
+  await it.engine.start();
+  const write = it.store.runs.write.bind(it.store.runs);
+  let broken = true;
+  let refused = 0;
+  it.store.runs.write = async (change) => {
+    if (!broken) return write(change);
+    refused++;
+    throw new Error('SQLITE_FULL');
+  };
+  const id = await it.begin([{ uses: 'work' }, { uses: 'work' }]);
+  await expect.poll(() => refused).toBeGreaterThan(1);
+  expect((await it.store.runs.find(null, id))?.status).toBe('queued');
+  broken = false;
+  await expect
+    .poll(async () => (await it.store.runs.find(null, id))?.status, { timeout: 5000 })
+    .toBe('succeeded');
+});

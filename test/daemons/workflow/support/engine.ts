@@ -1,0 +1,81 @@
+import { createDefinitions } from '../../../../src/daemons/workflow/domain/definitions.ts';
+import { createEngine, type Engine } from '../../../../src/daemons/workflow/domain/engine.ts';
+import { setStep } from '../../../../src/daemons/workflow/domain/kinds/builtins.ts';
+import { createRunStarter, type RunStarter } from '../../../../src/daemons/workflow/domain/run-starter.ts';
+import type { StepKind } from '../../../../src/daemons/workflow/domain/step-kind.ts';
+import { type Clock, systemClock } from '../../../../src/kit/clock.ts';
+import { silentLogger } from '../../../../src/kit/logger.ts';
+import { systemRandom } from '../../../../src/kit/random.ts';
+import type { WorkflowStore } from '../../../../src/store/ports/index.ts';
+import { sqliteWorkflowStore } from '../../../../src/store/sqlite/index.ts';
+
+export interface BareEngine {
+  store: WorkflowStore;
+  engine: Engine;
+  /** Starts a run of one job `main`. */
+  begin(steps: object[], tenantId?: string): Promise<string>;
+  starter: RunStarter;
+  close(): Promise<void>;
+}
+
+/** An engine over `workflow.db` without the daemon, and without the lock of the file: another may be at work on it. */
+export async function openEngine(options: {
+  dataDir: string;
+  kinds: StepKind[];
+  leaseMs?: number;
+  clock?: Clock;
+  runs?: number;
+  onFenced?(): void;
+}): Promise<BareEngine> {
+  const { dataDir, clock = systemClock, leaseMs = 30_000, runs = 500 } = options;
+  const random = systemRandom(() => clock.now());
+  const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+  const kinds = new Map([setStep, ...options.kinds].map((kind) => [kind.name, kind]));
+  const definitions = createDefinitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
+  const engine = createEngine({
+    store,
+    clock,
+    random,
+    logger: silentLogger,
+    exclusive: false,
+    definitionOf: definitions.byHash,
+    definitionHere: definitions.here,
+    limits: { runs, steps: 64, poisonAfter: 3, leaseMs, mostOutput: 1e6 },
+    hooks: {
+      jobStarted: () => {},
+      jobEnded: () => {},
+      changed: () => {},
+      ended: () => {},
+      fenced: () => options.onFenced?.(),
+    },
+  });
+  const starter = createRunStarter({ store: store.runs, engine, clock, random, tenants: {} });
+  return {
+    store,
+    engine,
+    starter,
+    async begin(steps, tenantId = 'default') {
+      const workflow = definitions.compile({ id: 'bare', jobs: { main: { steps } } });
+      const who = { tenantId, hostId: 'test', requestId: 'r', traceId: 't' };
+      return (await starter.start({ kind: 'workflow', workflow, input: {}, trigger: 'manual' }, who)).id;
+    },
+    async close() {
+      await engine.stop(500);
+      await store.close();
+    },
+  };
+}
+
+/** A step that calls `work`. */
+export function workStep(name: string, work: (stepId: string) => Promise<void>, idempotent = true): StepKind {
+  return {
+    ...setStep,
+    name,
+    mode: 'effect',
+    isIdempotent: () => idempotent,
+    async run({ stepId }) {
+      await work(stepId);
+      return { output: null };
+    },
+  };
+}
