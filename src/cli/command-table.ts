@@ -1,3 +1,4 @@
+import { EVENT_COMMANDS } from './commands/events/entries.ts';
 import { WORKFLOW_COMMANDS } from './commands/workflows/entries.ts';
 import type { AnyCommand } from './define-command.ts';
 
@@ -69,6 +70,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     example: 'svc webhooks revoke github push',
     load: async () => (await import('./commands/webhooks/revoke.ts')).revoke,
   },
+  ...EVENT_COMMANDS,
   ...WORKFLOW_COMMANDS,
   {
     name: 'run',

@@ -56,11 +56,11 @@ function parse(line: string): Record<string, unknown> | undefined {
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `10m`, `2h`, `1d` ago, or a time as ISO 8601. Throws UsageError. */
-export function parseSince(text: string, now: number): number {
+/** `10m`, `2h`, `1d` ago, or a time as ISO 8601. Throws UsageError naming the flag. */
+export function parseSince(text: string, now: number, flag = '--since'): number {
   const ago = /^(\d+)\s*([smhd])$/.exec(text);
   if (ago) return now - Number(ago[1]) * UNITS[ago[2] as keyof typeof UNITS];
   const time = Date.parse(text);
   if (Number.isFinite(time)) return time;
-  throw new UsageError(`--since ${text} is neither an age (30s, 10m, 2h, 1d) nor a time (2030-01-31T12:00).`);
+  throw new UsageError(`${flag} ${text} is neither an age (30s, 10m, 2h, 1d) nor a time (2030-01-31T12:00).`);
 }

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import type { GlobalFlags } from '../../globals.ts';
+import { parseSince } from '../logs/filter.ts';
+
+/** The flags that all commands of events share. */
+export const eventFlags = {
+  type: z.string().optional().describe('events of this type alone'),
+  source: z.string().optional().describe('events of this product alone: svc, or a plugin id'),
+  since: z.string().optional().describe('from then on: 30s, 10m, 2h, 1d ago, or a time'),
+  until: z.string().optional().describe('up to then, likewise'),
+};
+
+export interface EventFlags {
+  type?: string | undefined;
+  source?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+}
+
+export function eventQuery(
+  { type, source, since, until }: EventFlags,
+  { namespace }: Pick<GlobalFlags, 'namespace'>,
+  now: number,
+) {
+  return {
+    ...(type === undefined ? {} : { type }),
+    ...(source === undefined ? {} : { source }),
+    ...(since === undefined ? {} : { from: String(parseSince(since, now, '--since')) }),
+    ...(until === undefined ? {} : { to: String(parseSince(until, now, '--until')) }),
+    ...(namespace === undefined ? {} : { tenantId: namespace }),
+  };
+}

@@ -1,0 +1,25 @@
+import type { CommandEntry } from '../../command-table.ts';
+
+export const EVENT_COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'events list',
+    summary: 'List analytics events, newest first',
+    group: 'Platform',
+    example: 'svc events list --type plugin.command.failed --since 1d',
+    load: async () => (await import('./list.ts')).list,
+  },
+  {
+    name: 'events stats',
+    summary: 'How many events there are, by type, source, actor and day',
+    group: 'Platform',
+    example: 'svc events stats --since 7d',
+    load: async () => (await import('./stats.ts')).stats,
+  },
+  {
+    name: 'events tail',
+    summary: 'Show events as they come, until Ctrl-C',
+    group: 'Platform',
+    example: 'svc events tail --type plugin.command.failed',
+    load: async () => (await import('./tail.ts')).tail,
+  },
+];

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { listEvents, type ReplyOf } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { eventFlags, eventQuery } from './arguments.ts';
+import { eventLine } from './event-line.ts';
+
+/** @spec REST API: analytics; docs/observability.md "Analytics" */
+export const list = defineCommand({
+  name: 'events list',
+  summary: 'List analytics events, newest first',
+  example: 'svc events list --type plugin.command.failed --since 1d',
+  args: z.object({
+    ...eventFlags,
+    limit: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(1000)
+      .default(50)
+      .describe('how many; default 50, at most 1,000'),
+    offset: z.coerce.number().int().min(0).default(0).describe('how many to leave out'),
+  }),
+  short: { limit: 'n' },
+  async run({ limit, offset, ...flags }, { client, globals, clock }) {
+    const query = { ...eventQuery(flags, globals, clock.now()), limit, offset };
+    return ok(await client.call(listEvents, { query }));
+  },
+  text({ items, total, offset }: ReplyOf<typeof listEvents>, style) {
+    if (items.length === 0) return 'No events fit.';
+    const lines = items.map((event) => eventLine(event, style));
+    return [...lines, style.dim(`${offset + 1} to ${offset + items.length} of ${total}`)].join('\n');
+  },
+});
