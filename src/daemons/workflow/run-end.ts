@@ -1,12 +1,14 @@
 import type { Analytics } from '../../kit/analytics.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
-import type { RunRecord, WorkflowStore } from '../../store/ports/index.ts';
+import type { JobRecord, RunRecord, WorkflowStore } from '../../store/ports/index.ts';
+import type { JobCounts } from './domain/engine.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
 /** Counts a run that ended, logs it and tells its analytics event; a cancelled run counts as failed, and `ctx.status` says so. @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed */
 export async function reportRunEnd(
   run: RunRecord,
+  jobs: JobCounts | undefined,
   {
     store,
     metrics,
@@ -25,13 +27,13 @@ export async function reportRunEnd(
   metrics.runEnded(run.workflowId, run.status, durationMs / 1000);
   const succeeded = run.status === 'succeeded';
   try {
-    const jobs = (await store.runs.load(run.seq))?.jobs ?? [];
+    const { total, failed } = jobs ?? countsOf((await store.runs.load(run.seq))?.jobs ?? []);
     const payload = {
       workflowId: run.workflowId,
       runId: run.id,
       durationMs,
-      jobsTotal: jobs.length,
-      jobsFailed: jobs.filter(({ status }) => status === 'failed' || status === 'timed_out').length,
+      jobsTotal: total,
+      jobsFailed: failed,
     };
     const { tenantId, requestId, traceId, status } = run;
     analytics.track(succeeded ? 'workflow.run.completed' : 'workflow.run.failed', {
@@ -49,4 +51,9 @@ export async function reportRunEnd(
   } catch (error) {
     logger.error(`The end of run ${run.id} could not be reported`, { error });
   }
+}
+
+function countsOf(jobs: readonly JobRecord[]): JobCounts {
+  const failed = jobs.filter(({ status }) => status === 'failed' || status === 'timed_out');
+  return { total: jobs.length, failed: failed.length };
 }

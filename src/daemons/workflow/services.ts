@@ -5,7 +5,7 @@ import { days, seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 import { createFetchService } from '../../plugins/services/fetch.ts';
-import type { RunRecord, WorkflowStore } from '../../store/ports/index.ts';
+import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
@@ -115,7 +115,7 @@ async function assemble(
       jobStarted: metrics.jobStarted,
       jobEnded: metrics.jobEnded,
       changed: watch.changed,
-      ended: (run: RunRecord) => void reportRunEnd(run, { store, metrics, analytics, logger, clock }),
+      ended: (run, jobs) => void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock }),
       fenced: () => process.kill(process.pid, 'SIGTERM'),
     },
   });

@@ -267,4 +267,18 @@ describe('live', () => {
     });
     expect(missing.status).toBe(404);
   });
+
+  test('a stream that waits does not keep the service from stopping', async () => {
+    const it = await startWorkflow();
+    const id = await it.start({ steps: [{ uses: 'signal', with: { name: 'never' } }] });
+    await it.until(id, 'waiting');
+    const stream = await it.fetch(`/api/v1/workflows/runs/${id}/events`, {
+      headers: { accept: 'text/event-stream' },
+    });
+    const text = stream.text();
+    const startedAt = performance.now();
+    await it.close();
+    expect(await text).toContain('"type":"run.waiting"');
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+  });
 });

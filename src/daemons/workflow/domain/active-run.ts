@@ -50,6 +50,7 @@ export interface ActiveRun {
   readonly left: Promise<Departure>;
   /** Something came while it was being parked: it must be looked at again. */
   readonly wasPokedLate: boolean;
+  jobs(): { total: number; failed: number };
   /** Something came, or may have: look again. */
   poke(entry?: InboxRecord): void;
   /** Durable once it resolves; false when it has ended, or was parked, meanwhile. */
@@ -833,6 +834,13 @@ export function createActiveRun(
     left: gone.promise,
     get wasPokedLate() {
       return pokedLate;
+    },
+    jobs() {
+      const jobs = allJobs();
+      return {
+        total: jobs.length,
+        failed: jobs.filter(({ record }) => FAILED_STATES.has(record.status)).length,
+      };
     },
     poke(entry) {
       if (entry && !inbox.some(({ n }) => n === entry.n)) inbox = [...inbox, entry];

@@ -39,11 +39,16 @@ export interface EngineLimits {
   mostOutput: number;
 }
 
+export interface JobCounts {
+  total: number;
+  failed: number;
+}
+
 export interface EngineHooks {
   jobStarted(): void;
   jobEnded(): void;
-  /** A run ended, however that was. */
-  ended(run: RunRecord): void;
+  /** A run ended, however that was; `jobs` are told when it ended in memory. */
+  ended(run: RunRecord, jobs?: JobCounts): void;
   /** There is something new to read of a run. */
   changed(runId: string): void;
   /** The boot was declared dead while it lives: nothing it does counts any more. */
@@ -207,7 +212,7 @@ export function createEngine(deps: EngineDeps): Engine {
     active.set(id, one);
     void one.left.then((departure) => {
       active.delete(id);
-      if (departure === 'ended') ended(one.run);
+      if (departure === 'ended') ended(one.run, one.jobs());
       if (departure === 'parked') {
         if (one.wasPokedLate) void wake(id);
         else if (one.run.wakeAt !== null) ticker.notice(one.run.wakeAt);
@@ -216,8 +221,8 @@ export function createEngine(deps: EngineDeps): Engine {
     });
   }
 
-  function ended(run: RunRecord): void {
-    hooks.ended(run);
+  function ended(run: RunRecord, jobs?: JobCounts): void {
+    hooks.ended(run, jobs);
     if (run.parentId !== null) void poke(run.parentId);
   }
 

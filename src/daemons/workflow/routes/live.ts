@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS } from '../../../contracts/index.ts';
+import type { Http } from '../../../http/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { errorBody, toPlatformError } from '../../../kit/errors.ts';
 import type { Page } from '../domain/run-desk.ts';
@@ -13,10 +14,23 @@ export interface LiveSource<Item extends { id: number }> {
   page(cursor: string | undefined): Promise<Page<Item>>;
   /** Whether the run is over: the stream ends after its last item. */
   isOver(): Promise<boolean>;
+  streams: LiveStreams;
 }
 
 /** A comment so often keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 15_000;
+
+/** The streams that are open: they would keep the service from stopping. */
+export type LiveStreams = Set<() => void>;
+
+/** Ends every open stream when the server closes; whoever follows one connects anew. */
+export function liveStreams(http: Http): LiveStreams {
+  const streams: LiveStreams = new Set();
+  http.addHook('preClose', async () => {
+    for (const end of streams) end();
+  });
+  return streams;
+}
 
 export function wantsStream(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/event-stream') === true;
@@ -36,7 +50,7 @@ export async function streamLive<Item extends { id: number }>(
   request: FastifyRequest,
   reply: FastifyReply,
   cursor: string | undefined,
-  { watch, clock, runId, page, isOver }: LiveSource<Item>,
+  { watch, clock, runId, page, isOver, streams }: LiveSource<Item>,
 ): Promise<void> {
   let first = await page(cursor);
   reply.hijack();
@@ -50,12 +64,18 @@ export async function streamLive<Item extends { id: number }>(
   raw.write(': open\n\n');
   let at = cursor;
   let changed = true;
+  let stopped = false;
   let wake: () => void = () => {};
   const look = (): void => {
     changed = true;
     wake();
   };
   const stopWatching = watch.watch(runId, look);
+  const stop = (): void => {
+    stopped = true;
+    look();
+  };
+  streams.add(stop);
   raw.on('close', look);
   const beat = setInterval(() => raw.write(': alive\n\n'), KEEP_ALIVE_MS).unref();
 
@@ -73,7 +93,7 @@ export async function streamLive<Item extends { id: number }>(
 
   try {
     await write(first.items);
-    while (!raw.destroyed) {
+    while (!raw.destroyed && !stopped) {
       if (!changed)
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -81,7 +101,7 @@ export async function streamLive<Item extends { id: number }>(
           clock.after(1000, resolve);
         });
       changed = false;
-      if (raw.destroyed) break;
+      if (raw.destroyed || stopped) break;
       // Asked before the last page is read: what was written before the end is on it.
       const over = await isOver();
       do {
@@ -98,6 +118,7 @@ export async function streamLive<Item extends { id: number }>(
   } finally {
     clearInterval(beat);
     stopWatching();
+    streams.delete(stop);
     raw.end();
   }
 }

@@ -17,7 +17,7 @@ import {
 import { type Http, mount } from '../../../http/index.ts';
 import { summaryOf } from '../domain/definitions.ts';
 import type { WorkflowServices } from '../services.ts';
-import { resumeAt, streamLive, wantsStream } from './live.ts';
+import { liveStreams, resumeAt, streamLive, wantsStream } from './live.ts';
 import { idempotencyKeyOf, starterOf } from './starter.ts';
 
 const auth = 'caller';
@@ -68,12 +68,14 @@ export function answerRoutes(http: Http, { desk }: WorkflowServices): void {
 
 /** What a run says: log lines and events, page by page or live. @spec docs/workflows.md "Following a run" */
 export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowServices): void {
+  const streams = liveStreams(http);
   mount(http, listRunLogs, { auth }, async ({ params: { runId }, query, caller, request, reply }) => {
     const { namespaceId: tenant } = caller;
     if (!wantsStream(request)) return desk.logs(tenant, runId, query);
     await streamLive(request, reply, resumeAt(request, query.cursor), {
       watch,
       clock,
+      streams,
       runId,
       page: (cursor) => desk.logs(tenant, runId, { ...query, limit: 500, cursor }),
       isOver: () => desk.isOver(tenant, runId),
@@ -86,6 +88,7 @@ export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowService
     await streamLive(request, reply, resumeAt(request, query.cursor), {
       watch,
       clock,
+      streams,
       runId,
       page: (cursor) => desk.events(tenant, runId, { limit: 500, cursor }),
       isOver: () => desk.isOver(tenant, runId),
