@@ -77,7 +77,9 @@ async function copyAssets(out) {
 
 /** Declarations of what plugin authors import. Types are checked by `npm run typecheck`, not at each build. */
 async function emitTypes(out) {
-  const files = ['src/sdk/index.ts', 'src/contracts/index.ts'].filter((file) => existsSync(join(root, file)));
+  const files = ['src/sdk/index.ts', 'src/contracts/index.ts', 'src/testing/index.ts'].filter((file) =>
+    existsSync(join(root, file)),
+  );
   const config = join(out, 'tsconfig.json');
   await writeFile(
     config,

@@ -29,6 +29,7 @@ const BUNDLES = [
   { input: { committer: 'src/store/sqlite/committer/main.ts' }, external: NATIVE },
   { input: { sdk: 'src/sdk/index.ts' }, external: ['zod'] },
   { input: { contracts: 'src/contracts/index.ts' }, external: ['zod'] },
+  { input: { testing: 'src/testing/index.ts' }, external: [...NATIVE, 'zod'] },
 ];
 
 /** Writes every bundle to `out`; resolves with the licences of the packages inside. */

@@ -206,6 +206,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/tokens/inspect.ts')).inspect,
   },
   {
+    name: 'plugins create',
+    summary: 'Make a new plugin whose tests pass',
+    group: 'Plugins',
+    example: 'svc plugins create orders --template rest',
+    load: async () => (await import('./commands/plugins/create.ts')).create,
+  },
+  {
     name: 'clients create',
     summary: 'Create client credentials, which POST /auth/token takes',
     group: 'Access',

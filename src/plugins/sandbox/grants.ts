@@ -43,7 +43,9 @@ export async function resolveGrants({ root, permissions, dataDir }: GrantsInput)
   };
   const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
   for (const path of [...read, ...asked.write]) refuseWildcard(path);
-  await refuseEscapingLinks(root, [...read, ...asked.write]);
+  const linkable = isInside(packageRoot, dataDir) ? [] : [await realpath(packageRoot)];
+  // A plugin under development has the platform linked into its node_modules: a public package, and no data.
+  await refuseEscapingLinks(root, [...read, ...asked.write, ...linkable]);
   return {
     read: unique([...read, ...packageFilesAbove([root, ...dependencies.map(({ real }) => real)])]),
     write: asked.write,

@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { z } from 'zod';
+import { PluginId } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { packageRoot, version } from '../../../kit/paths.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { filesOf, TEMPLATES, type TemplateName } from './templates/index.ts';
+
+const NAMES = Object.keys(TEMPLATES) as [TemplateName, ...TemplateName[]];
+
+interface Created {
+  id: string;
+  folder: string;
+  template: TemplateName;
+  files: string[];
+}
+
+/** @spec docs/plugins.md "Your first plugin" */
+export const create = defineCommand({
+  name: 'plugins create',
+  summary: 'Make a new plugin whose tests pass',
+  example: 'svc plugins create orders --template rest',
+  args: z.object({
+    name: PluginId.describe("the plugin's id"),
+    template: z
+      .enum(NAMES)
+      .default('rest')
+      .describe(`one of ${NAMES.join(', ')}`),
+    folder: z.string().optional().describe('where to put it; default: plugins/<name>'),
+  }),
+  async run({ name, template, folder: given }, context) {
+    const folder = resolve(context.cwd, given ?? join('plugins', name.split('/').at(-1)!));
+    await requireEmpty(folder);
+    const files = filesOf(template, name, version);
+    for (const [file, content] of Object.entries(files)) {
+      const path = join(folder, file);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, content, { flag: 'wx' });
+    }
+    await linkPlatform(folder);
+    const at = relative(context.cwd, folder) || '.';
+    context.ui.note(`Next: cd ${at} && npm test`);
+    return ok<Created>({ id: name, folder, template, files: Object.keys(files) });
+  },
+  text: ({ id, folder, files }: Created, style) =>
+    [`${style.green('created')} ${id} in ${folder}`, ...files.map((file) => `  ${file}`)].join('\n'),
+});
+
+async function requireEmpty(folder: string): Promise<void> {
+  if (!existsSync(folder) || (await readdir(folder)).length === 0) return;
+  throw new PlatformError('CONFLICT', `${folder} exists and is not empty.`, {
+    details: { folder, hint: 'Choose another with --folder.' },
+  });
+}
+
+/** The platform that is here, so that tests run and editors know its types before anything is installed. */
+async function linkPlatform(folder: string): Promise<void> {
+  const target = join(folder, 'node_modules', 'svc-platform');
+  await mkdir(dirname(target), { recursive: true });
+  await symlink(packageRoot, target, 'dir');
+}

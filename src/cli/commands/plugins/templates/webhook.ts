@@ -1,0 +1,66 @@
+import { type Template, text } from './template.ts';
+
+/** A signed webhook that keeps what came. */
+export const webhookTemplate: Template = (id) => ({
+  readme: `Takes orders in: \`svc webhooks provision ${id} order.created\` shows its URL and secret.`,
+  manifest: {
+    permissions: { platform: { state: true, cache: false } },
+    webhooks: [
+      {
+        event: 'order.created',
+        handler: 'webhooks.js#onOrder',
+        description: 'An order came in',
+        auth: { type: 'hmac', header: 'x-signature', algorithm: 'sha256', prefix: 'sha256=' },
+        idempotencyKey: 'id',
+      },
+    ],
+    commands: [{ id: 'orders', handler: 'commands.js#orders', description: 'How much was ordered' }],
+  },
+  files: {
+    'webhooks.js': text(`
+      import { defineWebhook, ok, z } from 'svc-platform/sdk';
+
+      export const onOrder = defineWebhook({
+        input: z.object({ id: z.string(), total: z.number().positive() }),
+        async execute(ctx, order) {
+          const count = await ctx.state.increment('orders');
+          await ctx.state.set(\`order:\${order.id}\`, order);
+          ctx.log.info('order', { id: order.id, count, webhookId: ctx.hostContext.webhookId });
+          return ok({ count });
+        },
+      });
+    `),
+    'commands.js': text(`
+      import { defineCommand, ok } from 'svc-platform/sdk';
+
+      export const orders = defineCommand(async (ctx) => {
+        const { items } = await ctx.state.list({ prefix: 'order:' });
+        const total = items.reduce((sum, { value }) => sum + value.total, 0);
+        return ok({ count: items.length, total });
+      });
+    `),
+    'test/webhooks.test.js': text(`
+      import assert from 'node:assert/strict';
+      import { after, test } from 'node:test';
+      import { createTestHost } from 'svc-platform/testing';
+
+      const host = await createTestHost();
+      after(() => host.close());
+
+      test('orders are counted and kept', async () => {
+        assert.deepEqual((await host.webhook('order.created', { id: 'a', total: 5 })).result, { count: 1 });
+        assert.deepEqual((await host.webhook('order.created', { id: 'b', total: 7 })).result, { count: 2 });
+        assert.deepEqual((await host.command('orders')).result, { count: 2, total: 12 });
+      });
+
+      test('each namespace has orders of its own', async () => {
+        const { result } = await host.webhook('order.created', { id: 'a', total: 1 }, { namespaceId: 'acme' });
+        assert.deepEqual(result, { count: 1 });
+      });
+
+      test('a delivery that is no order is refused', async () => {
+        await assert.rejects(host.webhook('order.created', { id: 'c' }), { code: 'VALIDATION_ERROR' });
+      });
+    `),
+  },
+});

@@ -1,0 +1,8 @@
+/**
+ * What plugin authors import in their tests, as `svc-platform/testing`. Handlers run where they run in
+ * production: in the confined runner, behind the real REST service, on a real state store.
+ * @spec docs/plugins.md "Testing"
+ */
+export type { CommandResult } from '../contracts/index.ts';
+export { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';
+export type { CallerOptions, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';

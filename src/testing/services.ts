@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PlatformConfig } from '../contracts/index.ts';
+import type { DaemonDefinition, DaemonServices } from '../daemons/define-daemon.ts';
+import { createPeers } from '../daemons/peers.ts';
+import { rest } from '../daemons/rest/index.ts';
+import { type RunningDaemon, startDaemon } from '../daemons/run-daemon.ts';
+import { state } from '../daemons/state/index.ts';
+import type { ManualClock } from '../kit/clock.ts';
+import type { KeyMaterial } from '../kit/keys.ts';
+import { type Random, systemRandom } from '../kit/random.ts';
+import type { TestLog } from './types.ts';
+
+export interface TestServices {
+  rest: RunningDaemon<Awaited<ReturnType<typeof rest.services>>>;
+  keys: KeyMaterial;
+  random: Random;
+  /** Ends both and removes what they kept. */
+  close(): Promise<void>;
+}
+
+export interface TestServicesOptions {
+  /** Folders of plugins, absolute. */
+  plugins: string[];
+  pluginConfig: Record<string, Record<string, unknown>>;
+  clock: ManualClock;
+  write(line: TestLog): void;
+}
+
+/** The two services that plugin code needs, in this process, on free ports and a folder that goes with them. */
+export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
+  const { clock, plugins, pluginConfig, write } = options;
+  const dataDir = await mkdtemp(join(tmpdir(), 'svc-plugin-test-'));
+  const random = systemRandom();
+  const keys: KeyMaterial = {
+    jwtSecret: random.secret(32),
+    previousJwtSecret: null,
+    internalSecret: random.secret(32),
+    masterKey: random.secret(32),
+  };
+  const peers = createPeers();
+  const running: RunningDaemon[] = [];
+
+  async function close(): Promise<void> {
+    for (const daemon of running.reverse()) await daemon.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  async function start<Services extends DaemonServices>(definition: DaemonDefinition<Services>) {
+    const daemon = await startDaemon(definition, {
+      config: PlatformConfig.parse({ plugins, pluginConfig, auth: { mode: 'optional' } }),
+      profile: 'test',
+      projectDir: dataDir,
+      dataDir,
+      keys,
+      operator: null,
+      clock,
+      random,
+      peers,
+      output: { write: (line) => write(JSON.parse(line) as TestLog), flush: () => {} },
+      logLevel: 'debug',
+      listen: { host: '127.0.0.1', port: 0 },
+    });
+    running.push(daemon);
+    return daemon;
+  }
+
+  try {
+    const keeper = await start(state);
+    peers.set({ state: keeper.url });
+    return { rest: await start(rest), keys, random, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,200 @@
+import { resolve } from 'node:path';
+import {
+  type CommandResult,
+  HandlerRef,
+  type HostKind,
+  type ManifestV3,
+  NamespaceId,
+} from '../contracts/index.ts';
+import { commandCall, type PluginCall, requireCommand } from '../daemons/plugin-runtime.ts';
+import { serviceHeaders } from '../http/index.ts';
+import { manualClock } from '../kit/clock.ts';
+import { PlatformError } from '../kit/errors.ts';
+import type { LoadedPlugin } from '../plugins/index.ts';
+import { startTestServices } from './services.ts';
+import type { CallerOptions, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';
+
+export interface TestHostOptions {
+  /** The plugin's folder; default: the working directory, which is where `npm test` starts. */
+  plugin?: string;
+  /** Folders of other plugins, for `ctx.invoke` and dependencies. */
+  plugins?: string[];
+  /** What the plugin finds as `ctx.config`. */
+  config?: Record<string, unknown>;
+  /** Where the clock stands at first, in epoch milliseconds. Default: 2030-01-01. */
+  startAt?: number;
+}
+
+export interface TestHost extends AsyncDisposable {
+  readonly manifest: ManifestV3;
+  /** Every line so far, of the plugin and of the services. */
+  readonly logs: readonly TestLog[];
+  /** Runs a command as `svc run` does, or as another host. Rejects with the platform's code where the platform fails it. */
+  command(
+    id: string,
+    input?: unknown,
+    options?: CallerOptions & { host?: 'cli' | 'workflow' },
+  ): Promise<CommandResult>;
+  job(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult>;
+  /** Calls a route over HTTP; `path` is the route's own, below the base path. */
+  route(method: string, path: string, options?: RouteOptions): Promise<RouteAnswer>;
+  /** Runs a webhook's handler with a delivery that was let in. */
+  webhook(event: string, payload: unknown, options?: WebhookOptions): Promise<CommandResult>;
+  /** Moves the platform's time: what was kept for a while expires, calls under way time out. */
+  advance(ms: number): void;
+  close(): Promise<void>;
+}
+
+/** Starts what a plugin runs on. Throws INVALID_MANIFEST, INVALID_HANDLER and the like when it cannot be loaded. */
+export async function createTestHost(options: TestHostOptions = {}): Promise<TestHost> {
+  const clock = manualClock(options.startAt);
+  const logs: TestLog[] = [];
+  const folder = resolve(options.plugin ?? '.');
+  const write = (line: TestLog): void => void logs.push(line);
+  const plugins = [folder, ...(options.plugins ?? []).map((other) => resolve(other))];
+  const id = await idOf(folder);
+  const services = await startTestServices({
+    plugins,
+    pluginConfig: id === undefined || !options.config ? {} : { [id]: options.config },
+    clock,
+    write,
+  });
+  const { rest, keys, random } = services;
+  const runtime = rest.services.plugins;
+
+  function loaded(): LoadedPlugin {
+    const plugin = runtime.registry.plugins.find(({ root }) => root === folder || root.endsWith(folder));
+    const found = plugin ?? (id === undefined ? undefined : runtime.registry.find(id));
+    if (found) return found;
+    const faults = runtime.registry.broken.flatMap((broken) => broken.faults);
+    throw new PlatformError(
+      faults[0]?.code ?? 'INVALID_MANIFEST',
+      `The plugin in ${folder} cannot be loaded: ${faults.map(({ path, message }) => `${path || 'manifest'}: ${message}`).join('; ')}`,
+      { details: { faults } },
+    );
+  }
+
+  let plugin: LoadedPlugin;
+  try {
+    plugin = loaded();
+  } catch (error) {
+    await services.close();
+    throw error;
+  }
+
+  function run(
+    host: HostKind,
+    declared: Pick<PluginCall, 'handler' | 'schemas' | 'timeoutMs' | 'permissions'>,
+    input: unknown,
+    hostContext: Record<string, unknown>,
+    { tenantId = 'default', user = 'tester' }: CallerOptions = {},
+  ): Promise<CommandResult> {
+    const requestId = random.uuid();
+    return runtime.execute({
+      ...declared,
+      plugin,
+      host,
+      hostContext: { host, ...hostContext },
+      input,
+      params: {},
+      user: user === null ? null : { hostId: user, namespaceId: tenantId },
+      tenantId,
+      requestId,
+      traceId: requestId.replaceAll('-', ''),
+    });
+  }
+
+  return {
+    manifest: plugin.manifest,
+    logs,
+    async command(commandId, input = {}, { host = 'cli', ...caller } = {}) {
+      const { command } = requireCommand(runtime.registry, plugin.id, commandId);
+      return run(host, commandCall(command), input, { command: commandId }, caller);
+    },
+    async job(jobId, input = {}, caller) {
+      const job = plugin.manifest.jobs.find((declared) => declared.id === jobId);
+      if (!job) throw new PlatformError('JOB_NOT_FOUND', `The plugin ${plugin.id} has no job "${jobId}".`);
+      const { handler, input: schema, timeoutMs } = job;
+      const schemas = schema ? { input: schema } : {};
+      return run(
+        'job',
+        { handler, schemas, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
+        input,
+        { job: jobId },
+        caller,
+      );
+    },
+    async route(method, path, routeOptions = {}) {
+      const base = `${rest.url}/api/v1/plugins/${encodeURIComponent(plugin.id)}`;
+      return call(base + (path === '/' ? '' : path), method, routeOptions, keys.internalSecret);
+    },
+    async webhook(
+      event,
+      payload,
+      { namespaceId = 'default', instanceId, webhookId, source = '192.0.2.1' } = {},
+    ) {
+      const { webhook } = runtime.registry.requireWebhook(plugin.id, event);
+      return run(
+        'webhook',
+        {
+          handler: HandlerRef.parse(webhook.handler),
+          ...(webhook.timeoutMs === undefined ? {} : { timeoutMs: webhook.timeoutMs }),
+        },
+        payload,
+        {
+          event,
+          namespaceId,
+          webhookId: webhookId ?? random.uuid(),
+          source,
+          ...(instanceId === undefined ? {} : { instanceId }),
+        },
+        { tenantId: NamespaceId.parse(namespaceId), user: null },
+      );
+    },
+    advance: (ms) => clock.advance(ms),
+    close: () => services.close(),
+    [Symbol.asyncDispose]: () => services.close(),
+  };
+}
+
+/** The id as the manifest file tells it; a manifest module has to be run for that. */
+async function idOf(folder: string): Promise<string | undefined> {
+  const { readFile } = await import('node:fs/promises');
+  for (const file of ['svc.plugin.json', 'package.json']) {
+    try {
+      const { id, name } = JSON.parse(await readFile(`${folder}/${file}`, 'utf8')) as Record<string, unknown>;
+      const found = file === 'package.json' ? name : id;
+      if (typeof found === 'string') return found;
+    } catch {
+      // The other file may tell.
+    }
+  }
+  return undefined;
+}
+
+async function call(
+  url: string,
+  method: string,
+  { body, query = {}, headers = {}, tenantId = 'default', user = 'tester' }: RouteOptions,
+  internalSecret: string,
+): Promise<RouteAnswer> {
+  const target = new URL(url);
+  for (const [name, value] of Object.entries(query)) target.searchParams.append(name, String(value));
+  const caller = { namespaceId: tenantId, ...(user === null ? {} : { hostId: user }) };
+  const response = await fetch(target, {
+    method,
+    headers: {
+      ...serviceHeaders(internalSecret, caller),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: isJson && text !== '' ? JSON.parse(text) : text,
+  };
+}

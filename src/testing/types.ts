@@ -1,0 +1,37 @@
+/** For whom a call is made. */
+export interface CallerOptions {
+  /** Default: `default`. */
+  tenantId?: string;
+  /** The host id of the caller; null: nobody is known. Default: `tester`. */
+  user?: string | null;
+}
+
+export interface RouteOptions extends CallerOptions {
+  body?: unknown;
+  query?: Record<string, string | number | boolean>;
+  headers?: Record<string, string>;
+}
+
+export interface RouteAnswer {
+  status: number;
+  headers: Headers;
+  /** JSON as read, other bodies as text. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows what its own route answers.
+  body: any;
+}
+
+export interface WebhookOptions {
+  /** Default: `default`. */
+  namespaceId?: string;
+  instanceId?: string;
+  webhookId?: string;
+  source?: string;
+}
+
+/** A line of the plugin's log, or one about it. */
+export interface TestLog {
+  level: string;
+  message: string;
+  pluginId?: string;
+  meta?: Record<string, unknown>;
+}

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { readFile, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+import { entryFile, packageRoot } from '../../src/kit/paths.ts';
+import { tempDir } from '../support/daemon.ts';
+
+interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function run(args: string[], cwd: string): Promise<Finished> {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(?:SVC_|GATEWAY_|NODE_|VITEST)/.test(name)),
+  );
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { cwd, env }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
+}
+
+const svc = async (cwd: string, ...args: string[]) => {
+  const { stdout, code } = await run([entryFile('cli'), ...args, '--json'], cwd);
+  return { code, envelope: JSON.parse(stdout) };
+};
+
+test.each(['rest', 'webhook', 'workflow', 'command'])(
+  'a plugin made of the template %s is valid, and its own tests pass at once',
+  async (template) => {
+    const cwd = await realpath(await tempDir());
+    const folder = join(cwd, 'plugins/orders');
+    const made = await svc(cwd, 'plugins', 'create', '@acme/orders', '--template', template);
+    expect(made).toMatchObject({
+      code: 0,
+      envelope: { ok: true, result: { id: '@acme/orders', folder, template } },
+    });
+    expect(await realpath(join(folder, 'node_modules/svc-platform'))).toBe(packageRoot);
+    expect(JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).scripts.test).toBe('node --test');
+
+    expect(await svc(cwd, 'plugins', 'validate', folder)).toMatchObject({
+      code: 0,
+      envelope: { ok: true, result: { id: '@acme/orders' } },
+    });
+    const hooks = pathToFileURL(join(packageRoot, 'test/support/use-sources.js')).href;
+    const tested = await run(['--import', hooks, '--test', '--test-reporter=tap'], folder);
+    expect(tested.stdout).toMatch(/# pass [1-9]/);
+    expect(tested, tested.stdout).toMatchObject({ code: 0 });
+  },
+);
+
+test('a folder that is not empty is left alone', async () => {
+  const cwd = await tempDir();
+  expect((await svc(cwd, 'plugins', 'create', 'orders')).code).toBe(0);
+  expect(await svc(cwd, 'plugins', 'create', 'orders')).toMatchObject({
+    code: 1,
+    envelope: { ok: false, error: { code: 'CONFLICT' } },
+  });
+  expect((await svc(cwd, 'plugins', 'create', 'Orders!')).code).toBe(2);
+  expect((await svc(cwd, 'plugins', 'create', 'x', '--template', 'none')).code).toBe(2);
+});
+
+test('validation tells every fault and fails', async () => {
+  const cwd = await tempDir();
+  expect(await svc(cwd, 'plugins', 'validate', 'absent')).toMatchObject({
+    code: 1,
+    envelope: { ok: false, error: { code: 'INVALID_MANIFEST', details: { faults: [expect.anything()] } } },
+  });
+});

@@ -1,0 +1,110 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createTestHost, type TestHostOptions } from '../../src/testing/index.ts';
+import { writeFiles } from '../daemons/marketplace/support.ts';
+import { tempDir } from '../support/daemon.ts';
+
+const COMMANDS = join(import.meta.dirname, '../fixtures/projects/commands/plugins');
+
+async function host(options: TestHostOptions) {
+  const started = await createTestHost(options);
+  onTestFinished(() => started.close());
+  return started;
+}
+
+const PLUGIN = {
+  'package.json': { name: '@acme/demo', type: 'module' },
+  'svc.plugin.json': {
+    schema: 'svc.plugin/3',
+    id: '@acme/demo',
+    version: '1.0.0',
+    commands: [
+      { id: 'remember', handler: 'h.js#remember' },
+      { id: 'recall', handler: 'h.js#recall' },
+      { id: 'config', handler: 'h.js#config' },
+      { id: 'passwd', handler: 'h.js#passwd' },
+      { id: 'hang', handler: 'h.js#hang', timeoutMs: 5000 },
+    ],
+    jobs: [{ id: 'tidy', handler: 'h.js#tidy' }],
+    rest: {
+      basePath: '/v1/plugins/demo',
+      routes: [{ method: 'GET', path: '/who/:id', handler: 'h.js#who', security: ['user', 'none'] }],
+    },
+  },
+  'h.js': `
+    import { readFileSync } from 'node:fs';
+    export const remember = (ctx, value) => ctx.cache.set('value', value, { ttlMs: 60_000 });
+    export const recall = async (ctx) => (await ctx.cache.get('value')) ?? null;
+    export const config = (ctx) => { ctx.log.warn('asked', { by: ctx.user?.hostId }); return ctx.config; };
+    export const passwd = () => readFileSync('/etc/passwd', 'utf8');
+    export const hang = () => new Promise(() => {});
+    export const tidy = (ctx, input) => ({ host: ctx.host, input });
+    export const who = (ctx, query) => ({ user: ctx.user, params: ctx.params, query, tenant: ctx.tenantId });`,
+};
+
+test('handlers run in the sandbox, on a state that the clock ages', async () => {
+  const demo = await host({
+    plugin: await writeFiles(await tempDir(), PLUGIN),
+    config: { colour: 'green' },
+  });
+  expect(demo.manifest.id).toBe('@acme/demo');
+  await demo.command('remember', { a: 1 });
+  expect((await demo.command('recall')).result).toEqual({ a: 1 });
+  demo.advance(60_001);
+  expect((await demo.command('recall')).result).toBeNull();
+
+  expect((await demo.command('config')).result).toEqual({ colour: 'green' });
+  expect(demo.logs).toContainEqual(
+    expect.objectContaining({
+      level: 'warn',
+      message: 'asked',
+      pluginId: '@acme/demo',
+      meta: { by: 'tester' },
+    }),
+  );
+  await expect(demo.command('passwd')).rejects.toMatchObject({
+    code: expect.stringMatching(/PERMISSION_DENIED|EXECUTION_ERROR/),
+  });
+  expect((await demo.job('tidy', { n: 1 })).result).toEqual({ host: 'job', input: { n: 1 } });
+  await expect(demo.job('absent')).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
+  await expect(demo.command('absent')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+
+  expect(await demo.route('GET', '/who/7', { query: { q: 'x' }, tenantId: 'acme' })).toMatchObject({
+    status: 200,
+    body: {
+      user: { hostId: 'tester', namespaceId: 'acme' },
+      params: { id: '7' },
+      query: { q: 'x' },
+      tenant: 'acme',
+    },
+  });
+  expect((await demo.route('GET', '/who/7', { user: null })).body.user).toBeNull();
+  expect((await demo.route('GET', '/none')).status).toBe(404);
+});
+
+test('a call that takes too long by the hand-moved clock times out', async () => {
+  const demo = await host({ plugin: await writeFiles(await tempDir(), PLUGIN) });
+  await demo.command('recall');
+  const hanging = expect(demo.command('hang')).rejects.toMatchObject({ code: 'EXECUTION_TIMEOUT' });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  demo.advance(5001);
+  await hanging;
+});
+
+test('other plugins are there to be invoked; a manifest may be a module', async () => {
+  const greeter = await host({
+    plugin: join(COMMANDS, 'greeter'),
+    plugins: [join(COMMANDS, 'counter')],
+  });
+  expect((await greeter.command('count-greetings', { add: 1 })).result).toMatchObject({
+    total: { counted: 2 },
+  });
+});
+
+test('a plugin that cannot be loaded says why', async () => {
+  const folder = await writeFiles(await tempDir(), { 'svc.plugin.json': { schema: 'svc.plugin/3' } });
+  await expect(createTestHost({ plugin: folder })).rejects.toMatchObject({
+    code: 'INVALID_MANIFEST',
+    message: expect.stringContaining('version'),
+  });
+});
