@@ -113,6 +113,9 @@ function delivery(): NewDelivery {
     headers: HEADERS,
     body: BODY,
     mode: 'async',
+    origin: 'sender',
+    replayOf: null,
+    orderKey: null,
   };
 }
 

@@ -248,7 +248,7 @@ export const sendSample = endpoint({
   body: z.strictObject({
     ...target,
     instanceId: InstanceId.optional(),
-    data: z.unknown().describe("The payload; default: the declaration's sample"),
+    data: z.unknown().optional().describe("The payload; default: the declaration's sample"),
     headers: z.record(z.string(), z.string()).optional().describe('Further headers, such as x-github-event'),
   }),
   reply: z.object({ webhookId: z.string(), status: z.number(), body: z.unknown() }),
@@ -286,8 +286,8 @@ export const resumeWebhook = endpoint({
 });
 
 /**
- * Server-sent events: `delivery` (the record with its body, as it arrives, and again when it has ended) with an id to
- * resume from (`Last-Event-ID` or `?cursor=`), `ping` while nothing happens.
+ * Server-sent events: `delivery` (the record with its body, as it was written), `ended` (one that was open then, with its
+ * end), `passed` (one that the query leaves out), each with an id to resume from (`Last-Event-ID` or `?cursor=`), `ping` while nothing happens.
  */
 export const streamDeliveries = endpoint({
   method: 'GET',

@@ -8,6 +8,8 @@ export interface TailCursor {
 }
 
 export interface TailEvent {
+  /** `ended`: it was told before, when it was open. */
+  kind: 'delivery' | 'ended';
   record: DeliveryRecord;
   /** Continue after this one. */
   cursor: TailCursor;
@@ -29,19 +31,19 @@ export async function readTail(
 ): Promise<TailEvent[]> {
   let { position, open } = cursor;
   const events: TailEvent[] = [];
-  const tell = (record: DeliveryRecord): void => {
-    events.push({ record, cursor: { position, open: [...open] } });
+  const tell = (kind: TailEvent['kind'], record: DeliveryRecord): void => {
+    events.push({ kind, record, cursor: { position, open: [...open] } });
   };
   const fresh = await inbox.after(namespaceId, position, PAGE);
   const ended = open.length === 0 ? [] : await inbox.ended(namespaceId, open);
   for (const record of ended) {
     open = open.filter((other) => other !== record.position);
-    tell(record);
+    tell('ended', record);
   }
   for (const record of fresh) {
     position = record.position;
     if (OPEN.has(record.status)) open = [...open, position].slice(-MOST_OPEN);
-    tell(record);
+    tell('delivery', record);
   }
   return events;
 }

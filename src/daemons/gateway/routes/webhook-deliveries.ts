@@ -126,7 +126,7 @@ async function stream(reply: FastifyReply, streams: Set<() => void>, source: Str
   await send(`: from ${formatCursor(cursor)}\nid: ${formatCursor(cursor)}\nevent: hello\ndata: {}\n\n`);
   while (!closed) {
     const events = await readTail(inbox, namespaceId, cursor);
-    for (const { record, cursor: reached } of events) {
+    for (const { kind, record, cursor: reached } of events) {
       cursor = reached;
       const wanted =
         (source.pluginId ?? record.pluginId) === record.pluginId &&
@@ -134,7 +134,7 @@ async function stream(reply: FastifyReply, streams: Set<() => void>, source: Str
       const data = wanted
         ? JSON.stringify({ ...viewOf(record), headers: JSON.parse(record.headers), ...textOf(record.body) })
         : '{}';
-      await send(`id: ${formatCursor(cursor)}\nevent: ${wanted ? 'delivery' : 'passed'}\ndata: ${data}\n\n`);
+      await send(`id: ${formatCursor(cursor)}\nevent: ${wanted ? kind : 'passed'}\ndata: ${data}\n\n`);
     }
     if (events.length > 0) {
       quietMs = 0;

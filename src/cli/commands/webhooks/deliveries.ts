@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import {
+  DeliveryStatus,
+  EventName,
+  listDeliveries,
+  PluginId,
+  type WebhookDelivery,
+} from '../../../contracts/index.ts';
+import { formatDuration } from '../../../kit/duration.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { table } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
+import { parseSince } from '../logs/filter.ts';
+import { statusText } from './delivery-text.ts';
+
+/** @spec docs/webhooks.md "Records" */
+export const deliveries = defineCommand({
+  name: 'webhooks deliveries',
+  summary: 'List deliveries, refused ones too, newest first',
+  example: 'svc webhooks deliveries --status failed --since 1h',
+  args: z.object({
+    status: DeliveryStatus.optional().describe(`one of ${DeliveryStatus.options.join(', ')}`),
+    plugin: PluginId.optional().describe('those of one plugin'),
+    event: EventName.optional().describe('those of one event'),
+    since: z.string().optional().describe('received since then: 10m, 2h, 1d ago, or a time'),
+    search: z.string().optional().describe('text in the body, the outcome, the source or an id'),
+    limit: z.coerce.number().int().min(1).max(1000).default(50).describe('how many at most; default 50'),
+  }),
+  short: { limit: 'n' },
+  async run({ status, plugin, event, since, search, limit }, { client, clock }) {
+    const filter = {
+      ...(status ? { status } : {}),
+      ...(plugin ? { pluginId: plugin } : {}),
+      ...(event ? { event } : {}),
+      ...(since ? { since: parseSince(since, clock.now()) } : {}),
+      ...(search ? { search } : {}),
+    };
+    const items: WebhookDelivery[] = [];
+    // A page looks through so many deliveries and may hold few: go on until there are enough.
+    for (let cursor: string | undefined; items.length < limit; ) {
+      const query = { ...filter, limit: Math.min(200, limit - items.length), ...(cursor ? { cursor } : {}) };
+      const page = await client.call(listDeliveries, { query });
+      items.push(...page.items);
+      if (page.nextCursor === null) break;
+      cursor = page.nextCursor;
+    }
+    return ok({ items });
+  },
+  text({ items }: { items: WebhookDelivery[] }, style) {
+    if (items.length === 0) return 'No such deliveries.';
+    const rows = items.map((item) => [
+      timeText(item.receivedAt),
+      statusText(item.status, style),
+      item.pluginId,
+      item.instanceId === null ? item.event : `${item.event}/${item.instanceId}`,
+      item.durationMs === null ? '-' : formatDuration(item.durationMs),
+      item.webhookId,
+      (item.reason ?? '').slice(0, 60),
+    ]);
+    return table(['received', 'status', 'plugin', 'event', 'took', 'id', 'reason'], rows, style);
+  },
+});

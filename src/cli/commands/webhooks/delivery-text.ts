@@ -1,0 +1,29 @@
+import type { WebhookDelivery } from '../../../contracts/index.ts';
+import { formatDuration } from '../../../kit/duration.ts';
+import type { Style } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
+
+const GOOD = new Set(['succeeded', 'challenge', 'duplicate']);
+const OPEN = new Set(['accepted', 'running', 'retrying']);
+
+export function statusText(status: WebhookDelivery['status'], style: Style): string {
+  if (GOOD.has(status)) return style.green(status);
+  return OPEN.has(status) ? style.yellow(status) : style.red(status);
+}
+
+/** One line of `tail`. */
+export function deliveryLine(delivery: WebhookDelivery, style: Style): string {
+  const { receivedAt, status, httpStatus, pluginId, event, instanceId, webhookId, durationMs, reason } =
+    delivery;
+  return [
+    style.dim(timeText(receivedAt)),
+    statusText(status, style),
+    httpStatus ?? '',
+    `${pluginId} ${event}${instanceId === null ? '' : `/${instanceId}`}`,
+    durationMs === null ? '' : style.dim(formatDuration(durationMs)),
+    style.dim(webhookId),
+    reason ?? '',
+  ]
+    .filter((part) => part !== '')
+    .join('  ');
+}

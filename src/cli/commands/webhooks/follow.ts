@@ -1,0 +1,50 @@
+import {
+  type EventName,
+  type PluginId,
+  streamDeliveries,
+  type WebhookDelivery,
+} from '../../../contracts/index.ts';
+import type { CommandContext } from '../../context.ts';
+import { followEvents } from '../../event-stream.ts';
+
+/** A delivery as the stream brings it: with its headers and body. */
+export interface StreamedDelivery extends WebhookDelivery {
+  headers: Array<[string, string]>;
+  body: string | null;
+  bodyEncoding: 'utf8' | 'base64';
+}
+
+export interface FollowDeliveries {
+  plugin?: PluginId | undefined;
+  event?: EventName | undefined;
+  cursor?: string | undefined;
+  /** Called with each, one after the other; the next waits for it. */
+  take(delivery: StreamedDelivery, text: string): void | Promise<void>;
+  /** The end of one that was still open when `take` got it. */
+  ended?(delivery: StreamedDelivery, text: string): void;
+}
+
+/** Follows until Ctrl-C, says loudly when it is cut off, and goes on where it was. */
+export async function followDeliveries(
+  context: CommandContext,
+  { plugin, event, cursor, take, ended }: FollowDeliveries,
+): Promise<void> {
+  const { ui } = context;
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  const last = await followEvents(context, {
+    path: streamDeliveries.path,
+    query: { pluginId: plugin, event },
+    cursor,
+    signal: stopping.signal,
+    async take({ event: kind, data }) {
+      if (kind === 'ended') ended?.(JSON.parse(data) as StreamedDelivery, data);
+      if (kind === 'delivery') await take(JSON.parse(data) as StreamedDelivery, data);
+    },
+    lost: (why) =>
+      ui.warn(ui.err.red.bold(`DISCONNECTED: ${why}. Nothing is lost: trying to reach the gateway again.`)),
+    back: () => ui.warn(ui.err.green.bold('Connected again; catching up.')),
+  });
+  if (last !== undefined) ui.note(`Go on from here with --cursor ${last}`);
+}

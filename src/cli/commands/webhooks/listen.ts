@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { EventName, HEADERS, PluginId } from '../../../contracts/index.ts';
+import { messageOf } from '../../../kit/errors.ts';
+import { defineCommand, streamed } from '../../define-command.ts';
+import { deliveryLine } from './delivery-text.ts';
+import { followDeliveries, type StreamedDelivery } from './follow.ts';
+
+/** A program under a debugger may take its time. */
+const FORWARD_TIMEOUT_MS = 60_000;
+/** Nothing that was not authentic, and nothing twice, reaches the program. */
+const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);
+const MASKED = '[masked]';
+
+/** @spec docs/webhooks.md "Listen" */
+export const listen = defineCommand({
+  name: 'webhooks listen',
+  summary: 'Forward each authentic delivery to a program on this machine, until Ctrl-C',
+  example: 'svc webhooks listen --forward http://localhost:3000/hooks',
+  args: z.object({
+    forward: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('where to send them; without it they are shown only'),
+    plugin: PluginId.optional().describe('those of one plugin'),
+    event: EventName.optional().describe('those of one event'),
+    cursor: z.string().optional().describe('where to go on, as an earlier run said; default: from now on'),
+  }),
+  async run({ forward, ...args }, context) {
+    const { ui, globals } = context;
+    ui.note(forward ? `Forwarding deliveries to ${forward}` : 'Listening; --forward <url> sends them on.');
+    await followDeliveries(context, {
+      ...args,
+      async take(delivery) {
+        if (NOT_FORWARDED.has(delivery.status)) return;
+        const answer = forward ? await forwardTo(forward, delivery) : null;
+        if (globals.json) ui.line(JSON.stringify({ delivery, forwarded: answer }));
+        else ui.line(`${deliveryLine(delivery, ui.out)}${answer ? `  -> ${answerText(answer)}` : ''}`);
+      },
+    });
+    return streamed(0);
+
+    function answerText({ status, error }: Forwarded): string {
+      if (error !== undefined) return ui.out.red(error);
+      return status! < 400 ? ui.out.green(String(status)) : ui.out.red(String(status));
+    }
+  },
+});
+
+type Forwarded = { status: number; error?: undefined } | { status?: undefined; error: string };
+
+/** As received, but for the headers that are masked: a signature stays with the gateway, which has checked it. */
+async function forwardTo(url: string, delivery: StreamedDelivery): Promise<Forwarded> {
+  const headers = new Headers();
+  for (const [name, value] of delivery.headers)
+    if (value !== MASKED && name !== 'content-length') headers.append(name, value);
+  headers.set(HEADERS.webhookId, delivery.webhookId);
+  headers.set('x-webhook-event', delivery.event);
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: delivery.body === null ? '' : Buffer.from(delivery.body, delivery.bodyEncoding),
+      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
+    });
+    await response.body?.cancel();
+    return { status: response.status };
+  } catch (error) {
+    const { cause } = error as { cause?: unknown };
+    return { error: messageOf(cause instanceof Error && cause.message ? cause : error) };
+  }
+}

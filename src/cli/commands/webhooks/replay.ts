@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { EventName, PluginId, replayDeliveries, replayDelivery } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { UsageError } from '../../parse-args.ts';
+import { parseSince } from '../logs/filter.ts';
+
+interface Replayed {
+  items: Array<{ webhookId: string; replayOf: string }>;
+  skipped: number;
+}
+
+/** @spec docs/webhooks.md "Replay" */
+export const replay = defineCommand({
+  name: 'webhooks replay',
+  summary: 'Run the handler again: for one delivery, or for all that failed (--failed --since)',
+  example: 'svc webhooks replay --failed --since 1h',
+  args: z.object({
+    id: z.uuid().optional().describe("the delivery's id"),
+    failed: z.boolean().default(false).describe('all failed ones'),
+    dead: z.boolean().default(false).describe('all that used up their attempts'),
+    interrupted: z.boolean().default(false).describe('all that a crash of the gateway cut off'),
+    since: z.string().optional().describe('received since then: 10m, 2h, 1d ago, or a time'),
+    plugin: PluginId.optional().describe('those of one plugin'),
+    event: EventName.optional().describe('those of one event'),
+  }),
+  positionals: ['id'],
+  async run({ id, failed, dead, interrupted, since, plugin, event }, { client, clock, ui }) {
+    const statuses = (['failed', 'dead', 'interrupted'] as const).filter(
+      (status) => ({ failed, dead, interrupted })[status],
+    );
+    if ((id === undefined) === (statuses.length === 0))
+      throw new UsageError(
+        'Name one delivery, or say which: --failed, --dead or --interrupted, with --since.',
+      );
+    if (id !== undefined) {
+      const item = await client.call(replayDelivery, { params: { webhookId: id } });
+      return ok<Replayed>({ items: [item], skipped: 0 });
+    }
+    if (since === undefined) throw new UsageError('--since says how far back to go, for example --since 1h.');
+    const filter = { ...(plugin ? { pluginId: plugin } : {}), ...(event ? { event } : {}) };
+    const sinceMs = parseSince(since, clock.now());
+    const all: Replayed = { items: [], skipped: 0 };
+    for (const status of statuses) {
+      for (let more = true; more; ) {
+        const reply = await client.call(replayDeliveries, { body: { ...filter, status, since: sinceMs } });
+        all.items.push(...reply.items);
+        all.skipped = reply.skipped;
+        more = reply.more;
+        if (more) ui.note(`${all.items.length} so far`);
+      }
+    }
+    return ok(all);
+  },
+  text({ items, skipped }: Replayed) {
+    const left =
+      skipped > 0 ? ` ${skipped} were left out: replayed or handled already, or without their body.` : '';
+    if (items.length === 1 && skipped === 0) return `Runs again as ${items[0]!.webhookId}.`;
+    return `${items.length} deliveries run again.${left}`;
+  },
+});

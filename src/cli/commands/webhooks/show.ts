@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { getDelivery, type WebhookDeliveryDetails } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { pairs, type Style, table } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
+import { statusText } from './delivery-text.ts';
+
+/** @spec docs/webhooks.md "Records" */
+export const show = defineCommand({
+  name: 'webhooks show',
+  summary: 'Show a delivery: every step, headers, body, outcome, and why it was refused',
+  example: 'svc webhooks show 01b8dac5-b5c2-7c27-a83c-4825204b1967',
+  args: z.object({ id: z.uuid().describe("the delivery's id, as X-Webhook-Id told it") }),
+  run: async ({ id }, { client }) => ok(await client.call(getDelivery, { params: { webhookId: id } })),
+  text(delivery: WebhookDeliveryDetails, style) {
+    const { explanation, outcome, body, bodyBytes, replayOf, replayedBy } = delivery;
+    const facts = pairs(
+      [
+        ['id', delivery.webhookId],
+        [
+          'webhook',
+          `${delivery.pluginId} ${delivery.event}${delivery.instanceId === null ? '' : `/${delivery.instanceId}`}`,
+        ],
+        ['status', statusText(delivery.status, style)],
+        ['answered', String(delivery.httpStatus ?? '-')],
+        ['received', `${timeText(delivery.receivedAt)} from ${delivery.source}`],
+        [
+          'attempts',
+          `${delivery.attempts}${delivery.nextAttemptAt === null ? '' : `, again ${timeText(delivery.nextAttemptAt)}`}`,
+        ],
+        ['request id', delivery.requestId],
+        ...(replayOf ? [['replay of', replayOf] as [string, string]] : []),
+        ...(replayedBy ? [['replayed by', replayedBy] as [string, string]] : []),
+      ],
+      style,
+    );
+    return [
+      facts,
+      ...(explanation
+        ? [section('why', `${style.red(explanation.reason)}: ${explanation.hint}`, style)]
+        : []),
+      section('steps', stepsText(delivery, style), style),
+      section('headers', delivery.headers.map(([name, value]) => `${name}: ${value}`).join('\n'), style),
+      section('body', body ?? `(${bodyBytes} bytes, not kept)`, style),
+      ...(outcome ? [section('outcome', JSON.stringify(outcome, null, 2), style)] : []),
+    ].join('\n\n');
+  },
+});
+
+function section(title: string, text: string, style: Style): string {
+  return `${style.bold(title)}\n${text}`;
+}
+
+function stepsText({ steps }: WebhookDeliveryDetails, style: Style): string {
+  const rows = steps.map(({ step, outcome, durationMs }) => [step, outcome, `${durationMs} ms`]);
+  return table(['step', 'outcome', 'took'], rows, style);
+}
