@@ -1,3 +1,7 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
 /** Other engines, for the same table. None of them is a dependency: they take part where they and their servers are. */
 export interface OtherEngine {
   name: string;
@@ -22,14 +26,23 @@ export async function otherEngines(): Promise<OtherEngines> {
     open: (library: never, url: string) => Promise<OtherEngine>,
   ) => {
     const url = process.env[variable];
-    const library = await import(packageName).catch(() => null);
+    const library = await load(packageName).catch(() => null);
     if (url && library) contenders.push(() => open(library as never, url));
-    else skipped.push(`${name} skipped: set ${variable} and install ${packageName}.`);
+    else
+      skipped.push(
+        `${name} skipped: set ${variable}, and BENCH_MODULES to a folder with ${packageName} installed.`,
+      );
   };
   await add('BullMQ', 'bullmq', 'BENCH_REDIS_URL', bullMq);
   await add('pg-boss', 'pg-boss', 'BENCH_POSTGRES_URL', pgBoss);
   await add('DBOS', '@dbos-inc/dbos-sdk', 'BENCH_POSTGRES_URL', dbos);
   return { contenders, skipped };
+}
+
+/** From the folder that BENCH_MODULES names: they are no dependencies of ours. */
+function load(packageName: string): Promise<unknown> {
+  const from = join(process.env.BENCH_MODULES ?? '/nowhere', 'package.json');
+  return import(pathToFileURL(createRequire(from).resolve(packageName)).href);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: libraries that are not installed have no types.

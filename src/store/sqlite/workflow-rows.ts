@@ -97,7 +97,9 @@ export function workflowRows(db: Database) {
         error: values.put(seq, step.error),
       });
     },
+    /** A first try that went well stands in its step already: three of four inserts of a common run less. */
     putAttempt(seq: number, attempt: AttemptRecord): void {
+      if (attempt.attempt === 1 && attempt.status === 'succeeded') return;
       sql.putAttempt.run({ ...attempt, seq, error: values.put(seq, attempt.error) });
     },
     addEvents: packed(sql.addEvents) as (seq: number, events: readonly EventRecord[]) => void,
@@ -116,8 +118,19 @@ export function workflowRows(db: Database) {
         output: values.get(seq, step.output),
         error: values.get(seq, step.error),
       })),
-    attempts: (seq: number): AttemptRecord[] =>
-      sql.attempts.all({ seq }).map((attempt) => ({ ...attempt, error: values.get(seq, attempt.error) })),
+    attempts(seq: number): AttemptRecord[] {
+      const written = sql.attempts.all({ seq });
+      const known = new Set(written.map(({ jobKey, index }) => `${jobKey} ${index}`));
+      const atOnce = sql.steps
+        .all({ seq })
+        .filter((step) => step.status === 'succeeded' && step.attempts === 1)
+        .filter(({ jobKey, index }) => !known.has(`${jobKey} ${index}`))
+        .map(firstTry);
+      return [...written, ...atOnce].map((attempt) => ({
+        ...attempt,
+        error: values.get(seq, attempt.error),
+      }));
+    },
     inbox: (seq: number) => sql.inbox.all({ seq }),
     inInbox: (seq: number, kind: string, name: string) => sql.inInbox.get({ seq, kind, name }) !== undefined,
     putInbox: (seq: number, entry: Omit<InboxRecord, 'n' | 'takenBy'>): number =>
@@ -129,10 +142,21 @@ export function workflowRows(db: Database) {
 }
 export type WorkflowRows = ReturnType<typeof workflowRows>;
 
+function firstTry(step: StepRecord): AttemptRecord {
+  const finishedAt = step.finishedAt ?? 0;
+  return {
+    jobKey: step.jobKey,
+    index: step.index,
+    attempt: 1,
+    status: 'succeeded',
+    errorClass: null,
+    error: null,
+    startedAt: step.attemptAt ?? finishedAt,
+    finishedAt,
+  };
+}
+
 function statements(db: Database) {
-  const numbered = (table: string) => `
-    insert into ${table} (run_seq, n, body)
-    values (:seq, coalesce((select max(n) from ${table} where run_seq = :seq), 0) + 1, :body)`;
   return {
     insertRun: db.prepare<[Record<string, unknown>]>(`
       insert into run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at,
@@ -167,13 +191,17 @@ function statements(db: Database) {
     putAttempt: db.prepare<[Record<string, unknown>]>(`
       insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, started_at, finished_at)
       values (:seq, :jobKey, :index, :attempt, :status, :errorClass, :error, :startedAt, :finishedAt)`),
-    addEvents: db.prepare<[{ seq: number; body: string }]>(numbered('run_event')),
-    addLogs: db.prepare<[{ seq: number; body: string }]>(numbered('run_log')),
+    addEvents: db.prepare<[{ seq: number; body: string }]>(
+      'insert into run_event (run_seq, body) values (:seq, :body)',
+    ),
+    addLogs: db.prepare<[{ seq: number; body: string }]>(
+      'insert into run_log (run_seq, body) values (:seq, :body)',
+    ),
     events: db.prepare<[{ seq: number; n: number }], { n: number; body: string }>(
-      'select n, body from run_event where run_seq = :seq and n >= :n order by n',
+      'select id as n, body from run_event where run_seq = :seq and id >= :n order by id',
     ),
     logs: db.prepare<[{ seq: number; n: number }], { n: number; body: string }>(
-      'select n, body from run_log where run_seq = :seq and n >= :n order by n',
+      'select id as n, body from run_log where run_seq = :seq and id >= :n order by id',
     ),
     jobs: db.prepare<[Seq], JobRecord>(`
       select key, job_id as jobId, status, matrix, outputs, error, started_at as startedAt, finished_at as finishedAt
