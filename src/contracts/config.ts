@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HostTarget } from './dispatch.ts';
 import { HostId, NamespaceId, PluginId } from './ids.ts';
 
 const Host = z.string().min(1);
@@ -75,7 +76,10 @@ const Execution = section({
   plugins: z
     .record(
       PluginId,
-      z.strictObject({ backend: z.enum(['worker', 'container', 'host']), hostId: z.string().optional() }),
+      z.strictObject({
+        backend: z.enum(['worker', 'container', 'host']),
+        ...HostTarget.shape,
+      }),
     )
     .default({}),
 });

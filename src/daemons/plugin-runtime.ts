@@ -22,6 +22,7 @@ import {
   type LoadedPlugin,
   loadPlugins,
   lockFileStamp,
+  type PlatformServices,
   type PluginDescriber,
   type PluginFault,
   type PluginRegistry,
@@ -30,6 +31,7 @@ import {
 } from '../plugins/index.ts';
 import type { Resources } from './define-daemon.ts';
 import { executionEvents } from './execution-events.ts';
+import { gatewayDispatch } from './gateway-dispatch.ts';
 import { createStateAccess } from './state-access.ts';
 
 /** A plugin as far as running it goes. */
@@ -53,11 +55,11 @@ type CallFields =
 
 /**
  * A call of one handler. `permissions` replace those of the plugin (a route's own); `timeoutMs` is 60 s and
- * `schemas` are none unless given.
+ * `schemas` are none unless given; `executionId` is made unless another daemon sent one.
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,
-    Partial<Pick<ExecutionRequest, 'schemas' | 'permissions' | 'timeoutMs'>> {
+    Partial<Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs'>> {
   /** The plugin, or the id of a loaded one. */
   plugin: RunnablePlugin | string;
 }
@@ -68,6 +70,8 @@ export interface PluginRuntime {
   readonly registry: PluginRegistry;
   /** Asks plugin code about itself. */
   readonly describer: PluginDescriber;
+  /** What handlers reach through their context. */
+  readonly services: PlatformServices;
   /**
    * Runs a handler where the config says its plugin runs. Resolves with what the handler returned; throws
    * PLUGIN_NOT_FOUND and what `ExecutionBackend.run` throws.
@@ -83,6 +87,11 @@ export interface PluginRuntime {
   close(): Promise<void>;
 }
 
+type BackendName = PlatformConfig['execution']['default'];
+/** The backends that are not in this process: the gateway makes its own, others ask the gateway. */
+export type ElsewhereBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
+export type CreateElsewhere = (services: PlatformServices) => ElsewhereBackends;
+
 /** How often the lock file is looked at; in real time, as files change in it. */
 const WATCH_MS = seconds(1);
 
@@ -90,10 +99,17 @@ const WATCH_MS = seconds(1);
  * Loads the plugins of the config and of the lock file, reports those that are broken, makes ready what runs the
  * others, and does so again whenever the lock file changes. @spec docs/decisions.md "Reload"
  */
-export async function createPluginRuntime(resources: Resources): Promise<PluginRuntime> {
+export async function createPluginRuntime(
+  resources: Resources,
+  createElsewhere: CreateElsewhere = () => ({
+    container: gatewayDispatch('container', resources),
+    host: gatewayDispatch('host', resources),
+  }),
+): Promise<PluginRuntime> {
   const { config, projectDir, dataDir, random, logger, analytics } = resources;
   const track = executionEvents(analytics);
-  const backends = createBackends(resources, (invocation) => invokeCommand(runtime, invocation));
+  const invoke: InvokeCommand = (invocation) => invokeCommand(runtime, invocation);
+  const { services, backends } = createBackends(resources, invoke, createElsewhere);
   const describer = createDescriber(backends.worker, random);
   const load = () =>
     loadPlugins({ projectDir, patterns: config.plugins, dataDir, evaluate: describer.manifest });
@@ -146,18 +162,21 @@ export async function createPluginRuntime(resources: Resources): Promise<PluginR
       return registry;
     },
     describer,
+    services,
     async execute({ plugin, ...call }, options) {
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
       const backend = backendFor(config.execution, id, backends);
       const request: ExecutionRequest = {
         ...call,
-        executionId: random.uuid(),
+        executionId: call.executionId ?? random.uuid(),
         plugin: { id, version, root },
         config: ownValue(config.pluginConfig, id) ?? {},
         permissions: call.permissions ?? manifest.permissions,
         schemas: call.schemas ?? {},
         timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
       };
+      // Whoever sent the id counts the call.
+      if (call.executionId !== undefined) return backend.run(request, options);
       return track(request, manifest, () => backend.run(request, options));
     },
     read: load,
@@ -262,17 +281,15 @@ function faultText(faults: readonly PluginFault[]): string {
   return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
-type BackendName = PlatformConfig['execution']['default'];
-/** Those that this version has. */
-type Backends = Partial<Record<BackendName, ExecutionBackend>> & { worker: WorkerBackend };
+type Backends = ElsewhereBackends & { worker: WorkerBackend };
 
-function createBackends(resources: Resources, invoke: InvokeCommand): Backends {
+function createBackends(resources: Resources, invoke: InvokeCommand, createElsewhere: CreateElsewhere) {
   const { config, dataDir, logger, clock, analytics } = resources;
   const state = createStateAccess(resources);
   const services = createPlatformServices({ state, logger, clock, invoke, analytics });
-  return {
-    worker: createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir }),
-  };
+  const worker = createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir });
+  const backends: Backends = { ...createElsewhere(services), worker };
+  return { services, backends };
 }
 
 /** Never another backend than the one asked for: whoever asks for a container relies on its walls. */
@@ -281,16 +298,7 @@ function backendFor(
   pluginId: string,
   backends: Backends,
 ): ExecutionBackend {
-  const own = ownValue(execution.plugins, pluginId)?.backend;
-  const name = own ?? execution.default;
-  const backend = backends[name];
-  if (backend) return backend;
-  const setting = own ? `execution.plugins["${pluginId}"].backend` : 'execution.default';
-  throw new PlatformError(
-    name === 'host' ? 'HOST_UNAVAILABLE' : 'SANDBOX_ERROR',
-    `${setting} is "${name}", a backend that is not available in this version; set it to "worker".`,
-    { details: { pluginId, backend: name } },
-  );
+  return backends[ownValue(execution.plugins, pluginId)?.backend ?? execution.default];
 }
 
 /** A plugin may be called "constructor". */

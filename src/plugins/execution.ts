@@ -1,8 +1,20 @@
-import type { CommandResult, ExecutionRequest } from '../contracts/index.ts';
+import type { CommandResult, ExecutionRequest, HostTarget } from '../contracts/index.ts';
 
 export interface RunOptions {
   /** Aborts the call: `ctx.signal` fires, then the process is ended. */
   signal?: AbortSignal;
+  /** Takes the result as a stream, when the handler returns one; without it such a handler fails. */
+  stream?: StreamSink;
+  /** Narrows the choice of the config; for the `host` backend alone. */
+  target?: HostTarget;
+}
+
+/** Where a handler's stream goes. */
+export interface StreamSink {
+  /** Once, before the first piece: the handler has returned a stream. */
+  start(contentType: string): void;
+  /** Resolves when there is room for the next piece. */
+  write(piece: Buffer): Promise<void>;
 }
 
 /**

@@ -1,3 +1,6 @@
+export { createHostBackend, type HostBackendDeps, type RunOnHost } from './backends/host/index.ts';
+export { type CallRouter, createCallRouter } from './backends/worker/call-router.ts';
+export { readResult } from './backends/worker/frames.ts';
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
 export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';
@@ -27,4 +30,6 @@ export {
   type StateItem,
   type StateScope,
 } from './services/index.ts';
+export { createTokenBucket } from './token-bucket.ts';
+export { parseUntrusted } from './untrusted-json.ts';
 export { type ValidatedPlugin, validatePlugin } from './validate.ts';

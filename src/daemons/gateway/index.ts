@@ -4,7 +4,9 @@ import { defineDaemon } from '../define-daemon.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
+import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
 import { proxyRoutes } from './routes/proxy.ts';
 import { socketRoutes } from './routes/sockets.ts';
 import { tokenRoutes } from './routes/tokens.ts';
@@ -22,6 +24,8 @@ export const gateway = defineDaemon({
     corsRules,
     authRoutes,
     hostRoutes,
+    hostSocketRoutes,
+    internalDispatchRoutes,
     clientRoutes,
     tokenRoutes,
     webhookAdminRoutes,

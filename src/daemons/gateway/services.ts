@@ -13,6 +13,7 @@ import { type Authenticator, createAuthenticator } from './domain/authenticator.
 import { createClientRegistry } from './domain/client-registry.ts';
 import { createClients } from './domain/clients.ts';
 import { createEnrolments } from './domain/enrolments.ts';
+import { forgetFormerSessions } from './domain/host-sessions.ts';
 import { createHosts } from './domain/hosts.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createJwts } from './domain/jwt.ts';
@@ -24,6 +25,7 @@ import { signingKeys } from './domain/signing-secrets.ts';
 import { syncStaticTokens } from './domain/static-tokens.ts';
 import { createTokenExchange } from './domain/token-exchange.ts';
 import type { WebhookDispatcher } from './domain/webhook-dispatcher.ts';
+import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
 import { upstreamRequestCounter } from './metrics.ts';
 import { createForwarder } from './proxy/forward.ts';
 import { createLeanClient } from './proxy/lean-client.ts';
@@ -55,8 +57,9 @@ export async function gatewayServices(resources: Resources) {
   });
   let store: GatewayStore | undefined;
   let plugins: PluginRuntime | undefined;
+  const elsewhere = createElsewhere(resources);
   try {
-    plugins = await createPluginRuntime(resources);
+    plugins = await createPluginRuntime(resources, elsewhere.create);
     store = await sqliteGatewayStore({ dataDir, clock, logger });
     const webhooks = await webhookServices(resources, store, plugins);
     const stopHousekeeping = startHousekeeping({
@@ -65,10 +68,13 @@ export async function gatewayServices(resources: Resources) {
       clock,
       logger,
     });
+    await forgetFormerSessions(store.hosts, clock.now());
+    const parts = await build(resources, store, signing);
     return {
-      ...(await build(resources, store, signing)),
+      ...parts,
       ...webhooks,
-      close: closer({ store, plugins, dispatcher: webhooks.dispatcher, stopHousekeeping, lock }),
+      ...elsewhereServices(resources, elsewhere, { ...parts, store, plugins }),
+      close: closer({ store, plugins, elsewhere, dispatcher: webhooks.dispatcher, stopHousekeeping, lock }),
     };
   } catch (error) {
     await plugins?.close();
@@ -171,6 +177,7 @@ async function buildIdentity(
 interface Closing {
   store: GatewayStore;
   plugins: PluginRuntime;
+  elsewhere: Elsewhere;
   dispatcher: WebhookDispatcher;
   stopHousekeeping: () => Promise<void>;
   lock: Awaited<ReturnType<typeof acquireOwnerLock>>;
@@ -186,10 +193,11 @@ function limited(authenticator: Authenticator, limitRequests: LimitRequests | nu
 }
 
 /** What runs ends first, then what it runs on. */
-function closer({ store, plugins, dispatcher, stopHousekeeping, lock }: Closing) {
+function closer({ store, plugins, elsewhere, dispatcher, stopHousekeeping, lock }: Closing) {
   return async (): Promise<void> => {
     await dispatcher.close();
     await plugins.close();
+    elsewhere.close();
     await stopHousekeeping();
     await store.close();
     lock.release();

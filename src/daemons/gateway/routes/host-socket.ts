@@ -1,0 +1,112 @@
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { HOST_CLOSE, HOST_SOCKET } from '../../../contracts/index.ts';
+import type { Http } from '../../../http/index.ts';
+import { systemClock } from '../../../kit/clock.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { createTokenBucket, type PlatformServices } from '../../../plugins/index.ts';
+import type { HostStore } from '../../../store/ports/index.ts';
+import type { Authenticator } from '../domain/authenticator.ts';
+import { createHostSession, type Wire } from '../domain/host-session.ts';
+import type { HostSessions } from '../domain/host-sessions.ts';
+import type { Revocations } from '../domain/revocations.ts';
+import type { Upgrade, UpgradeHandler } from './sockets.ts';
+
+export interface HostSocketServices {
+  ownSockets: Map<string, UpgradeHandler>;
+  hostSessions: HostSessions;
+  hostStore: HostStore;
+  platformServices: PlatformServices;
+  authenticator: Authenticator;
+  revocations: Revocations;
+}
+
+/** After a close frame; a peer that does not answer it is cut off. */
+const CLOSE_WITHIN_MS = 1000;
+/** What one agent may send on average and at once; one that sends more is read more slowly, which slows it down and nobody else. */
+const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
+
+/** The socket of host agents: authenticated as any upgrade, then by the host's own key. @spec Authentication 8 */
+export function hostSocketRoutes(http: Http, services: HostSocketServices): void {
+  const { ownSockets, hostSessions, revocations } = services;
+  const { kit } = http;
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: HOST_SOCKET.frameBytes,
+  });
+  let isDraining = false;
+
+  function connect(upgrade: Upgrade, socket: WebSocket): void {
+    const { caller, requestId, traceId } = upgrade;
+    const session = createHostSession({
+      sessionId: `session_${kit.random.uuid()}`,
+      wire: wireOf(socket),
+      principal: caller,
+      store: services.hostStore,
+      services: services.platformServices,
+      clock: kit.clock,
+      logger: kit.logger.child({ requestId, traceId, tenantId: caller.namespaceId }),
+      authenticate: async (accessToken) =>
+        services.authenticator.authenticate({
+          rawHeaders: ['authorization', `Bearer ${accessToken}`],
+          requestId,
+          traceId,
+          ip: upgrade.ip,
+        }),
+      isRevoked: revocations.isRevoked,
+      onOpen: hostSessions.adopt,
+      onClosed: hostSessions.remove,
+    });
+    hostSessions.greet(session);
+    readFrames(socket, session.receive);
+    socket.on('close', session.ended);
+    session.start();
+  }
+
+  ownSockets.set(HOST_SOCKET.path, (upgrade) => {
+    if (isDraining)
+      throw new PlatformError('SERVICE_UNAVAILABLE', 'The gateway is stopping; connect again later.');
+    if (upgrade.caller.kind === 'container')
+      throw new PlatformError('FORBIDDEN', "A container's token connects no host.");
+    server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => connect(upgrade, socket));
+  });
+  revocations.onRevoked(hostSessions.checkRevoked);
+  http.addHook('preClose', async () => {
+    isDraining = true;
+    await hostSessions.drain();
+  });
+}
+
+function wireOf(socket: WebSocket): Wire {
+  return {
+    send: (text) => socket.send(text),
+    close(code, reason) {
+      socket.close(code, reason);
+      // A socket that is not read would take the close frame never.
+      systemClock.after(CLOSE_WITHIN_MS, () => socket.terminate());
+    },
+    get bufferedBytes() {
+      return socket.bufferedAmount;
+    },
+  };
+}
+
+function readFrames(socket: WebSocket, receive: (text: string) => void): void {
+  const frames = createTokenBucket(systemClock, RATE.framesPerSecond, RATE.frames);
+  const bytes = createTokenBucket(systemClock, RATE.bytesPerSecond, RATE.bytes);
+  let stopWaiting = (): void => {};
+  // ws itself closes with 1007, 1009 or 1002 for what breaks the protocol.
+  socket.on('error', () => {});
+  socket.on('message', (data: RawData, isBinary: boolean) => {
+    if (isBinary) return socket.close(HOST_CLOSE.binary, 'frames are text');
+    const text = (data as Buffer).toString('utf8');
+    receive(text);
+    const waitMs = Math.max(frames.spend(1), bytes.spend(text.length));
+    if (waitMs === 0) return;
+    // What had been read already still comes; the latest of it knows how long to wait.
+    stopWaiting();
+    socket.pause();
+    stopWaiting = systemClock.after(waitMs, () => socket.resume());
+  });
+}

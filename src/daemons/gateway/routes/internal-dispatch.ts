@@ -1,0 +1,102 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { HEADERS, internalDispatch } from '../../../contracts/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { safeEqual } from '../../../kit/keys.ts';
+import type { Authenticator, Principal } from '../domain/authenticator.ts';
+import { authorizationOf } from '../domain/bearer.ts';
+import { type ContainerPasses, executionOf } from '../domain/container-passes.ts';
+import type { Dispatch, Dispatcher } from '../domain/dispatch.ts';
+import { subjectOf } from './subject.ts';
+
+export interface InternalDispatchServices {
+  dispatch: Dispatch;
+  passes: ContainerPasses;
+  authenticator: Authenticator;
+  internalSecret: string;
+}
+
+/** Room for the largest input of a webhook, escaped as JSON. */
+const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** Executions for other daemons and for containers; never by a Bearer token alone. @spec Authentication 6 */
+export function internalDispatchRoutes(http: Http, services: InternalDispatchServices): void {
+  const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
+  // A scope of its own, as the hook would otherwise run for each proxied call too.
+  http.register((own, _options, done) => {
+    // Before the body is read: a stranger must not make us parse 64 MB.
+    own.addHook('onRequest', async (request) => {
+      dispatchers.set(request, await admit(request, services));
+    });
+    mount(
+      own,
+      internalDispatch,
+      { auth: 'open', bodyLimitBytes: BODY_LIMIT_BYTES },
+      ({ body, request, reply }) => {
+        const { id: requestId, traceId } = request;
+        const named = { ...body, requestId: body.requestId ?? requestId, traceId: body.traceId ?? traceId };
+        return services.dispatch.run(named, dispatchers.get(request)!, whenLeft(reply));
+      },
+    );
+    done();
+  });
+}
+
+/**
+ * A daemon shows the internal secret; a container the one of its execution and its token. A container's token beside
+ * our own secret binds the call to its namespace all the same.
+ */
+async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
+  const { internalSecret, passes, authenticator } = services;
+  const shown = request.headers[HEADERS.internalSecret];
+  if (typeof shown !== 'string' || shown === '') throw refuse(request, 'MISSING_SECRET');
+  const isOurs = safeEqual(shown, internalSecret);
+  const container = await containerOf(request, authenticator);
+  if (container) {
+    const isItsOwn = passes.isOwn(shown, executionOf(container));
+    if (isOurs || isItsOwn) return { namespaceId: container.namespaceId };
+  } else if (isOurs) return { namespaceId: null };
+  throw refuse(request, 'WRONG_SECRET');
+}
+
+/** The container whose token the call carries; refuses one that is not in force. */
+async function containerOf(
+  request: FastifyRequest,
+  authenticator: Authenticator,
+): Promise<Principal | undefined> {
+  if (authorizationOf(request.raw.rawHeaders) === undefined) return undefined;
+  try {
+    const caller = await authenticator.authenticate(subjectOf(request));
+    return caller.kind === 'container' ? caller : undefined;
+  } catch {
+    throw refuse(request, 'INVALID_TOKEN');
+  }
+}
+
+function refuse(request: FastifyRequest, reasonCode: string): PlatformError {
+  request.server.kit.logger.diagnostic(
+    {
+      domain: 'auth',
+      event: 'auth.failed',
+      level: 'warn',
+      reasonCode,
+      message: `An internal dispatch from ${request.ip} was refused`,
+      outcome: 'refused',
+      evidence: { ip: request.ip },
+    },
+    { requestId: request.id, traceId: request.traceId },
+  );
+  return new PlatformError(
+    'FORBIDDEN',
+    'Internal dispatch takes the X-Internal-Secret of this platform (GATEWAY_INTERNAL_SECRET); a Bearer token does not do.',
+  );
+}
+
+/** Aborts when the caller leaves before it was answered. */
+function whenLeft({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => {
+    if (!raw.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}

@@ -1,0 +1,69 @@
+import type { CommandResult, ExecutionRequest, HostPlugin, HostTarget } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { seconds } from '../../../kit/duration.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { ExecutionBackend } from '../../execution.ts';
+import { integrityOf } from '../../integrity.ts';
+
+/** Sends an execution to a connected host that fits. Throws HOST_UNAVAILABLE and what the host reports. */
+export type RunOnHost = (
+  request: ExecutionRequest,
+  plugin: HostPlugin,
+  target: HostTarget,
+  signal: AbortSignal | undefined,
+) => Promise<CommandResult>;
+
+export interface HostBackendDeps {
+  run: RunOnHost;
+  /** Where the config wants a plugin to run; empty: on any host of the namespace. */
+  targetOf(pluginId: string): HostTarget;
+  clock: Clock;
+}
+
+/** A linked plugin's files may change at any time; hashing them for each call would cost more than the call. */
+const DIGEST_MS = seconds(2);
+
+/** Runs plugin code on machines of the namespace, through their sockets. @spec docs/architecture.md "One way to run plugin code" */
+export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): ExecutionBackend {
+  const digests = new Map<string, { at: number; integrity: Promise<string> }>();
+
+  function integrityAt(root: string): Promise<string> {
+    const known = digests.get(root);
+    if (known && clock.now() - known.at < DIGEST_MS) return known.integrity;
+    const integrity = integrityOf(root);
+    integrity.catch(() => digests.delete(root));
+    digests.set(root, { at: clock.now(), integrity });
+    return integrity;
+  }
+
+  return {
+    name: 'host',
+    async run(request, { signal, target = {} } = {}) {
+      const { id, version, root } = request.plugin;
+      const configured = targetOf(id);
+      const plugin = { id, version, integrity: await integrityAt(root) };
+      return run(request, plugin, narrowed(configured, target, id), signal);
+    },
+    async close() {},
+  };
+}
+
+/** A call may narrow what the config says and never leave it. */
+function narrowed(configured: HostTarget, asked: HostTarget, pluginId: string): HostTarget {
+  const clash = (what: string): PlatformError =>
+    new PlatformError(
+      'HOST_UNAVAILABLE',
+      `The plugin ${pluginId} runs on another host: the ${what} asked for is not the configured one (execution.plugins["${pluginId}"]).`,
+      { details: { pluginId, configured, asked } },
+    );
+  for (const what of ['hostId', 'capability'] as const) {
+    if (configured[what] !== undefined && asked[what] !== undefined && configured[what] !== asked[what])
+      throw clash(what);
+  }
+  for (const [name, value] of Object.entries(asked.labels ?? {})) {
+    if (Object.hasOwn(configured.labels ?? {}, name) && configured.labels?.[name] !== value)
+      throw clash(`label "${name}"`);
+  }
+  const labels = { ...asked.labels, ...configured.labels };
+  return { ...asked, ...configured, ...(Object.keys(labels).length > 0 ? { labels } : {}) };
+}

@@ -1,0 +1,421 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { type CommandResult, getHost, HOST_CLOSE, revokeHost } from '../../../src/contracts/index.ts';
+import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
+import { answerChallenge, createHostKeys } from '../../../src/kit/host-proof.ts';
+import { TEST_KEYS } from '../../support/daemon.ts';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { connectHost, connectRaw, refusedWith, registerTestHost } from '../../support/host-agent.ts';
+import { signJwt } from './support/start-gateway.ts';
+
+const PROJECT = fileURLToPath(new URL('../../fixtures/projects/hosts', import.meta.url));
+const ON_HOSTS = { execution: { plugins: { '@acme/tools': { backend: 'host' } } } };
+
+const start = (options: Parameters<typeof startGateway>[0] = {}) =>
+  startGateway({ projectDir: PROJECT, config: ON_HOSTS, ...options });
+
+/** Runs a command of the fixture plugin as another daemon would. */
+async function dispatch(gateway: TestGateway, body: Record<string, unknown> = {}) {
+  const response = await fetch(`${gateway.url}/internal/dispatch`, {
+    method: 'POST',
+    headers: { 'x-internal-secret': TEST_KEYS.internalSecret, 'content-type': 'application/json' },
+    body: JSON.stringify({ plugin: { id: '@acme/tools' }, handler: 'handlers.js#echo', ...body }),
+  });
+  return { status: response.status, body: (await response.json()) as DispatchReply };
+}
+
+interface DispatchReply {
+  executionId: string;
+  result: CommandResult;
+  error: { code: string };
+}
+
+const eventsOf = (gateway: TestGateway, event: string) =>
+  gateway.logs.lines.filter((line) => line.event === event);
+
+describe('letting a host in', () => {
+  test.each([
+    ['no token', '', 401],
+    ['a token of nobody', 'made-up', 401],
+  ])('%s: the upgrade is refused as any request', async (_name, token, status) => {
+    const gateway = await start();
+    expect(await refusedWith(connectRaw(gateway, token))).toBe(status);
+  });
+
+  test('a container token connects no host', async () => {
+    const gateway = await start();
+    const token = await signJwt({ hostId: 'container:e1', typ: 'container', executionId: 'e1' });
+    expect(await refusedWith(connectRaw(gateway, token))).toBe(403);
+  });
+
+  test('a hello that proves the registered key is welcomed, and the host is online until its socket goes', async () => {
+    const gateway = await start();
+    const host = await registerTestHost(gateway, ADMIN_TOKEN);
+    const params = { hostId: host.hostId };
+    const agent = connectRaw(gateway, await host.token(), host);
+    const welcome = await agent.hello();
+    expect(welcome).toMatchObject({ hostId: host.hostId, heartbeatMs: 15_000 });
+    expect(welcome.services.state).toContain('increment');
+    expect(await gateway.call(getHost, { params })).toMatchObject({
+      status: 'online',
+      sessionId: welcome.sessionId,
+    });
+    agent.socket.close();
+    await agent.closed;
+    await expect.poll(async () => (await gateway.call(getHost, { params })).status).toBe('offline');
+  });
+
+  test.each([
+    ['another key', 'other-key'],
+    ['no proof', 'none'],
+    ['a proof of an earlier connection, replayed', 'replayed'],
+  ])('a stolen token with %s is closed with 4401', async (_name, how) => {
+    const gateway = await start();
+    const host = await registerTestHost(gateway, ADMIN_TOKEN);
+    const token = await host.token();
+    let extra: Record<string, unknown> = {};
+    if (how === 'replayed') {
+      const first = connectRaw(gateway, token, host);
+      const { nonce, publicKey } = await first.next('challenge');
+      extra = { proof: answerChallenge({ nonce, publicKey }, host.keys, host.hostId) };
+    }
+    const thief = { ...host, keys: createHostKeys() };
+    const agent = connectRaw(gateway, token, how === 'other-key' ? thief : undefined);
+    agent.hello(extra).catch(() => {});
+    expect((await agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
+    expect(eventsOf(gateway, 'host.refused')).toHaveLength(1);
+  });
+
+  test('no hello within 5 s: 4408; a token of no host: 4403; another protocol: 1008; work before hello: 1008', async () => {
+    const gateway = await start();
+    const host = await registerTestHost(gateway, ADMIN_TOKEN);
+    const mute = connectRaw(gateway, await host.token(), host);
+    await mute.next('challenge');
+    gateway.clock.advance(seconds(5));
+    expect((await mute.closed).code).toBe(HOST_CLOSE.silent);
+
+    const nobody = connectRaw(gateway, ADMIN_TOKEN);
+    nobody.hello().catch(() => {});
+    expect((await nobody.closed).code).toBe(HOST_CLOSE.revoked);
+
+    const future = connectRaw(gateway, await host.token(), host);
+    future.hello({ protocol: 99 }).catch(() => {});
+    expect((await future.closed).code).toBe(HOST_CLOSE.protocol);
+
+    const early = connectRaw(gateway, await host.token(), host);
+    await early.next('challenge');
+    early.send({ type: 'heartbeat', at: 1 });
+    expect((await early.closed).code).toBe(HOST_CLOSE.protocol);
+  });
+});
+
+describe('an open socket', () => {
+  test('beats are acknowledged; three silent beats close it with 4408', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    gateway.clock.advance(seconds(44));
+    agent.send({ type: 'heartbeat', at: 7 });
+    expect(await agent.next('ack')).toMatchObject({ at: 7 });
+    gateway.clock.advance(seconds(44));
+    expect(agent.socket.readyState).toBe(WebSocket.OPEN);
+    gateway.clock.advance(seconds(2));
+    expect((await agent.closed).code).toBe(HOST_CLOSE.silent);
+  });
+
+  test('its token is renewed in place; without that the expiry closes it with 4401', async () => {
+    const gateway = await start();
+    const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const beatFor = async (ms: number) => {
+      for (let left = ms; left > 0; left -= seconds(30)) {
+        gateway.clock.advance(Math.min(left, seconds(30)));
+        agent.send({ type: 'heartbeat', at: left });
+        if (agent.socket.readyState !== WebSocket.OPEN) return;
+        await agent.next('ack').catch(() => {});
+      }
+    };
+    await beatFor(minutes(55));
+    agent.send({ type: 'auth', accessToken: await host.token() });
+    await agent.next('renewed');
+    await beatFor(minutes(30));
+    expect(agent.socket.readyState).toBe(WebSocket.OPEN);
+    await beatFor(minutes(31));
+    expect((await agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
+    expect(gateway.clock.now()).toBeLessThan(Date.UTC(2030, 0, 1) + hours(2));
+  });
+
+  test('it cannot be renewed by a token of another host, nor by a bad one', async () => {
+    const gateway = await start();
+    const one = await connectHost(gateway, ADMIN_TOKEN);
+    const two = await connectHost(gateway, ADMIN_TOKEN);
+    one.agent.send({ type: 'auth', accessToken: await two.host.token() });
+    two.agent.send({ type: 'auth', accessToken: 'made-up' });
+    expect((await one.agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
+    expect((await two.agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
+  });
+
+  test('revoking the host closes it with 4403 within a second, and it cannot come back', async () => {
+    const gateway = await start();
+    const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const token = await host.token();
+    const startedAt = performance.now();
+    await gateway.call(revokeHost, { params: { hostId: host.hostId } });
+    const { code, atMs } = await agent.closed;
+    expect(code).toBe(HOST_CLOSE.revoked);
+    expect(atMs - startedAt).toBeLessThan(1000);
+    expect(await refusedWith(connectRaw(gateway, token))).toBe(401);
+    expect(await gateway.call(getHost, { params: { hostId: host.hostId } })).toMatchObject({
+      status: 'revoked',
+    });
+  });
+
+  test('a newer connection replaces the older (4409), whose late end does not unregister it', async () => {
+    const gateway = await start();
+    const { host, agent: older } = await connectHost(gateway, ADMIN_TOKEN);
+    const newer = connectRaw(gateway, await host.token(), host);
+    const { sessionId } = await newer.hello();
+    expect((await older.closed).code).toBe(HOST_CLOSE.replaced);
+    await sleep(50);
+    expect(await gateway.call(getHost, { params: { hostId: host.hostId } })).toMatchObject({
+      status: 'online',
+      sessionId,
+    });
+    const answer = dispatch(gateway, { input: 1 });
+    const { executionId } = await newer.next('execute');
+    newer.send({ type: 'result', executionId, result: { exitCode: 0, result: 2 } });
+    expect((await answer).body.result.result).toBe(2);
+  });
+
+  test.each([
+    ['text that is no JSON', '{oops', HOST_CLOSE.malformed],
+    ['a frame without a type', '[]', HOST_CLOSE.malformed],
+    ['a known frame of the wrong shape', '{"type":"heartbeat","at":"now"}', HOST_CLOSE.malformed],
+    ['nesting beyond all measure', `${'['.repeat(5000)}${']'.repeat(5000)}`, HOST_CLOSE.malformed],
+    [
+      'more than a megabyte',
+      JSON.stringify({ type: 'log', message: 'x'.repeat(1024 * 1024) }),
+      HOST_CLOSE.tooLarge,
+    ],
+  ])('%s closes it', async (_name, text, code) => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    agent.send(text);
+    expect((await agent.closed).code).toBe(code);
+  });
+
+  test('binary frames close it with 1003', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    agent.socket.send(Buffer.from('{}'));
+    expect((await agent.closed).code).toBe(HOST_CLOSE.binary);
+  });
+
+  test('frames of unknown types are ignored, with one diagnostic', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    for (let i = 0; i < 3; i++) agent.send({ type: 'from-the-future', i });
+    agent.send({ type: 'heartbeat', at: 1 });
+    await agent.next('ack');
+    expect(eventsOf(gateway, 'host.unknown_frame')).toHaveLength(1);
+  });
+
+  test('an agent that floods is slowed down; the gateway answers others meanwhile', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    for (let i = 0; i < 12_000; i++) agent.send({ type: 'heartbeat', at: i });
+    const startedAt = performance.now();
+    expect((await gateway.fetch('/health')).status).toBe(200);
+    expect(performance.now() - startedAt).toBeLessThan(1500);
+    await sleep(300);
+    expect(agent.frames.filter(({ type }) => type === 'ack').length).toBeLessThan(12_000);
+  });
+
+  test('a gateway that stops tells its agents with 1001', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    await gateway.close();
+    expect((await agent.closed).code).toBe(HOST_CLOSE.goingAway);
+  });
+
+  test('hosts that a killed gateway left behind as online are offline at its next start', async () => {
+    const gateway = await start();
+    const { host } = await connectHost(gateway, ADMIN_TOKEN);
+    await gateway.close();
+    // As if it had been killed: what a close notes is taken back.
+    const database = new Database(join(gateway.dataDir, 'svc.db'));
+    database.prepare('update host set session_id = ?').run('session_of_old');
+    database.close();
+    const again = await start({ dataDir: gateway.dataDir });
+    expect(await again.call(getHost, { params: { hostId: host.hostId } })).toMatchObject({
+      status: 'offline',
+      sessionId: null,
+    });
+  });
+});
+
+describe('executions', () => {
+  test('run on a connected host of the namespace and bring back what it answered', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const answer = dispatch(gateway, { executionId: 'e-1', input: { a: 1 } });
+    const { executionId, request } = await agent.next('execute');
+    expect(executionId).toBe('e-1');
+    expect(request).toMatchObject({ handler: 'handlers.js#echo', input: { a: 1 }, tenantId: 'default' });
+    expect(request.plugin).toEqual({
+      id: '@acme/tools',
+      version: '1.2.0',
+      integrity: expect.stringMatching(/^sha512-/),
+    });
+    expect(JSON.stringify(request)).not.toContain(PROJECT);
+    agent.send({ type: 'result', executionId, result: { exitCode: 0, result: 'there' } });
+    expect(await answer).toEqual({
+      status: 200,
+      body: { executionId: 'e-1', result: { exitCode: 0, result: 'there' } },
+    });
+  });
+
+  test('without a host 503 HOST_UNAVAILABLE; a host of another namespace does not count', async () => {
+    const gateway = await start();
+    await connectHost(gateway, ADMIN_TOKEN, { namespaceId: 'other' });
+    const { status, body } = await dispatch(gateway);
+    expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
+  });
+
+  test('the target narrows by host, label and capability; among equals the least busy runs it', async () => {
+    const gateway = await start();
+    const eu = await connectHost(gateway, ADMIN_TOKEN, { labels: { zone: 'eu' }, capabilities: ['gpu'] });
+    const us = await connectHost(gateway, ADMIN_TOKEN, { labels: { zone: 'us' } });
+    const calls = [
+      dispatch(gateway, { target: { labels: { zone: 'us' } } }),
+      dispatch(gateway, { target: { capability: 'gpu' } }),
+      dispatch(gateway, { target: { hostId: us.host.hostId } }),
+    ];
+    const atUs = [await us.agent.next('execute'), await us.agent.next('execute')];
+    const atEu = await eu.agent.next('execute');
+    // One runs in the EU, two in the US.
+    calls.push(dispatch(gateway));
+    const fourth = await eu.agent.next('execute');
+    for (const { executionId } of atUs)
+      us.agent.send({ type: 'result', executionId, result: { exitCode: 0 } });
+    for (const { executionId } of [atEu, fourth])
+      eu.agent.send({ type: 'result', executionId, result: { exitCode: 0 } });
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const none = await dispatch(gateway, { target: { labels: { zone: 'mars' } } });
+    expect([none.status, none.body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
+  });
+
+  test("the config's host is the only one, and a call may not name another", async () => {
+    const first = await start();
+    const { host } = await connectHost(first, ADMIN_TOKEN);
+    await first.close();
+    const config = { execution: { plugins: { '@acme/tools': { backend: 'host', hostId: host.hostId } } } };
+    const gateway = await start({ dataDir: first.dataDir, config, clock: first.clock });
+    const other = await connectHost(gateway, ADMIN_TOKEN);
+    expect((await dispatch(gateway)).status).toBe(503);
+    expect((await dispatch(gateway, { target: { hostId: other.host.hostId } })).status).toBe(503);
+    expect(other.agent.frames.some(({ type }) => type === 'execute')).toBe(false);
+  });
+
+  test('a lost connection fails what ran on it at once, and it is not run again when the host comes back', async () => {
+    const gateway = await start();
+    const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const answer = dispatch(gateway, { executionId: 'e-lost' });
+    await agent.next('execute');
+    const startedAt = performance.now();
+    agent.socket.terminate();
+    const { status, body } = await answer;
+    expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    const again = connectRaw(gateway, await host.token(), host);
+    await again.hello();
+    again.send({ type: 'result', executionId: 'e-lost', result: { exitCode: 0 } });
+    again.send({ type: 'heartbeat', at: 1 });
+    await again.next('ack');
+    expect(again.frames.some(({ type }) => type === 'execute')).toBe(false);
+    expect(eventsOf(gateway, 'host.unknown_execution')).toHaveLength(1);
+  });
+
+  test('after the timeout the agent is told to cancel, 504, and a late result is dropped and logged', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const answer = dispatch(gateway, { timeoutMs: 1000 });
+    const { executionId } = await agent.next('execute');
+    gateway.clock.advance(seconds(3));
+    expect(await agent.next('cancel')).toMatchObject({ executionId });
+    expect((await answer).body.error.code).toBe('EXECUTION_TIMEOUT');
+    agent.send({ type: 'result', executionId, result: { exitCode: 0 } });
+    agent.send({ type: 'heartbeat', at: 1 });
+    await agent.next('ack');
+    expect(eventsOf(gateway, 'host.late_result')).toHaveLength(1);
+  });
+
+  test('a caller that leaves cancels', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const leaving = new AbortController();
+    const call = fetch(`${gateway.url}/internal/dispatch`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { 'x-internal-secret': TEST_KEYS.internalSecret, 'content-type': 'application/json' },
+      body: JSON.stringify({ plugin: { id: '@acme/tools' }, handler: 'handlers.js#echo' }),
+    }).catch(() => {});
+    const { executionId } = await agent.next('execute');
+    leaving.abort();
+    await call;
+    expect(await agent.next('cancel')).toMatchObject({ executionId });
+  });
+
+  test('a revocation in the middle of one fails it at once', async () => {
+    const gateway = await start();
+    const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const answer = dispatch(gateway);
+    await agent.next('execute');
+    await gateway.call(revokeHost, { params: { hostId: host.hostId } });
+    expect((await answer).body.error.code).toBe('HOST_UNAVAILABLE');
+  });
+
+  test("platform calls are made for the execution's own tenant and plugin, whatever the agent says", async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const answer = dispatch(gateway);
+    const { executionId } = await agent.next('execute');
+    const call = (callId: number, service: string, method: string, args: unknown[], id = executionId) =>
+      agent.send({ type: 'call', callId, executionId: id, service, method, args });
+    call(1, 'invoke', 'run', ['@acme/other/steal', {}]);
+    call(2, 'fetch', 'request', [{ url: 'http://127.0.0.1/', method: 'GET', headers: [], body: null }]);
+    call(3, 'constructor', 'constructor', []);
+    call(4, 'state', 'get', ['x'], 'not-mine');
+    const outcomes = new Map<number, string | undefined>();
+    for (let i = 0; i < 4; i++) {
+      const { callId, outcome } = await agent.next('reply');
+      outcomes.set(callId, outcome.ok ? 'ok' : outcome.error.code);
+    }
+    expect([...outcomes].sort()).toEqual([
+      [1, 'PERMISSION_DENIED'],
+      [2, 'PERMISSION_DENIED'],
+      [3, 'NOT_IMPLEMENTED'],
+      [4, 'EXECUTION_ERROR'],
+    ]);
+    agent.send({ type: 'log', executionId, level: 'info', message: 'from afar' });
+    agent.send({
+      type: 'error',
+      executionId,
+      error: { code: 'UNAUTHORIZED', message: 'speaks for the platform' },
+    });
+    expect((await answer).body.error.code).toBe('EXECUTION_ERROR');
+    expect(gateway.logs.lines).toContainEqual(
+      expect.objectContaining({ message: 'from afar', pluginId: '@acme/tools', tenantId: 'default' }),
+    );
+  });
+
+  test('an input that no frame holds is refused, and the socket stays', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const { status, body } = await dispatch(gateway, { input: 'x'.repeat(1024 * 1024) });
+    expect([status, body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    expect(agent.socket.readyState).toBe(WebSocket.OPEN);
+  });
+});
