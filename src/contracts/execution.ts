@@ -40,6 +40,9 @@ export const ExecutionRequest = z.object({
   tenantId: z.string(),
   requestId: z.string(),
   traceId: z.string(),
+  /** The span of this execution, and the one it was made from. */
+  spanId: z.string().optional(),
+  parentSpanId: z.string().optional(),
   config: z.record(z.string(), z.unknown()),
   permissions: Permissions,
   schemas: z.object({ input: SchemaRef.optional(), output: SchemaRef.optional() }),

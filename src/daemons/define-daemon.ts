@@ -6,6 +6,7 @@ import type { KeyMaterial } from '../kit/keys.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
+import type { Tracer } from '../kit/tracer.ts';
 import type { Peers } from './peers.ts';
 
 /** The operator's credentials on this machine, made at first start. */
@@ -31,6 +32,8 @@ export interface Resources {
   logger: Logger;
   metrics: Metrics;
   analytics: Analytics;
+  /** Only where traces are exported. */
+  tracer?: Tracer | undefined;
   peers: Peers;
   /** The port as bound; port 0 in the config is a real one here. Throws before the server listens. */
   boundPort: () => number;

@@ -1,6 +1,7 @@
 import type { AnalyticsEvent, CommandResult, ExecutionRequest, ManifestV3 } from '../contracts/index.ts';
-import type { Analytics } from '../kit/analytics.ts';
 import { codeOf } from '../kit/errors.ts';
+import { newSpanId } from '../kit/trace.ts';
+import type { Resources } from './define-daemon.ts';
 
 type Execution = Pick<
   ExecutionRequest,
@@ -13,9 +14,11 @@ type Execution = Pick<
   | 'tenantId'
   | 'requestId'
   | 'traceId'
+  | 'spanId'
+  | 'parentSpanId'
 >;
 
-/** Runs a handler and tells how it ended; what it throws goes on. */
+/** Gives the execution its span, runs the handler and tells how it ended; what it throws goes on. */
 export type TrackExecution = (
   execution: Execution,
   manifest: ManifestV3,
@@ -23,7 +26,11 @@ export type TrackExecution = (
 ) => Promise<CommandResult>;
 
 /** One event for each handler execution, whoever the host. @spec Analytics events: plugin.command.completed, plugin.command.failed */
-export function executionEvents(analytics: Analytics): TrackExecution {
+export function executionEvents({
+  analytics,
+  tracer,
+  random,
+}: Pick<Resources, 'analytics' | 'tracer' | 'random'>): TrackExecution {
   const names = new WeakMap<ManifestV3, Map<string, string>>();
   const nameOf = (manifest: ManifestV3, handler: string): string => {
     let known = names.get(manifest);
@@ -34,18 +41,40 @@ export function executionEvents(analytics: Analytics): TrackExecution {
     return known.get(handler) ?? handler;
   };
   return async (execution, manifest, run) => {
+    const spanId = newSpanId(random);
+    execution.spanId = spanId;
     // A validator is a part of authenticating: strangers cause it to run, and nobody acts by it.
     if (execution.host === 'validator') return run();
     const startedAt = performance.now();
     const tell = (exitCode: number, code: string | undefined): void => {
       const { plugin, host, tenantId, requestId, traceId } = execution;
+      const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
+      const commandId = nameOf(manifest, execution.handler);
+      tracer?.ended({
+        traceId,
+        spanId,
+        parentSpanId: execution.parentSpanId,
+        name: `${plugin.id} ${commandId}`,
+        kind: 'internal',
+        durationMs,
+        failed: exitCode !== 0,
+        attributes: {
+          'svc.plugin_id': plugin.id,
+          'svc.handler': execution.handler,
+          'svc.host': host,
+          'svc.tenant_id': tenantId,
+          'svc.request_id': requestId,
+          'svc.execution_id': execution.executionId,
+          'svc.exit_code': exitCode,
+        },
+      });
       analytics.track(exitCode === 0 ? 'plugin.command.completed' : 'plugin.command.failed', {
         tenantId,
         runId: runIdOf(execution),
         payload: {
           pluginId: plugin.id,
-          commandId: nameOf(manifest, execution.handler),
-          durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
+          commandId,
+          durationMs,
           exitCode,
         },
         ctx: { host, requestId, traceId, ...(code === undefined ? {} : { code }) },

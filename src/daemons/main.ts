@@ -4,6 +4,7 @@ import { messageOf } from '../kit/errors.ts';
 import { createLogger } from '../kit/logger.ts';
 import { bufferedOutput } from '../kit/output.ts';
 import { systemRandom } from '../kit/random.ts';
+import { otlpTarget } from '../kit/tracer.ts';
 import { createPeers } from './peers.ts';
 import { type DaemonStart, type FromDaemon, type ToDaemon, toErrorMessage } from './process-protocol.ts';
 import type { RunningDaemon } from './run-daemon.ts';
@@ -46,6 +47,7 @@ async function start({ logLevel, ...told }: DaemonStart): Promise<void> {
       output,
       clock: systemClock,
       random: systemRandom(),
+      otlp: otlpTarget(process.env),
       ...(logLevel ? { logLevel } : {}),
     });
     tell({ type: 'listening', url: daemon.url, port: daemon.port });

@@ -59,7 +59,7 @@ type CallFields =
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,
-    Partial<Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs'>> {
+    Partial<Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>> {
   /** The plugin, or the id of a loaded one. */
   plugin: RunnablePlugin | string;
 }
@@ -106,8 +106,8 @@ export async function createPluginRuntime(
     host: gatewayDispatch('host', resources),
   }),
 ): Promise<PluginRuntime> {
-  const { config, projectDir, dataDir, random, logger, analytics } = resources;
-  const track = executionEvents(analytics);
+  const { config, projectDir, dataDir, random, logger } = resources;
+  const track = executionEvents(resources);
   const invoke: InvokeCommand = (invocation) => invokeCommand(runtime, invocation);
   const { services, backends } = createBackends(resources, invoke, createElsewhere);
   const describer = createDescriber(backends.worker, random);
@@ -228,7 +228,7 @@ async function invokeCommand(
   { pluginId, commandId, input, from, depth, signal }: Invocation,
 ): Promise<CommandResult> {
   const { plugin, command } = requireCommand(runtime.registry, pluginId, commandId);
-  const { user, tenantId, requestId, traceId } = from;
+  const { user, tenantId, requestId, traceId, spanId } = from;
   return runtime.execute(
     {
       ...commandCall(command),
@@ -241,6 +241,7 @@ async function invokeCommand(
       tenantId,
       requestId,
       traceId,
+      ...(spanId === undefined ? {} : { parentSpanId: spanId }),
     },
     { signal },
   );

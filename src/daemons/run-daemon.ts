@@ -13,6 +13,7 @@ import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
 import { createMetrics } from '../kit/metrics.ts';
 import type { LineOutput } from '../kit/output.ts';
+import type { OtlpTarget } from '../kit/tracer.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
 
 export interface StartOptions
@@ -22,6 +23,8 @@ export interface StartOptions
   > {
   output: LineOutput;
   logLevel?: LogLevel;
+  /** Where traces go; nowhere unless given. */
+  otlp?: OtlpTarget | undefined;
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
   listen?: { host: string; port: number };
 }
@@ -57,7 +60,10 @@ export async function startDaemon<Services extends DaemonServices>(
     return bound.port;
   };
   const analytics = createAnalytics({ output, clock, random });
-  const resources: Resources = { ...options, logger, metrics, analytics, boundPort };
+  const tracer = options.otlp
+    ? (await import('../kit/otlp.ts')).createOtlpTracer({ ...options.otlp, service: name, clock, logger })
+    : undefined;
+  const resources: Resources = { ...options, logger, metrics, analytics, tracer, boundPort };
   let draining = false;
   let services: Services | undefined;
   let http: Http | undefined;
@@ -68,6 +74,7 @@ export async function startDaemon<Services extends DaemonServices>(
     if (services) await definition.close?.(services);
     metrics.close();
     analytics.flush();
+    await tracer?.close();
     logger.diagnostic({
       domain: 'daemon',
       event: 'daemon.stopped',
@@ -88,6 +95,7 @@ export async function startDaemon<Services extends DaemonServices>(
       metrics,
       clock,
       random,
+      tracer,
       authenticate:
         services.authenticate ??
         upstreamIdentity({

@@ -1,6 +1,7 @@
 import { deleteState, getState, HEADERS, incrementState, listState, putState } from '../contracts/index.ts';
 import { type CallOptions, createClient, serviceHeaders } from '../http/index.ts';
 import { PlatformError } from '../kit/errors.ts';
+import { traceparent } from '../kit/trace.ts';
 import type { StateAccess, StateScope } from '../plugins/index.ts';
 import type { Resources } from './define-daemon.ts';
 
@@ -8,11 +9,12 @@ import type { Resources } from './define-daemon.ts';
 export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StateAccess {
   const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });
 
-  function options({ tenantId, requestId, traceId, signal }: StateScope): CallOptions {
+  function options({ tenantId, requestId, traceId, spanId, signal }: StateScope): CallOptions {
     const headers = {
       ...serviceHeaders(keys.internalSecret, { namespaceId: tenantId }),
       [HEADERS.requestId]: requestId,
       [HEADERS.traceId]: traceId,
+      ...(spanId === undefined ? {} : { traceparent: traceparent(traceId, spanId) }),
     };
     return { signal, headers };
   }

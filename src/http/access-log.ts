@@ -7,6 +7,7 @@ export function createAccessLog(logger: Logger) {
     logger.access(request.method, route, status, durationMs, {
       requestId: request.id,
       traceId: request.traceId,
+      spanId: request.spanId,
       tenantId: request.caller?.namespaceId ?? '',
     });
   };

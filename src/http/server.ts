@@ -14,7 +14,8 @@ import { nestsDeeperThan } from '../kit/json.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
-import { saneId, traceIdOf } from '../kit/trace.ts';
+import { newSpanId, parentSpanOf, saneId, traceIdOf } from '../kit/trace.ts';
+import type { Tracer } from '../kit/tracer.ts';
 import { createAccessLog } from './access-log.ts';
 import { answerClientError } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
@@ -30,6 +31,9 @@ declare module 'fastify' {
     /** `performance.now()` at the request line. */
     startedAt: number;
     traceId: string;
+    /** This request's own span: what calls made for it name as their parent. */
+    readonly spanId: string;
+    ownSpanId: string;
     /** Set once authenticated. */
     caller: Caller | null;
     /** What metrics and log call the route where Fastify's own pattern (a wildcard) says too little. */
@@ -55,6 +59,8 @@ export interface HttpKit {
   clock: Clock;
   random: Random;
   authenticate: Authenticate;
+  /** Told of each request where traces are exported. */
+  tracer?: Tracer | undefined;
   /** Counts and logs a request whose reply Fastify does not see the end of. */
   account: (request: FastifyRequest, status: number) => void;
   /** Once the daemon is being closed: answers say `Connection: close`. */
@@ -116,7 +122,7 @@ export function createHttp(options: HttpOptions): Http {
   const http: Http = fastify(settings);
   const access = createAccessLog(logger);
   const account = (request: FastifyRequest, status: number): void =>
-    finishRequest(request, status, metrics, access);
+    finishRequest(request, status, metrics, access, options.tracer);
   const state = { draining: false, lastRequestAt: 0, lastConnectionAt: 0, endpoints: [], routes: [] };
   http.decorate('kit', { ...options, ...state, account });
   http.addHook('onRoute', (route) => {
@@ -128,6 +134,13 @@ export function createHttp(options: HttpOptions): Http {
   });
   http.decorateRequest('startedAt', 0);
   http.decorateRequest('traceId', '');
+  http.decorateRequest('ownSpanId', '');
+  http.decorateRequest('spanId', {
+    getter(this: FastifyRequest) {
+      if (this.ownSpanId === '') this.ownSpanId = newSpanId(random);
+      return this.ownSpanId;
+    },
+  });
   http.decorateRequest('caller', null);
   http.decorateRequest('routeLabel', null);
   parseJsonStrictly(http);
@@ -218,11 +231,28 @@ export function finishRequest(
   status: number,
   metrics: Metrics,
   access: ReturnType<typeof createAccessLog>,
+  tracer: Tracer | undefined,
 ): void {
   const durationMs = performance.now() - request.startedAt;
   const route = request.routeLabel ?? request.routeOptions.url ?? '(none)';
   metrics.observeRequest(request.method, route, status, durationMs);
   access(request, route, status, durationMs);
+  tracer?.ended({
+    traceId: request.traceId,
+    spanId: request.spanId,
+    parentSpanId: parentSpanOf(request.headers),
+    name: `${request.method} ${route}`,
+    kind: 'server',
+    durationMs,
+    failed: status >= 500,
+    attributes: {
+      'http.request.method': request.method,
+      'http.route': route,
+      'http.response.status_code': status,
+      'svc.request_id': request.id,
+      ...(request.caller ? { 'svc.tenant_id': request.caller.namespaceId } : {}),
+    },
+  });
 }
 
 export function pathOf(url: string): string {

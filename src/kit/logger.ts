@@ -44,6 +44,7 @@ export interface AccessIds {
   requestId: string;
   traceId: string;
   tenantId: string;
+  spanId?: string;
 }
 
 export interface LoggerOptions {
@@ -72,12 +73,12 @@ function accessLine(serviceId: string, output: LineOutput, clock: Clock): Logger
   const service = JSON.stringify(serviceId);
   // A client chooses its ids; quotes and backslashes are visible characters, so they are escaped only when there are any.
   const quote = (text: string): string => (/["\\]/.test(text) ? JSON.stringify(text) : `"${text}"`);
-  return (method, route, status, durationMs, { requestId, traceId, tenantId }) => {
+  return (method, route, status, durationMs, { requestId, traceId, tenantId, spanId }) => {
     const level = status >= 500 ? 'error' : 'info';
     const ms = Math.round(durationMs * 100) / 100;
     output.write(
       `{"level":"${level}","time":${clock.now()},"serviceId":${service},"logsSource":"platform","layer":"http",` +
-        `"requestId":${quote(requestId)},"traceId":${quote(traceId)},${tenantId === '' ? '' : `"tenantId":${quote(tenantId)},`}` +
+        `"requestId":${quote(requestId)},"traceId":${quote(traceId)},${spanId === undefined ? '' : `"spanId":"${spanId}",`}${tenantId === '' ? '' : `"tenantId":${quote(tenantId)},`}` +
         `"message":${quote(`${method} ${route} ${status}`)},` +
         `"meta":{"method":"${method}","route":${quote(route)},"status":${status},"durationMs":${ms}}}\n`,
     );

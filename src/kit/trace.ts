@@ -21,22 +21,42 @@ export function traceIdOf(headers: Record<string, string | string[] | undefined>
   return random.uuid().replaceAll('-', '');
 }
 
+/** A new span's id: 16 hex digits. */
+export function newSpanId(random: Random): string {
+  const id = random.uuid();
+  return id.slice(19, 23) + id.slice(24);
+}
+
+/** The span of the caller, as its `traceparent` names it. */
+export function parentSpanOf(headers: Record<string, string | string[] | undefined>): string | undefined {
+  const match = typeof headers.traceparent === 'string' ? TRACEPARENT.exec(headers.traceparent) : null;
+  return match && !NOTHING.test(match[2]!) ? match[2] : undefined;
+}
+
 const TRACE_ID = /^[0-9a-f]{32}$/;
 
+/** The trace as W3C writes it: a trace id of another form is hashed, so that all services derive the same one from it. */
+export function w3cTraceId(traceId: string): string {
+  if (TRACE_ID.test(traceId) && !NOTHING.test(traceId)) return traceId;
+  return createHash('sha256').update(traceId).digest('hex').slice(0, 32);
+}
+
+/** The W3C header that a call carries on from a span of ours. */
+export function traceparent(traceId: string, spanId: string): string {
+  return `00-${w3cTraceId(traceId)}-${spanId}-01`;
+}
+
 /**
- * The W3C header to send on: the one that came, or one made of the trace id. A trace id of another form is hashed, so
- * that all services derive the same trace from it.
+ * The W3C header to send on from our span: trace and flags of the one that came, else made of the trace id. The trace id
+ * counts where the two differ, as it is the one that the log has.
  */
 export function traceparentOf(
   headers: Record<string, string | string[] | undefined>,
   traceId: string,
+  spanId: string,
 ): string {
   const sent = headers.traceparent;
-  const match = typeof sent === 'string' ? TRACEPARENT.exec(sent) : null;
-  if (match && !NOTHING.test(match[1]!) && !NOTHING.test(match[2]!)) return sent as string;
-  const id =
-    TRACE_ID.test(traceId) && !NOTHING.test(traceId)
-      ? traceId
-      : createHash('sha256').update(traceId).digest('hex').slice(0, 32);
-  return `00-${id}-${id.slice(16)}-01`;
+  const trace = w3cTraceId(traceId);
+  const unsampled = typeof sent === 'string' && sent.startsWith(`00-${trace}-`) && sent.endsWith('-00');
+  return `00-${trace}-${spanId}-${unsampled ? '00' : '01'}`;
 }

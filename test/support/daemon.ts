@@ -14,6 +14,7 @@ import { createClient, serviceHeaders } from '../../src/http/index.ts';
 import { type ManualClock, manualClock } from '../../src/kit/clock.ts';
 import type { KeyMaterial } from '../../src/kit/keys.ts';
 import { systemRandom } from '../../src/kit/random.ts';
+import type { OtlpTarget } from '../../src/kit/tracer.ts';
 
 /** A folder of one's own that goes with the test. */
 export async function tempDir(): Promise<string> {
@@ -58,6 +59,7 @@ export interface TestDaemonOptions {
   clock?: ManualClock;
   keys?: Partial<KeyMaterial>;
   peers?: Peers;
+  otlp?: OtlpTarget;
 }
 
 export interface TestDaemon<Services> extends RunningDaemon<Services> {
@@ -91,6 +93,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
     output: logs,
     logLevel: 'debug',
     listen: { host: '127.0.0.1', port: 0 },
+    otlp: options.otlp,
   });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {

@@ -12,6 +12,7 @@ export interface StateScope {
   tenantId: string;
   requestId: string;
   traceId: string;
+  spanId?: string | undefined;
   signal: AbortSignal;
 }
 
@@ -104,7 +105,7 @@ function requireValue(value: unknown): JsonValue {
 }
 
 function requireScope(kind: 'state' | 'cache', { request, signal }: PlatformCallContext): StateScope {
-  const { permissions, plugin, tenantId, requestId, traceId } = request;
+  const { permissions, plugin, tenantId, requestId, traceId, spanId } = request;
   if (permissions.platform?.[kind] === false) {
     throw new PlatformError(
       'PERMISSION_DENIED',
@@ -112,5 +113,5 @@ function requireScope(kind: 'state' | 'cache', { request, signal }: PlatformCall
       { details: { permission: `permissions.platform.${kind}` } },
     );
   }
-  return { namespace: `plugin:${plugin.id}:${kind}`, tenantId, requestId, traceId, signal };
+  return { namespace: `plugin:${plugin.id}:${kind}`, tenantId, requestId, traceId, spanId, signal };
 }

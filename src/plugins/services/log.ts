@@ -77,8 +77,9 @@ function bounded(meta: Record<string, unknown>): Record<string, unknown> {
 export function createLogService(sink: PluginLogSink): PlatformService {
   return {
     async write({ request }, [level, message, meta]) {
-      const { requestId, traceId, tenantId, plugin } = request;
-      sink.write({ requestId, traceId, tenantId, pluginId: plugin.id }, level, message, meta);
+      const { requestId, traceId, spanId, tenantId, plugin } = request;
+      const span = spanId === undefined ? {} : { spanId };
+      sink.write({ requestId, traceId, ...span, tenantId, pluginId: plugin.id }, level, message, meta);
     },
   };
 }

@@ -49,7 +49,7 @@ export function createForwarder({ client, internalSecret, bodyLimitBytes, count 
         caller,
         requestId: request.id,
         traceId: request.traceId,
-        traceparent: traceparentOf(raw.headers, request.traceId),
+        traceparent: traceparentOf(raw.headers, request.traceId, request.spanId),
         forwardedFor: request.ip,
         forwardedHost: request.host,
         forwardedProto: request.protocol === 'https' ? 'https' : 'http',

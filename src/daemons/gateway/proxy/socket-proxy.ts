@@ -37,7 +37,7 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
     for (const [tunnel, caller] of open) if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
   });
 
-  async function ask(upstream: Upstream, { request, caller, requestId, traceId, ip }: Upgrade) {
+  async function ask(upstream: Upstream, { request, caller, requestId, traceId, spanId, ip }: Upgrade) {
     const headers = headersFor({
       rawHeaders: request.rawHeaders,
       // `Upgrade` is what it names; the handshake is made anew.
@@ -45,7 +45,7 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
       caller,
       requestId,
       traceId,
-      traceparent: traceparentOf(request.headers, traceId),
+      traceparent: traceparentOf(request.headers, traceId, spanId),
       forwardedFor: ip,
       forwardedHost: request.headers.host ?? '',
       forwardedProto: 'http',

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { HEADERS } from '../../../contracts/index.ts';
 import { type Http, pathOf, refuseUpgrade } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
-import { saneId, traceIdOf } from '../../../kit/trace.ts';
+import { newSpanId, saneId, traceIdOf } from '../../../kit/trace.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
 import type { LimitRequests } from '../domain/request-limits.ts';
@@ -21,6 +21,7 @@ export interface Upgrade {
   caller: Principal;
   requestId: string;
   traceId: string;
+  spanId: string;
   ip: string;
 }
 
@@ -44,13 +45,14 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
     const startedAt = performance.now();
     const requestId = saneId(request.headers[HEADERS.requestId], kit.random);
     const traceId = traceIdOf(request.headers, kit.random);
+    const spanId = newSpanId(kit.random);
     let tenantId = '';
     let route = '(none)';
 
     function account(status: number): void {
       const durationMs = performance.now() - startedAt;
       kit.metrics.observeRequest('GET', route, status, durationMs);
-      kit.logger.access('GET', route, status, durationMs, { requestId, traceId, tenantId });
+      kit.logger.access('GET', route, status, durationMs, { requestId, traceId, tenantId, spanId });
     }
     async function serve(): Promise<void> {
       kit.checkHost?.(request.headers.host);
@@ -72,6 +74,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
         caller: actingNamespace(request, caller, services.admins),
         requestId,
         traceId,
+        spanId,
         ip,
       };
       account(await target.handle(upgrade));

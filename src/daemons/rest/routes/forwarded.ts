@@ -35,6 +35,7 @@ import {
   updatePlugin,
 } from '../../../contracts/index.ts';
 import { type Http, mount, serviceHeaders } from '../../../http/index.ts';
+import { traceparentOf } from '../../../kit/trace.ts';
 import type { Owner, RestServices } from '../services.ts';
 
 /** Which daemon serves which row, with what its operation is called in the metrics. @spec REST API: workflows, jobs, marketplace, logs, analytics */
@@ -93,6 +94,7 @@ function forward(
           ...serviceHeaders(internalSecret, caller),
           [HEADERS.requestId]: request.id,
           [HEADERS.traceId]: request.traceId,
+          traceparent: traceparentOf(request.headers, request.traceId, request.spanId),
           ...passedOn(request.headers['idempotency-key']),
         },
       }),

@@ -136,6 +136,7 @@ async function run(
       tenantId: caller.namespaceId,
       requestId,
       traceId,
+      parentSpanId: request.spanId,
       schemas: { ...(input ? { input } : {}), ...(output ? { output } : {}) },
       timeoutMs: timeoutMs ?? routeTimeoutMs,
       ...(permissions ? { permissions } : {}),
