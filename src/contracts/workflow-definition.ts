@@ -125,6 +125,10 @@ export const ScheduleDefinition = z.strictObject({
 });
 export type ScheduleDefinition = z.infer<typeof ScheduleDefinition>;
 
+/** A plan in a plugin's manifest, for any registered workflow. */
+export const PluginSchedule = ScheduleDefinition.extend({ workflow: WorkflowId });
+export type PluginSchedule = z.infer<typeof PluginSchedule>;
+
 export const CONCURRENCY_STRATEGIES = ['queue', 'cancel-running', 'replace-queued', 'reject'] as const;
 
 /** A workflow as written, YAML or JSON. @spec docs/workflows.md */

@@ -157,6 +157,27 @@ export const RunEvent = z
   .meta({ id: 'RunEvent' });
 export type RunEvent = z.infer<typeof RunEvent>;
 
+/** What a command learns of the step that runs it. @spec docs/workflows.md "After a crash" */
+export const WorkflowHostContext = z.object({
+  host: z.literal('workflow'),
+  runId: z.string(),
+  workflowId: z.string(),
+  stepId: z.string().describe('<job>.<step>'),
+  attempt: z.number().int(),
+  idempotencyKey: z.string().optional(),
+});
+export type WorkflowHostContext = z.infer<typeof WorkflowHostContext>;
+
+/** What a job handler learns of its job. @spec docs/workflows.md "HTTP" */
+export const JobHostContext = z.object({
+  host: z.literal('job'),
+  runId: z.string(),
+  jobId: z.string(),
+  attempt: z.number().int(),
+  idempotencyKey: z.string().optional(),
+});
+export type JobHostContext = z.infer<typeof JobHostContext>;
+
 const tags = ['workflows'];
 const params = z.object({ runId: RunId });
 const Limit = z.coerce.number().int().min(1).max(1000).default(50);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { LIMITS } from '../../contracts/index.ts';
+import { LIMITS, PluginSchedule } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { days, seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
@@ -18,7 +18,8 @@ import type { HttpCall } from './domain/kinds/http.ts';
 import { createRunDesk, type RunDesk } from './domain/run-desk.ts';
 import { createRunStarter, type RunStarter } from './domain/run-starter.ts';
 import { createRunWatch, type RunWatch } from './domain/run-watch.ts';
-import { createSchedules, type Schedules } from './domain/schedules.ts';
+import { scheduleFault } from './domain/schedule-times.ts';
+import { createSchedules, type FoundSchedule, type Schedules } from './domain/schedules.ts';
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { reportRunEnd } from './run-end.ts';
@@ -121,7 +122,7 @@ async function assemble(
   });
   const starter = createRunStarter({ store: store.runs, engine, clock, random, tenants: config.tenants });
   late.starter = starter;
-  await registerAll(resources, plugins, definitions, logger);
+  const planned = await registerAll(resources, plugins, definitions, logger);
   const schedules = createSchedules({
     store: store.schedules,
     runs: store.runs,
@@ -131,11 +132,10 @@ async function assemble(
     random,
     logger,
   });
-  await schedules.sync();
+  await schedules.sync(planned);
   const stopListening = plugins.onReload(async () => {
     try {
-      await registerAll(resources, plugins, definitions, logger);
-      await schedules.sync();
+      await schedules.sync(await registerAll(resources, plugins, definitions, logger));
     } catch (error) {
       logger.error('The workflows could not be registered anew after plugins changed', { error });
     }
@@ -166,12 +166,13 @@ async function registerAll(
   plugins: PluginRuntime,
   definitions: Definitions,
   logger: Logger,
-): Promise<void> {
+): Promise<FoundSchedule[]> {
   const files = await readWorkflowFiles(projectDir, config.workflows);
   const ofPlugins = plugins.registry.plugins.flatMap(({ id, manifest }) =>
     manifest.workflows.map((definition) => ({ source: id, definition })),
   );
   definitions.register([...files.found, ...ofPlugins], files.faults);
+  const planned = pluginSchedules(plugins, definitions);
   for (const { source, path, message } of definitions.faults) {
     logger.diagnostic({
       domain: 'workflow',
@@ -183,6 +184,31 @@ async function registerAll(
       evidence: { source, path },
     });
   }
+  return planned;
+}
+
+/** The plans of plugins' manifests; a faulty one is told and left out. */
+function pluginSchedules({ registry }: PluginRuntime, definitions: Definitions): FoundSchedule[] {
+  return registry.plugins.flatMap(({ id, manifest }) =>
+    manifest.schedules.flatMap((written, index): FoundSchedule[] => {
+      const told = (message: string, key?: string): FoundSchedule[] => {
+        const path = `schedules[${index}]${key === undefined || key === '' ? '' : `.${key}`}`;
+        definitions.fault({ source: id, path, message });
+        return [];
+      };
+      const parsed = PluginSchedule.safeParse(written);
+      if (!parsed.success) {
+        const [issue] = parsed.error.issues;
+        return told(issue!.message, issue!.path.join('.'));
+      }
+      const plan = parsed.data;
+      const fault = scheduleFault(plan);
+      if (fault) return told(fault.message, fault.key);
+      if (!definitions.registered.has(plan.workflow))
+        return told(`there is no workflow "${plan.workflow}"`, 'workflow');
+      return [{ id: `${id}:${index + 1}`, plan }];
+    }),
+  );
 }
 
 function childStarter(

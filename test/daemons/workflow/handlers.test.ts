@@ -7,6 +7,8 @@ import {
   listJobs,
   listRunEvents,
   listRunLogs,
+  listRuns,
+  listSchedules,
   listWorkflows,
   startRun,
   submitJob,
@@ -26,6 +28,11 @@ const MANIFEST = {
     { id: 'hang', handler: 'tools.js#hang' },
   ],
   jobs: [{ id: 'sum', handler: 'tools.js#sum' }],
+  schedules: [
+    { workflow: 'adding', cron: '0 * * * *', input: { a: 1 } },
+    { workflow: 'nothing', cron: '0 * * * *' },
+    { workflow: 'adding', cron: 'never' },
+  ],
   workflows: [
     {
       id: 'adding',
@@ -94,6 +101,24 @@ describe('plugin handlers', () => {
         runId: run.id,
         payload: { workflowId: 'adding', runId: run.id, durationMs: 0, jobsTotal: 1, jobsFailed: 0 },
       });
+  });
+
+  test("run by the plans of a plugin's manifest; faulty plans are told", async () => {
+    const it = await startWithTools();
+    const { items } = await it.call(listSchedules);
+    expect(items).toMatchObject([
+      { id: '@acme/tools:1', workflowId: 'adding', nextAt: it.clock.now() + 3_600_000 },
+    ]);
+    const { faults } = await it.call(listWorkflows);
+    expect(faults.map(({ source, path }) => [source, path])).toEqual([
+      ['@acme/tools', 'schedules[1].workflow'],
+      ['@acme/tools', 'schedules[2].cron'],
+    ]);
+    it.clock.advance(3_600_000);
+    await it.services.engine.tick();
+    const runs = async () => (await it.call(listRuns, { query: { limit: 5 } as never })).items;
+    await expect.poll(async () => (await runs())[0]?.status).toBe('succeeded');
+    expect((await runs())[0]).toMatchObject({ trigger: 'schedule', output: { sum: 3 } });
   });
 
   test('fail with their own code, or as STEP_FAILED when they throw', async () => {

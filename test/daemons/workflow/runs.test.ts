@@ -461,3 +461,25 @@ test('with room for one run, higher priority goes first and tenants take turns',
   await expect.poll(() => ledger.entries.length).toBe(6);
   expect(ledger.entries.map(({ name }) => name)).toEqual(['block', 'a-urgent', 'b1', 'a1', 'a2', 'a3']);
 });
+
+test('what is due is not starved by what is ready', async () => {
+  const [it, ledger] = [
+    await startWorkflow({ config: { workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: 1 } } }),
+    await startLedger(),
+  ];
+  ledger.answer('w', (_, response) => setTimeout(() => response.end('{}'), 5));
+  const sleeper = await it.start({
+    steps: [
+      { uses: 'wait', with: { ms: 1000 } },
+      { uses: 'http', with: { url: `${ledger.url}/awake` } },
+    ],
+  });
+  await it.until(sleeper, 'waiting');
+  const work = { steps: [{ uses: 'http', with: { url: `${ledger.url}/w` } }] };
+  const ids = await Promise.all(Array.from({ length: 40 }, () => it.start(work)));
+  it.clock.advance(1000);
+  await it.services.engine.tick();
+  await it.until(sleeper, 'succeeded');
+  await Promise.all(ids.map((id) => it.until(id, 'succeeded')));
+  expect(ledger.entries.findIndex(({ name }) => name === 'awake')).toBeLessThan(20);
+});

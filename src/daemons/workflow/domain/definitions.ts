@@ -22,6 +22,8 @@ export interface FoundDefinition {
 export interface Definitions {
   /** Makes these the definitions that runs can be started of; faulty ones are told and left out. */
   register(found: readonly FoundDefinition[], faults?: readonly WorkflowFault[]): void;
+  /** Tells what else could not be registered. */
+  fault(fault: WorkflowFault): void;
   readonly registered: ReadonlyMap<string, RegisteredWorkflow>;
   readonly faults: readonly WorkflowFault[];
   /** Throws WORKFLOW_NOT_FOUND. */
@@ -99,6 +101,7 @@ export function createDefinitions(deps: {
       faults.splice(0, faults.length, ...other);
       for (const one of found) registerOne(one);
     },
+    fault: (fault) => faults.push(fault),
     require(id) {
       const found = registered.get(id);
       if (found) return found.workflow;

@@ -95,6 +95,8 @@ export function createEngine(deps: EngineDeps): Engine {
   let fence = 0;
   let working = false;
   let pumping = false;
+  /** There was no room for what is due: it goes before what is ready. */
+  let dueWaits = false;
   let stopRenewing: () => void = () => {};
 
   // ---- taking up ----------------------------------------------------------------------------------------------------
@@ -217,7 +219,8 @@ export function createEngine(deps: EngineDeps): Engine {
         if (one.wasPokedLate) void wake(id);
         else if (one.run.wakeAt !== null) ticker.notice(one.run.wakeAt);
       }
-      pump();
+      if (dueWaits) void ticker.tick();
+      else pump();
     });
   }
 
@@ -241,7 +244,8 @@ export function createEngine(deps: EngineDeps): Engine {
     if (!working) return null;
     const now = clock.now();
     const room = Math.max(0, limits.runs - active.size - opening.size);
-    const due = room === 0 ? [] : await store.queue.due(now, Math.min(room, 500));
+    dueWaits = room === 0;
+    const due = dueWaits ? [] : await store.queue.due(now, Math.min(room, 500));
     for (const run of due) {
       if (run.status === 'waiting') takeUp({ run, fresh: false });
       else if (run.status === 'queued') {
@@ -250,7 +254,9 @@ export function createEngine(deps: EngineDeps): Engine {
       }
     }
     pump();
-    const next = await Promise.all([store.queue.nextWake(), ...lookers.map((wanted) => wanted(now))]);
+    // Without room there is no hurry: the next run that leaves looks again.
+    const wake = dueWaits ? null : store.queue.nextWake();
+    const next = await Promise.all([wake, ...lookers.map((wanted) => wanted(now))]);
     const times = next.filter((time) => time !== null);
     return times.length === 0 ? null : Math.min(...times);
   }

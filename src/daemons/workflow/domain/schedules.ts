@@ -1,4 +1,4 @@
-import type { Schedule, ScheduleDefinition, WorkflowRun } from '../../../contracts/index.ts';
+import type { PluginSchedule, Schedule, ScheduleDefinition, WorkflowRun } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
@@ -19,8 +19,8 @@ const ON_TIME_MS = minutes(1);
 const MOST_CAUGHT_UP = 100;
 
 export interface Schedules {
-  /** Makes the registered workflows' schedules the ones in force. */
-  sync(): Promise<void>;
+  /** Makes the schedules of the registered workflows, and those of plugins, the ones in force. */
+  sync(ofPlugins: readonly FoundSchedule[]): Promise<void>;
   /** Serves what is due; answers when the next one is. */
   serve(now: number): Promise<number | null>;
   list(tenantId: string): Promise<Schedule[]>;
@@ -28,6 +28,13 @@ export interface Schedules {
   pause(tenantId: string, id: string): Promise<Schedule>;
   resume(tenantId: string, id: string): Promise<Schedule>;
   trigger(tenantId: string, id: string, starter: Starter): Promise<WorkflowRun>;
+}
+
+/** A plan of a plugin's manifest. */
+export interface FoundSchedule {
+  /** `<plugin>:<number>`. */
+  id: string;
+  plan: PluginSchedule;
 }
 
 export interface SchedulesDeps {
@@ -117,14 +124,18 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
   }
 
   return {
-    async sync() {
+    async sync(ofPlugins) {
       const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) =>
         definition.on.schedule.map((plan, index) => {
           const id = `${definition.id}:${index + 1}`;
           return { ...recordOf(plan, id, definition.id), nextAt: nextTime(plan, clock.now()) };
         }),
       );
-      await store.sync(wanted);
+      const planned = ofPlugins.map(({ id, plan }) => ({
+        ...recordOf(plan, id, plan.workflow),
+        nextAt: nextTime(plan, clock.now()),
+      }));
+      await store.sync([...wanted, ...planned]);
     },
     async serve(now) {
       for (const schedule of await store.due(now)) await serveOne(schedule, now);
