@@ -120,7 +120,10 @@ export interface WebhookInbox {
   note(delivery: NewDelivery, end: DeliveryEnd): void;
   /** Accepted or waiting for another attempt, oldest first: what a gateway dispatches. Marks nothing. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
-  /** Marks sync deliveries that an earlier gateway left `running` as interrupted; returns how many. */
+  /**
+   * At the start of a gateway that owns the store: marks sync deliveries that an earlier one left `running` as interrupted
+   * and frees their markers, so that redeliveries need not wait for leases; returns how many.
+   */
   interrupt(): Promise<number>;
   /** With its body, unless that was pruned. */
   find(webhookId: string): Promise<DeliveryRecord | undefined>;

@@ -25,6 +25,8 @@ export const DELIVERY_STATEMENTS = [
   `delete from delivery_marker where id = ?`,
   /** replayed */
   `update delivery set replayed_by = unhex(?) where webhook_id = unhex(?)`,
+  /** releasePending */
+  `delete from delivery_marker where state = 'pending'`,
   /** interrupt */
   `update delivery set status = 'interrupted' where status = 'running'`,
   /** pruneOld: rows lie in the order they came, so looking at the oldest few finds what is old without an index on time */
@@ -61,6 +63,7 @@ const NAMES = [
   'doneMarker',
   'releaseMarker',
   'replayed',
+  'releasePending',
   'interrupt',
   'pruneOld',
   'pruneMarkers',

@@ -72,7 +72,10 @@ export function sqliteWebhookInbox(
     isSettled: async (marker, now) => (await markers.findDigest(marker, now)) === 'done',
     note: (delivery, end: DeliveryEnd) => notes.add({ delivery, end }),
     unfinished: (limit, after = 0) => db.read(() => rows.unfinished(limit, after)),
-    interrupt: () => changes([SQL.interrupt, []]),
+    async interrupt() {
+      await changes([SQL.releasePending, []]);
+      return changes([SQL.interrupt, []]);
+    },
     async find(webhookId) {
       await notes.flush();
       return db.read(() => rows.find(webhookId));

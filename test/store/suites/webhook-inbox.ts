@@ -293,16 +293,19 @@ export function describeWebhookInbox(name: string, open: OpenDriver<WebhookInbox
       expect(await port.find(retried.webhookId)).toMatchObject({ attempts: 2, nextAttemptAt: null });
     });
 
-    test('what a crash left running is interrupted, once', async () => {
-      const { port, delivery, reopen } = await openInbox();
+    test('what a crash left running is interrupted, once, and its id is free for the redelivery', async () => {
+      const { port, clock, delivery, lease, reopen } = await openInbox();
       const crashed = delivery();
       const waiting = delivery({ mode: 'async' });
-      await port.begin(crashed, undefined);
-      await port.accept(waiting, undefined, '');
+      await port.begin(crashed, { key: 'crashed', expiresAt: lease() });
+      await port.accept(waiting, { key: 'done', expiresAt: lease() }, '');
       const inbox = await reopen();
+      expect(await inbox.seen('crashed', clock.now())).toBe('pending');
       expect([await inbox.interrupt(), await inbox.interrupt()]).toEqual([1, 0]);
       expect((await inbox.find(crashed.webhookId))?.status).toBe('interrupted');
       expect((await inbox.find(waiting.webhookId))?.status).toBe('accepted');
+      expect(await inbox.begin(delivery(), { key: 'crashed', expiresAt: lease() })).toBe('begun');
+      expect(await inbox.seen('done', clock.now())).toBe('done');
     });
 
     test('a replay is accepted beside its original, and on success settles the marker of both', async () => {

@@ -267,6 +267,10 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
       }
       pump();
     },
+    /** How many async deliveries are held in memory, and how many run. */
+    get load(): { waiting: number; running: number } {
+      return { waiting: queue.size, running: running.size };
+    },
     /** Counts a delivery that is being received, until the returned function is called. */
     receives(): () => void {
       receiving++;

@@ -1,0 +1,200 @@
+import { execFile, spawn } from 'node:child_process';
+import { createServer, type IncomingMessage } from 'node:http';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { entryFile } from '../../src/kit/paths.ts';
+import { tempDir } from '../support/daemon.ts';
+import { ADMIN_TOKEN, type TestGateway } from '../support/gateway.ts';
+import { secretOf, send, startSenders } from '../support/webhook-senders.ts';
+
+/** `svc` as an admin of a gateway elsewhere. */
+async function remote() {
+  const gateway = await startSenders();
+  const cwd = await tempDir();
+  const args = (words: string[], url = gateway.url) => [
+    entryFile('cli'),
+    ...words,
+    '--url',
+    url,
+    '--token',
+    ADMIN_TOKEN,
+  ];
+  const options = { cwd, env: { PATH: process.env.PATH } };
+  const run = (words: string[], stdin = '') =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const child = execFile(process.execPath, args(words), options, (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+      child.stdin!.end(stdin);
+    });
+  const result = async (...words: string[]) => {
+    const envelope = JSON.parse((await run([...words, '--json'])).stdout);
+    return envelope.ok ? envelope.result : envelope.error;
+  };
+  const follow = (words: string[], url?: string) => {
+    const child = spawn(process.execPath, args(words, url), options);
+    const output = { stdout: '', stderr: '' };
+    child.stdout.on('data', (text) => (output.stdout += text));
+    child.stderr.on('data', (text) => (output.stderr += text));
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    onTestFinished(() => void child.kill('SIGKILL'));
+    return {
+      output,
+      stop: () => {
+        child.kill('SIGINT');
+        return ended;
+      },
+    };
+  };
+  return { gateway, run, result, follow };
+}
+
+test('provision --secret-stdin takes the secret that the sender made and does not echo it', async () => {
+  const { gateway, run } = await remote();
+  const given = await run(
+    ['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'],
+    'made-by-the-sender\n',
+  );
+  expect([given.code, given.stdout]).toEqual([0, expect.stringContaining('(as given)')]);
+  expect(given.stdout + given.stderr).not.toContain('made-by-the-sender');
+  expect((await send(gateway, 'sync', 'made-by-the-sender', { id: 1 })).status).toBe(200);
+  expect((await run(['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'], '')).code).toBe(2);
+});
+
+test('send, deliveries, show and replay', async () => {
+  const { gateway, run, result } = await remote();
+  await secretOf(gateway, 'github');
+  const secret = await secretOf(gateway, 'sync');
+  expect(await result('webhooks', 'send', 'senders', 'github')).toMatchObject({ status: 200 });
+  const failed = await run([
+    'webhooks',
+    'send',
+    'senders',
+    'sync',
+    '--data',
+    '{"id":1,"n":"f","failTimes":1}',
+  ]);
+  expect([failed.code, failed.stdout]).toEqual([1, expect.stringContaining('NOT_NOW')]);
+  expect((await run(['webhooks', 'send', 'senders', 'sync', '--data', '{'])).code).toBe(2);
+  await send(gateway, 'sync', `${secret}x`, {});
+
+  const { items } = await result('webhooks', 'deliveries', '--status', 'failed');
+  expect(items).toMatchObject([{ event: 'sync', reason: 'NOT_NOW: Try again' }]);
+  expect((await run(['webhooks', 'deliveries', '--search', '"hello"'])).stdout).toMatch(
+    /succeeded +senders +github/,
+  );
+  const [refused] = (await result('webhooks', 'deliveries', '--status', 'refused')).items;
+  const shown = await run(['webhooks', 'show', refused.webhookId]);
+  expect(shown.stdout).toContain('authentication  mismatch');
+  const { webhookId } = items[0];
+  expect((await run(['webhooks', 'replay', '--failed', '--since', '1h'])).stdout).toMatch(
+    /Runs again as|1 deliveries/,
+  );
+  await vi.waitFor(
+    async () =>
+      expect(
+        (await result('webhooks', 'deliveries', '--event', 'sync', '--status', 'succeeded')).items,
+      ).toMatchObject([{ origin: 'replay', replayOf: webhookId }]),
+    { timeout: 20_000, interval: 200 },
+  );
+  expect((await run(['webhooks', 'replay'])).code).toBe(2);
+  expect((await run(['webhooks', 'replay', '--failed'])).code).toBe(2);
+});
+
+test('pause and resume', async () => {
+  const { gateway, run } = await remote();
+  const secret = await secretOf(gateway, 'sync');
+  expect((await run(['webhooks', 'pause', 'senders', 'sync'])).stdout).toContain('503');
+  expect((await send(gateway, 'sync', secret, { id: 1 })).status).toBe(503);
+  expect((await run(['webhooks', 'resume', 'senders', 'sync'])).code).toBe(0);
+  expect((await send(gateway, 'sync', secret, { id: 1 })).status).toBe(200);
+  expect((await run(['webhooks', 'pause', 'senders', 'nothing'])).code).toBe(1);
+});
+
+test('tail --json prints one document a line, for what comes and for what ends', async () => {
+  const { gateway, follow } = await remote();
+  const secret = await secretOf(gateway, 'queued');
+  const tail = follow(['webhooks', 'tail', '--json', '--cursor', '0']);
+  await send(gateway, 'queued', secret, { id: 't', n: 1, sleepMs: 700 });
+  const lines = () =>
+    tail.output.stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line).status);
+  await vi.waitFor(() => expect(lines()).toEqual(['accepted', 'succeeded']), { timeout: 10_000 });
+  expect(await tail.stop()).toBe(0);
+  expect(tail.output.stderr).toMatch(/--cursor \d+/);
+});
+
+/** A program that a developer runs: keeps what it was sent. */
+async function startProgram() {
+  const received: Array<{ headers: IncomingMessage['headers']; body: string }> = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body });
+      response.writeHead(204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { received, url: `http://127.0.0.1:${(server.address() as { port: number }).port}/hook` };
+}
+
+test('listen forwards what is authentic, says loudly when it is cut off, and catches up', async () => {
+  const { gateway: first, follow } = await remote();
+  const program = await startProgram();
+  const secret = await secretOf(first, 'queued');
+  // In between, so that the gateway can go and come back at one address.
+  const relay = await startRelay(first);
+  const listen = follow(['webhooks', 'listen', '--forward', program.url, '--cursor', '0'], relay.url);
+  const sent = await send(first, 'queued', secret, { id: 'l1', n: 1 });
+  await send(first, 'queued', 'wrong', { id: 'l2' });
+  await vi.waitFor(() => expect(program.received).toHaveLength(1), { timeout: 10_000 });
+  expect(program.received[0]).toMatchObject({
+    body: '{"id":"l1","n":1}',
+    headers: {
+      'x-webhook-id': sent.headers.get('x-webhook-id'),
+      'x-webhook-event': 'queued',
+      'content-type': 'application/json',
+    },
+  });
+  expect(program.received[0]!.headers['x-token']).toBeUndefined();
+  relay.cut();
+  await vi.waitFor(() => expect(listen.output.stderr).toContain('DISCONNECTED'), { timeout: 10_000 });
+  await send(first, 'queued', secret, { id: 'l3', n: 3 });
+  relay.mend();
+  await vi.waitFor(() => expect(program.received.map(({ body }) => JSON.parse(body).n)).toEqual([1, 3]), {
+    timeout: 15_000,
+  });
+  expect(listen.output.stderr).toContain('Connected again');
+  expect(await listen.stop()).toBe(0);
+});
+
+/** A way to the gateway that can be cut. */
+async function startRelay(gateway: TestGateway) {
+  const { connect, createServer: createTcpServer } = await import('node:net');
+  const sockets = new Set<import('node:net').Socket>();
+  let whole = true;
+  const server = createTcpServer((socket) => {
+    if (!whole) return void socket.destroy();
+    const onward = connect(gateway.port, '127.0.0.1');
+    for (const each of [socket, onward]) {
+      sockets.add(each);
+      each.on('error', () => {}).on('close', () => sockets.delete(each));
+    }
+    socket.pipe(onward).pipe(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return {
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+    cut() {
+      whole = false;
+      for (const socket of sockets) socket.destroy();
+    },
+    mend() {
+      whole = true;
+    },
+  };
+}
