@@ -2,6 +2,7 @@ import type { AnalyticsEvent, CommandResult, ExecutionRequest, ManifestV3 } from
 import { codeOf } from '../kit/errors.ts';
 import { newSpanId } from '../kit/trace.ts';
 import type { Resources } from './define-daemon.ts';
+import { createExecutionMetrics } from './plugin-metrics.ts';
 
 type Execution = Pick<
   ExecutionRequest,
@@ -29,8 +30,10 @@ export type TrackExecution = (
 export function executionEvents({
   analytics,
   tracer,
+  metrics,
   random,
-}: Pick<Resources, 'analytics' | 'tracer' | 'random'>): TrackExecution {
+}: Pick<Resources, 'analytics' | 'tracer' | 'metrics' | 'random'>): TrackExecution {
+  const observe = createExecutionMetrics(metrics);
   const names = new WeakMap<ManifestV3, Map<string, string>>();
   const nameOf = (manifest: ManifestV3, handler: string): string => {
     let known = names.get(manifest);
@@ -50,6 +53,7 @@ export function executionEvents({
       const { plugin, host, tenantId, requestId, traceId } = execution;
       const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
       const commandId = nameOf(manifest, execution.handler);
+      observe(plugin.id, host, exitCode, durationMs);
       tracer?.ended({
         traceId,
         spanId,

@@ -32,6 +32,7 @@ import {
 import type { Resources } from './define-daemon.ts';
 import { executionEvents } from './execution-events.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
+import { createPoolMetrics } from './plugin-metrics.ts';
 import { createStateAccess } from './state-access.ts';
 
 /** A plugin as far as running it goes. */
@@ -59,7 +60,9 @@ type CallFields =
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,
-    Partial<Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>> {
+    Partial<
+      Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>
+    > {
   /** The plugin, or the id of a loaded one. */
   plugin: RunnablePlugin | string;
 }
@@ -110,6 +113,7 @@ export async function createPluginRuntime(
   const track = executionEvents(resources);
   const invoke: InvokeCommand = (invocation) => invokeCommand(runtime, invocation);
   const { services, backends } = createBackends(resources, invoke, createElsewhere);
+  createPoolMetrics(resources.metrics, backends.worker.stats);
   const describer = createDescriber(backends.worker, random);
   const load = () =>
     loadPlugins({ projectDir, patterns: config.plugins, dataDir, evaluate: describer.manifest });

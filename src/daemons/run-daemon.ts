@@ -15,6 +15,7 @@ import { createMetrics } from '../kit/metrics.ts';
 import type { LineOutput } from '../kit/output.ts';
 import type { OtlpTarget } from '../kit/tracer.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
+import { createStoreMetrics } from './store-metrics.ts';
 
 export interface StartOptions
   extends Pick<
@@ -54,6 +55,7 @@ export async function startDaemon<Services extends DaemonServices>(
     ...(options.logLevel ? { level: options.logLevel } : {}),
   });
   const metrics = createMetrics(name, clock);
+  createStoreMetrics(metrics, options.dataDir);
   const bound = { port: undefined as number | undefined };
   const boundPort = (): number => {
     if (bound.port === undefined) throw new Error('The port is known once the server listens.');

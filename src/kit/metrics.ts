@@ -12,6 +12,8 @@ const LAG_SAMPLE_MS = 1000;
 export type ObserveRequest = (method: string, route: string, status: number, durationMs: number) => void;
 
 export interface Metrics {
+  /** The `service` label of everything. */
+  readonly service: string;
   readonly registry: Registry;
   observeRequest: ObserveRequest;
   /** The text of `GET /metrics`. */
@@ -57,10 +59,25 @@ export function createMetrics(service: string, clock: Clock): Metrics {
     },
   });
   return {
+    service,
     registry,
     observeRequest: requestObserver(service, registers),
     render: () => registry.metrics(),
     close: watchEventLoop(service, registers, clock),
+  };
+}
+
+/** What labels say of values beyond the first so many. */
+const OTHERS = '(others)';
+
+/** Keeps a label bounded whose values callers make up: the first `most` as they are, all others as one. */
+export function boundedLabel(most: number): (value: string) => string {
+  const known = new Set<string>();
+  return (value) => {
+    if (known.has(value)) return value;
+    if (known.size >= most) return OTHERS;
+    known.add(value);
+    return value;
   };
 }
 

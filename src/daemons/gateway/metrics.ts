@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../../kit/metrics.ts';
 
 /** `status` is the upstream's, or `error` when there was none. */
@@ -35,4 +35,33 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
     registers: [metrics.registry],
   });
   return (plugin, event, status) => counter.inc({ service: 'gateway', plugin, event, status });
+}
+
+/** Asked at each scrape: what waits, what runs, and who is connected. */
+export interface GatewayLoad {
+  deliveries: () => { waiting: number; running: number };
+  hosts: () => number;
+}
+
+export function createLoadMetrics({ registry, service }: Metrics, { deliveries, hosts }: GatewayLoad): void {
+  new Gauge({
+    name: 'svc_gateway_webhook_async_deliveries',
+    help: 'Async webhook deliveries that wait in memory or run now; what waits in the store alone is not in it',
+    labelNames: ['service', 'state'],
+    registers: [registry],
+    collect() {
+      const { waiting, running } = deliveries();
+      this.set({ service, state: 'waiting' }, waiting);
+      this.set({ service, state: 'running' }, running);
+    },
+  });
+  new Gauge({
+    name: 'svc_gateway_connected_hosts',
+    help: 'Hosts whose agent is connected',
+    labelNames: ['service'],
+    registers: [registry],
+    collect() {
+      this.set({ service }, hosts());
+    },
+  });
 }

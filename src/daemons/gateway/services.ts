@@ -26,7 +26,7 @@ import { syncStaticTokens } from './domain/static-tokens.ts';
 import { createTokenExchange } from './domain/token-exchange.ts';
 import type { WebhookDispatcher } from './domain/webhook-dispatcher.ts';
 import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
-import { upstreamRequestCounter } from './metrics.ts';
+import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
 import { createForwarder } from './proxy/forward.ts';
 import { createLeanClient } from './proxy/lean-client.ts';
 import { createSocketProxy } from './proxy/socket-proxy.ts';
@@ -67,6 +67,10 @@ export async function gatewayServices(resources: Resources) {
       ...resources.config.retention,
       clock,
       logger,
+    });
+    createLoadMetrics(resources.metrics, {
+      deliveries: () => webhooks.dispatcher.load,
+      hosts: () => elsewhere.sessions.connected,
     });
     await forgetFormerSessions(store.hosts, clock.now());
     const parts = await build(resources, store, signing);

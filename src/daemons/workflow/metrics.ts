@@ -1,7 +1,8 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Metrics } from '../../kit/metrics.ts';
+import { boundedLabel, type Metrics } from '../../kit/metrics.ts';
 
 const RUN_SECONDS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600];
+const MOST_WORKFLOWS = 200;
 
 /** What an operator watches of runs and jobs. @spec Metrics: workflow daemon */
 export interface WorkflowMetrics {
@@ -34,9 +35,11 @@ export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
     registers,
   });
   inFlight.set({ service }, 0);
+  // A run may bring a definition of its own, with any id.
+  const known = boundedLabel(MOST_WORKFLOWS);
   return {
-    runEnded(workflow, status, seconds) {
-      const labels = { service, workflow, status };
+    runEnded(workflowId, status, seconds) {
+      const labels = { service, workflow: known(workflowId), status };
       runs.inc(labels);
       durations.observe(labels, seconds);
     },

@@ -1,0 +1,58 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Metrics } from '../kit/metrics.ts';
+
+const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
+
+/** What a pool of plugin processes says of itself. */
+export interface PoolLoad {
+  pluginId: string;
+  processes: number;
+  running: number;
+  queued: number;
+}
+
+/** Counts one handler execution. Labels are those of loaded plugins, so that they stay bounded. */
+export type ObserveExecution = (plugin: string, host: string, exitCode: number, durationMs: number) => void;
+
+export function createExecutionMetrics({ registry, service }: Metrics): ObserveExecution {
+  const registers = [registry];
+  const total = new Counter({
+    name: 'svc_plugin_executions_total',
+    help: 'Handler executions that ended, by plugin, host and outcome',
+    labelNames: ['service', 'plugin', 'host', 'outcome'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'svc_plugin_execution_duration_ms',
+    help: 'Time from the call of a handler to its result, waiting for a process included, in milliseconds',
+    labelNames: ['service', 'plugin', 'host'],
+    buckets: DURATION_MS,
+    registers,
+  });
+  return (plugin, host, exitCode, durationMs) => {
+    total.inc({ service, plugin, host, outcome: exitCode === 0 ? 'succeeded' : 'failed' });
+    duration.observe({ service, plugin, host }, durationMs);
+  };
+}
+
+/** The pools as they are when somebody looks; `load` is asked at each scrape. */
+export function createPoolMetrics({ registry, service }: Metrics, load: () => readonly PoolLoad[]): void {
+  const gauges: Array<[name: string, help: string, value: (pool: PoolLoad) => number]> = [
+    ['svc_plugin_processes', 'Processes of plugins that run now', ({ processes }) => processes],
+    ['svc_plugin_calls_running', 'Handler calls that plugin processes work on now', ({ running }) => running],
+    ['svc_plugin_calls_queued', 'Handler calls that wait for a process', ({ queued }) => queued],
+  ];
+  for (const [name, help, value] of gauges) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['service', 'plugin'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        // A plugin has one pool for each of its handlers' permissions.
+        for (const pool of load()) this.inc({ service, plugin: pool.pluginId }, value(pool));
+      },
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Gauge } from 'prom-client';
+import type { ServiceName } from '../contracts/index.ts';
+import type { Metrics } from '../kit/metrics.ts';
+
+/** The database that a service is the one to tell of. */
+const FILES: Partial<Record<ServiceName, string>> = {
+  gateway: 'svc.db',
+  workflow: 'workflow.db',
+  state: 'state.db',
+  rest: 'telemetry.db',
+};
+
+/** How much the service's database takes on disk. Looked at when asked; a file that is not there yet counts 0. */
+export function createStoreMetrics({ registry, service }: Metrics, dataDir: string): void {
+  const file = FILES[service as ServiceName];
+  if (!file) return;
+  new Gauge({
+    name: 'svc_store_bytes',
+    help: 'Size on disk of a database, and of its write-ahead log',
+    labelNames: ['service', 'file'],
+    registers: [registry],
+    collect() {
+      for (const name of [file, `${file}-wal`]) {
+        this.set(
+          { service, file: name },
+          statSync(join(dataDir, name), { throwIfNoEntry: false })?.size ?? 0,
+        );
+      }
+    },
+  });
+}
