@@ -15,7 +15,8 @@ import { systemClock } from '../src/kit/clock.ts';
 import { silentLogger } from '../src/kit/logger.ts';
 import { systemRandom } from '../src/kit/random.ts';
 import type { RunRecord } from '../src/store/ports/index.ts';
-import { sqliteWorkflowStore } from '../src/store/sqlite/index.ts';
+import { openDatabase, sqliteWorkflowStore, WORKFLOW_FILE } from '../src/store/sqlite/index.ts';
+import { WORKFLOW_MIGRATIONS } from '../src/store/sqlite/workflow-schema.ts';
 import { otherEngines } from './support/other-engines.ts';
 import { type BenchResult, quantile, round } from './support/result.ts';
 
@@ -48,11 +49,15 @@ export async function run(): Promise<BenchResult> {
     ];
     const rows: BenchResult['rows'] = [];
     for (const make of open) rows.push(await measure(await make()));
+    const large = process.env.BENCH_LARGE
+      ? await largeTables(folder)
+      : { rows: [], note: 'BENCH_LARGE=1 adds large tables.' };
+    rows.push(...large.rows);
     const idle = await enqueueToStart(folder);
     return {
       name: 'Workflow runs of three steps, durable',
       rows,
-      note: `${CLIENTS} clients, best of ${ROUNDS} rounds. Enqueue to start of one job on an idle queue: p50 ${round(quantile(idle, 0.5), 2)} ms, p99 ${round(quantile(idle, 0.99), 2)} ms. ${skipped.join(' ')}`,
+      note: `${CLIENTS} clients, best of ${ROUNDS} rounds. Enqueue to start of one job on an idle queue: p50 ${round(quantile(idle, 0.5), 2)} ms, p99 ${round(quantile(idle, 0.99), 2)} ms. ${large.note} ${skipped.join(' ')}`,
     };
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
@@ -96,8 +101,8 @@ interface Bench {
 }
 
 /** The engine and its store, without HTTP around it. */
-async function openEngine(folder: string): Promise<Bench> {
-  const dataDir = await mkdtemp(join(folder, 'engine-'));
+async function openEngine(folder: string, existing?: string): Promise<Bench> {
+  const dataDir = existing ?? (await mkdtemp(join(folder, 'engine-')));
   const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
   const ended = new Map<string, () => void>();
   const begun = new Map<string, (at: number) => void>();
@@ -155,8 +160,13 @@ const threeSteps = (uses: string) => ({
   jobs: { main: { steps: [{ uses }, { uses }, { uses }] } },
 });
 
-async function engineContender(folder: string, name: string, uses: string): Promise<Contender> {
-  const bench = await openEngine(folder);
+async function engineContender(
+  folder: string,
+  name: string,
+  uses: string,
+  existing?: string,
+): Promise<Contender> {
+  const bench = await openEngine(folder, existing);
   const workflow = bench.definitions.compile(threeSteps(uses));
   return {
     name: `svc: ${name}`,
@@ -187,6 +197,60 @@ async function enqueueToStart(folder: string): Promise<number[]> {
   }
   await bench.close();
   return times;
+}
+
+const FINISHED = 1_000_000;
+const QUEUED = 100_000;
+
+/** The same over a million finished runs; and a start over a hundred thousand queued ones. */
+async function largeTables(folder: string): Promise<Pick<BenchResult, 'rows'> & { note: string }> {
+  const full = await mkdtemp(join(folder, 'full-'));
+  await fill(full, FINISHED, 'succeeded');
+  const rows = [
+    await measure(await engineContender(folder, `no-op steps, over ${FINISHED} finished runs`, 'noop', full)),
+  ];
+  const queued = await mkdtemp(join(folder, 'queued-'));
+  await fill(queued, QUEUED, 'queued');
+  globalThis.gc?.();
+  const before = process.memoryUsage().rss;
+  const startedAt = performance.now();
+  const bench = await openEngine(folder, queued);
+  const bootMs = performance.now() - startedAt;
+  const grownMb = (process.memoryUsage().rss - before) / 1024 ** 2;
+  await bench.close();
+  return {
+    rows,
+    note: `With ${QUEUED} queued runs the engine is ready in ${round(bootMs)} ms and holds ${round(grownMb)} MB more.`,
+  };
+}
+
+/** Rows as a service would have left them; the queued ones keep to a definition that is stored. */
+async function fill(dataDir: string, count: number, status: 'succeeded' | 'queued'): Promise<void> {
+  const definitions = createDefinitions({ kindOf: () => setStep, find: async () => undefined });
+  const { hash, body } = definitions.compile({ id: 'bench', jobs: { main: { steps: [{ uses: 'set' }] } } });
+  const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+  await store.close();
+  const db = await openDatabase({ file: join(dataDir, WORKFLOW_FILE), migrations: WORKFLOW_MIGRATIONS });
+  const isQueued = status === 'queued' ? 1 : 0;
+  await db.write(() => {
+    db.prepare('insert into definition (hash, workflow_id, body) values (?, ?, ?)').run(hash, 'bench', body);
+    db.prepare(`
+      with recursive n (i) as (select 1 union all select i + 1 from n where i < ?)
+      insert into run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, resume_count, stalls,
+        trigger_kind, depth, host_id, request_id, trace_id, created_at, finished_at, input)
+      select 'run_0' || printf('%09d', i), 'workflow', 'tenant' || (i % 10), 'bench', ?, '${status}', ${isQueued},
+        ${isQueued ? "'capacity'" : 'null'}, 0, 0, 0, 0, 'manual', 0, 'bench', 'r', 't', i, ${isQueued ? 'null' : 'i'}, '{}' from n`).run(
+      count,
+      hash,
+    );
+    if (isQueued) return;
+    db.prepare(`insert into step (run_seq, job_key, idx, status, attempts, output, started_at, attempt_at, finished_at)
+      select seq, 'main', i, 'succeeded', 1, '{}', 1, 1, 1 from run, (select 0 as i union all select 1 union all select 2)`).run();
+    db.prepare(
+      `insert into run_event (run_seq, body) select seq, '[{"at":1,"type":"run.queued"}]' from run`,
+    ).run();
+  });
+  await db.close();
 }
 
 /** The whole daemon. Its runs are followed by its own hooks: polling would measure the polling. */

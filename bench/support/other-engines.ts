@@ -40,7 +40,7 @@ export async function otherEngines(): Promise<OtherEngines> {
 }
 
 /** From the folder that BENCH_MODULES names: they are no dependencies of ours. */
-function load(packageName: string): Promise<unknown> {
+async function load(packageName: string): Promise<unknown> {
   const from = join(process.env.BENCH_MODULES ?? '/nowhere', 'package.json');
   return import(pathToFileURL(createRequire(from).resolve(packageName)).href);
 }

@@ -17,6 +17,9 @@ const call = (ledger: Ledger, id: string, more: object = {}) => ({
   ...more,
 });
 
+/** Six of them are started before each kill. */
+const KILLED_RUNS = Number(process.env.SVC_TEST_KILL_RUNS ?? 60);
+
 async function statusOf(daemon: DaemonProcess, id: string): Promise<string> {
   return (await daemon.run(id)).status;
 }
@@ -138,66 +141,70 @@ test('SIGTERM lets steps in the air finish and starts no others; the rest goes o
   expect([ledger.count(`a/${id}`), ledger.count(`b/${id}`)]).toEqual([1, 1]);
 });
 
-test('under random kills every run ends, keyed effects happen once a key, finished steps never again, and a limit of two holds', async () => {
-  const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, poisonAfter: 1000 } });
-  const finished = new Map<string, number>();
-  const open = new Map<string, number>();
-  let mostLimited = 0;
-  for (const name of ['one', 'two', 'limited']) {
-    ledger.answer(name, (request, response) => {
-      const key = request.url!;
-      if (name === 'limited') {
-        open.set(key, (open.get(key) ?? 0) + 1);
-        mostLimited = Math.max(mostLimited, open.size);
-      }
-      const done = setTimeout(() => {
-        finished.set(key, (finished.get(key) ?? 0) + 1);
-        response.end('{}');
-      }, Math.random() * 8);
-      response.on('close', () => {
-        clearTimeout(done);
-        open.delete(key);
+test(
+  'under random kills every run ends, keyed effects happen once a key, finished steps never again, and a limit of two holds',
+  async () => {
+    const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, poisonAfter: 1000 } });
+    const finished = new Map<string, number>();
+    const open = new Map<string, number>();
+    let mostLimited = 0;
+    for (const name of ['one', 'two', 'limited']) {
+      ledger.answer(name, (request, response) => {
+        const key = request.url!;
+        if (name === 'limited') {
+          open.set(key, (open.get(key) ?? 0) + 1);
+          mostLimited = Math.max(mostLimited, open.size);
+        }
+        const done = setTimeout(() => {
+          finished.set(key, (finished.get(key) ?? 0) + 1);
+          response.end('{}');
+        }, Math.random() * 8);
+        response.on('close', () => {
+          clearTimeout(done);
+          open.delete(key);
+        });
       });
-    });
-  }
-  const keyed = { idempotencyKey: cel('run.id') };
-  const plain = {
-    steps: [{ id: 'zero', uses: 'set' }, call(ledger, 'one', keyed), call(ledger, 'two', keyed)],
-  };
-  const limited = { concurrency: { key: 'two', limit: 2 }, steps: [call(ledger, 'limited', keyed)] };
-  const ids: string[] = [];
-  let daemon = await start();
-  const total = Number(process.env.SVC_TEST_KILL_RUNS ?? 120);
-  while (ids.length < total) {
-    try {
-      const batch = await Promise.all(
-        Array.from({ length: 15 }, (_, i) => daemon.start(i % 5 === 0 ? limited : plain)),
-      );
-      ids.push(...batch);
-    } catch {
-      // Not acknowledged: whether it is there is not ours to know.
     }
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
-    await daemon.kill();
-    daemon = await start();
-  }
-  const unfinished = async () =>
-    (
-      await Promise.all(
-        ['queued', 'running', 'waiting', 'interrupted'].map((status) =>
-          daemon.call(listRuns, { query: { status, limit: 1000 } as never }),
-        ),
-      )
-    ).flatMap(({ items }) => items);
-  await expect.poll(async () => (await unfinished()).length, { timeout: 20_000 }).toBe(0);
-  for (const id of ids) expect(await daemon.run(id)).toMatchObject({ status: 'succeeded' });
-  expect(mostLimited).toBeLessThanOrEqual(2);
-  // A step whose end was on record is not run again: at most one answer a step was given and lost with the process.
-  for (const id of ids)
-    for (const step of await daemon.steps(id)) {
-      expect(step.history.filter(({ status }) => status === 'succeeded').length).toBeLessThanOrEqual(1);
-      expect(step.history.length).toBe(step.attempts);
+    const keyed = { idempotencyKey: cel('run.id') };
+    const plain = {
+      steps: [{ id: 'zero', uses: 'set' }, call(ledger, 'one', keyed), call(ledger, 'two', keyed)],
+    };
+    const limited = { concurrency: { key: 'two', limit: 2 }, steps: [call(ledger, 'limited', keyed)] };
+    const ids: string[] = [];
+    let daemon = await start();
+    const total = KILLED_RUNS;
+    while (ids.length < total) {
+      try {
+        const batch = await Promise.all(
+          Array.from({ length: 6 }, (_, i) => daemon.start(i % 3 === 0 ? limited : plain)),
+        );
+        ids.push(...batch);
+      } catch {
+        // Not acknowledged: whether it is there is not ours to know.
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
+      await daemon.kill();
+      daemon = await start();
     }
-  const keys = ledger.entries.map(({ name, key }) => `${name} ${key}`);
-  expect(keys.every((key) => !key.endsWith('null'))).toBe(true);
-}, 120_000);
+    const unfinished = async () =>
+      (
+        await Promise.all(
+          ['queued', 'running', 'waiting', 'interrupted'].map((status) =>
+            daemon.call(listRuns, { query: { status, limit: 1000 } as never }),
+          ),
+        )
+      ).flatMap(({ items }) => items);
+    await expect.poll(async () => (await unfinished()).length, { timeout: 20_000 }).toBe(0);
+    for (const id of ids) expect(await daemon.run(id)).toMatchObject({ status: 'succeeded' });
+    expect(mostLimited).toBeLessThanOrEqual(2);
+    // A step whose end was on record is not run again: at most one answer a step was given and lost with the process.
+    for (const id of ids)
+      for (const step of await daemon.steps(id)) {
+        expect(step.history.filter(({ status }) => status === 'succeeded').length).toBeLessThanOrEqual(1);
+        expect(step.history.length).toBe(step.attempts);
+      }
+    const keys = ledger.entries.map(({ name, key }) => `${name} ${key}`);
+    expect(keys.every((key) => !key.endsWith('null'))).toBe(true);
+  },
+  60_000 + KILLED_RUNS * 1000,
+);
