@@ -22,6 +22,7 @@ export * from './plugin-description.ts';
 export * from './plugin-manifest.ts';
 export * from './routes.ts';
 export * from './state.ts';
+export * from './stream-result.ts';
 export * from './tokens.ts';
 export * from './webhooks.ts';
 export * from './whoami.ts';

@@ -14,6 +14,7 @@ import type {
   StandardSchema,
   WebhookContext,
 } from '../contracts/index.ts';
+import { STREAM_RESULT, type StreamResult } from '../contracts/stream-result.ts';
 
 export { z } from 'zod';
 export type {
@@ -30,6 +31,7 @@ export type {
   StandardSchema,
   WebhookContext,
 } from '../contracts/index.ts';
+export type { StreamResult } from '../contracts/stream-result.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -133,6 +135,53 @@ export type PluginManifest = Omit<z.input<typeof ManifestV3>, '$schema'>;
  */
 export function defineManifest<const Manifest extends PluginManifest>(manifest: Manifest): Manifest {
   return manifest;
+}
+
+/** Pieces of a stream, as they come. */
+export type StreamSource = StreamResult['source'];
+
+/**
+ * What a route returns to answer with bytes or text as they come, instead of JSON. The source is asked for no more
+ * than the caller takes; it ends with the source, or when the caller leaves (`ctx.signal`).
+ */
+export function stream(source: StreamSource, options: { contentType?: string } = {}): StreamResult {
+  return { [STREAM_RESULT]: true, contentType: options.contentType ?? 'application/octet-stream', source };
+}
+
+/** One event of a `text/event-stream`; `data` that is no text becomes JSON. */
+export interface ServerSentEvent {
+  data: unknown;
+  event?: string;
+  id?: string;
+  /** Milliseconds until a client that lost the connection comes again. */
+  retry?: number;
+}
+
+/** The same for server-sent events, as browsers' `EventSource` reads them. */
+export function eventStream(
+  events: AsyncIterable<ServerSentEvent> | Iterable<ServerSentEvent>,
+): StreamResult {
+  return stream(encodeEvents(events), { contentType: 'text/event-stream' });
+}
+
+async function* encodeEvents(
+  events: AsyncIterable<ServerSentEvent> | Iterable<ServerSentEvent>,
+): AsyncGenerator<string> {
+  for await (const { data, event, id, retry } of events) {
+    const text = typeof data === 'string' ? data : JSON.stringify(data ?? null);
+    const lines = [
+      ...(event === undefined ? [] : [`event: ${oneLine(event)}`]),
+      ...(id === undefined ? [] : [`id: ${oneLine(id)}`]),
+      ...(retry === undefined ? [] : [`retry: ${Math.round(retry)}`]),
+      ...text.split(/\r\n|\r|\n/).map((line) => `data: ${line}`),
+    ];
+    yield `${lines.join('\n')}\n\n`;
+  }
+}
+
+/** A line break would end the field, and begin one of whoever chose the text. */
+function oneLine(text: string): string {
+  return text.replace(/[\r\n\0]/g, ' ');
 }
 
 /** A success. @spec Command result */

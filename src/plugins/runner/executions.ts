@@ -2,16 +2,18 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Channel } from './channel.ts';
 import { createContext } from './context.ts';
 import { describeHandler } from './describe.ts';
-import { toFrameError } from './failure.ts';
+import { RunnerFailure, toFrameError } from './failure.ts';
 import { type Handler, loadHandler, requireHost } from './handler.ts';
 import { createLogWriter, createPluginLog, currentExecution } from './log.ts';
 import { createPlatformCalls, type PlatformCalls } from './platform-calls.ts';
 import type { CancelFrame, ExecuteFrame, InitFrame } from './protocol.ts';
 import { resultFrame, toCommandResult } from './result.ts';
 import { createSchemaChecks } from './schemas.ts';
+import { createStreams, type Streams, streamOf } from './stream.ts';
 
 export interface Executions {
   calls: PlatformCalls;
+  streams: Streams;
   write: ReturnType<typeof createLogWriter>;
   execute(frame: ExecuteFrame): Promise<void>;
   cancel(frame: CancelFrame): void;
@@ -23,6 +25,7 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
   const live = new Map<string, AbortController>();
   const calls = createPlatformCalls(channel, limits, (executionId) => live.has(executionId));
   const write = createLogWriter(channel, limits);
+  const streams = createStreams(channel);
   const log = createPluginLog(write);
   const env = pickEnv(init.env);
   const schemas = createSchemaChecks(plugin.root);
@@ -40,7 +43,10 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
     return handler;
   }
 
-  async function run({ executionId, request }: ExecuteFrame, signal: AbortSignal): Promise<string> {
+  async function run(
+    { executionId, request, streams: takesStreams }: ExecuteFrame,
+    signal: AbortSignal,
+  ): Promise<string> {
     const handler = await handlerFor(request.handler);
     if (!announced) {
       announced = true;
@@ -49,7 +55,14 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
     requireHost(handler, request);
     const input = await schemas.input(handler, request);
     const context = createContext({ executionId, request, plugin, signal, log, env, calls });
-    const result = toCommandResult(await handler.execute(context, input));
+    const returned = await handler.execute(context, input);
+    const stream = streamOf(returned);
+    if (stream && !takesStreams) throw noStreams(request.host);
+    if (stream) {
+      await streams.send(executionId, stream, signal);
+      return resultFrame(executionId, { exitCode: 0 }, limits.resultBytes);
+    }
+    const result = toCommandResult(returned);
     if (result.exitCode === 0 && (request.schemas.output || handler.output)) {
       result.result = await schemas.output(handler, request, result.result);
     }
@@ -58,6 +71,7 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
 
   return {
     calls,
+    streams,
     write,
     async execute(frame) {
       const { executionId } = frame;
@@ -79,6 +93,13 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
       live.get(executionId)?.abort(new DOMException(reason, 'AbortError'));
     },
   };
+}
+
+function noStreams(host: string): RunnerFailure {
+  return new RunnerFailure(
+    'EXECUTION_ERROR',
+    `The handler returned a stream, which nobody takes here: routes may stream, the host "${host}" may not.`,
+  );
 }
 
 function pickEnv(names: string[]): Readonly<Record<string, string>> {

@@ -21,6 +21,7 @@ function start(): void {
     if (frame.type === 'init') executions = initialise(frame, channel);
     else if (frame.type === 'execute') void executions?.execute(frame);
     else if (frame.type === 'cancel') executions?.cancel(frame);
+    else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);
   });
 }

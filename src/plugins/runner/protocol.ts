@@ -35,6 +35,15 @@ export interface ExecuteFrame {
   type: 'execute';
   executionId: string;
   request: RunnerRequest;
+  /** The caller takes a stream as the result. */
+  streams?: true;
+}
+
+/** Room for more of a stream: the runner sends no byte that was not asked for. */
+export interface PullFrame {
+  type: 'pull';
+  executionId: string;
+  bytes: number;
 }
 
 export interface CancelFrame {
@@ -55,7 +64,7 @@ export type ReplyFrame = { type: 'reply'; callId: number } & (
   | { ok: false; error: FrameError }
 );
 
-export type ToRunner = InitFrame | ExecuteFrame | CancelFrame | ReplyFrame;
+export type ToRunner = InitFrame | ExecuteFrame | CancelFrame | ReplyFrame | PullFrame;
 
 /** The runner has started; no plugin code has run. */
 export interface ReadyFrame {
@@ -86,6 +95,20 @@ export interface CallFrame {
   args: unknown[];
 }
 
+/** The result is a stream; its pieces follow, then a result frame. */
+export interface StreamFrame {
+  type: 'stream';
+  executionId: string;
+  contentType: string;
+}
+
+export interface ChunkFrame {
+  type: 'chunk';
+  executionId: string;
+  /** Base64. */
+  data: string;
+}
+
 export interface ResultFrame {
   type: 'result';
   executionId: string;
@@ -110,6 +133,8 @@ export type FromRunner =
   | LoadedFrame
   | LogFrame
   | CallFrame
+  | StreamFrame
+  | ChunkFrame
   | ResultFrame
   | ErrorFrame
   | FatalFrame;

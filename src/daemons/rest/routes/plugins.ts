@@ -2,10 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { type Http, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
+import type { RunOptions } from '../../../plugins/index.ts';
 import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../domain/plugin-routes.ts';
 import { answerTo, failureFor, type RouteAnswer } from '../domain/route-answer.ts';
 import { requireSecurity, userOf } from '../domain/route-security.ts';
 import type { RestServices } from '../services.ts';
+import { createRouteStream } from './route-stream.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** What nginx and others log for a caller that left. */
@@ -87,15 +89,22 @@ async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const signal = abortedWithClient(reply);
+  const caller = abortedWithClient(reply);
+  const { signal } = caller;
+  const stream = createRouteStream(reply, request.method === 'HEAD' ? caller : undefined);
   const operation = `${route.plugin.id} ${route.declaration.method} ${route.declaration.path}`;
   try {
     const answer = await services.observe(
       'plugins',
       operation,
-      () => run(services, route, params, request, signal),
+      () => run(services, route, params, request, { signal, stream }),
       ({ status }) => status !== 200,
     );
+    if (stream.started) {
+      stream.end();
+      http.kit.account(request, 200);
+      return reply;
+    }
     if (answer.undeclared) warnOfUndeclared(http, route, answer, request);
     // As JSON text, so that a result that is a string or null goes out as JSON too.
     return reply
@@ -103,6 +112,12 @@ async function serve(
       .type('application/json; charset=utf-8')
       .send(JSON.stringify(answer.body));
   } catch (error) {
+    if (stream.started) {
+      // Its status is out; only the missing end tells the caller that something failed.
+      stream.cut();
+      http.kit.account(request, signal.aborted ? CALLER_LEFT : 500);
+      return reply;
+    }
     if (signal.aborted) {
       // Fastify never sees the end of an answer that nobody takes, and would neither count nor log it.
       http.kit.account(request, CALLER_LEFT);
@@ -118,7 +133,7 @@ async function run(
   { plugin, declaration, timeoutMs }: PluginRoute,
   params: Record<string, string>,
   request: FastifyRequest,
-  signal: AbortSignal,
+  options: RunOptions,
 ): Promise<RouteAnswer> {
   const caller = request.caller as Caller;
   const { id: requestId, traceId } = request;
@@ -141,18 +156,18 @@ async function run(
       timeoutMs: timeoutMs ?? routeTimeoutMs,
       ...(permissions ? { permissions } : {}),
     },
-    { signal },
+    options,
   );
   return answerTo(result, errors);
 }
 
 /** Fires when the connection ends before the answer is out: nobody waits for the handler any more. */
-function abortedWithClient(reply: FastifyReply): AbortSignal {
+function abortedWithClient(reply: FastifyReply): AbortController {
   const controller = new AbortController();
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) controller.abort(new Error('the caller left'));
   });
-  return controller.signal;
+  return controller;
 }
 
 /** @spec Plugin routes 4 */

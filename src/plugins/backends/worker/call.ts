@@ -1,5 +1,6 @@
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import type { RunOptions, StreamSink } from '../../execution.ts';
 import type { ExecuteFrame } from '../../runner/protocol.ts';
 
 /** One execution on its way; it settles once, whatever happens to its process afterwards. */
@@ -10,6 +11,7 @@ export interface Call {
   readonly timeoutMs: number;
   readonly promise: Promise<CommandResult>;
   readonly isSettled: boolean;
+  readonly stream: StreamSink | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
   /** What to do when its caller leaves: the queue's way at first, then the process's. */
@@ -17,8 +19,8 @@ export interface Call {
 }
 
 /** Throws VALIDATION_ERROR when the request cannot be sent as JSON. */
-export function createCall(request: ExecutionRequest, signal: AbortSignal | undefined): Call {
-  const frame = executeFrame(request);
+export function createCall(request: ExecutionRequest, { signal, stream }: RunOptions): Call {
+  const frame = executeFrame(request, stream !== undefined);
   const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
   let isSettled = false;
   let cancel = () => {};
@@ -34,6 +36,7 @@ export function createCall(request: ExecutionRequest, signal: AbortSignal | unde
   return {
     request,
     frame,
+    stream,
     timeoutMs: Math.min(request.timeoutMs, request.permissions.quotas?.timeoutMs ?? Number.POSITIVE_INFINITY),
     promise,
     get isSettled() {
@@ -47,8 +50,16 @@ export function createCall(request: ExecutionRequest, signal: AbortSignal | unde
   };
 }
 
-function executeFrame({ executionId, plugin: _, permissions: __, ...request }: ExecutionRequest): string {
-  const frame: ExecuteFrame = { type: 'execute', executionId, request };
+function executeFrame(
+  { executionId, plugin: _, permissions: __, ...request }: ExecutionRequest,
+  takesStreams: boolean,
+): string {
+  const frame: ExecuteFrame = {
+    type: 'execute',
+    executionId,
+    request,
+    ...(takesStreams ? { streams: true } : {}),
+  };
   try {
     return `${JSON.stringify(frame)}\n`;
   } catch (cause) {

@@ -66,11 +66,11 @@ export function createPool(deps: PoolDeps): Pool {
   let closing: (() => void) | undefined;
   let isRetired = false;
 
-  async function run(request: ExecutionRequest, { signal }: RunOptions): Promise<CommandResult> {
+  async function run(request: ExecutionRequest, options: RunOptions): Promise<CommandResult> {
     if (closing) throw unavailable('The platform is stopping.', 5);
-    if (signal?.aborted) throw cancelled(request);
+    if (options.signal?.aborted) throw cancelled(request);
     refuseDuringBackoff();
-    const call = createCall(request, signal);
+    const call = createCall(request, options);
     const process = freeProcess();
     if (process) assign(process, call);
     else enqueue(call);

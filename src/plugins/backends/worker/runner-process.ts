@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import type { ExecutionRequest } from '../../../contracts/index.ts';
+import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import { type Clock, systemClock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
@@ -14,6 +14,7 @@ import { describeExit, type EndReason, lostProcess, type ProcessExit } from './e
 import { openFrameChannel } from './frame-channel.ts';
 import { asFrame, type RawFrame, readCall, readError, readResult, readText } from './frames.ts';
 import { residentMb } from './memory.ts';
+import { type OpenStream, openStream } from './open-stream.ts';
 import { spawnRunner } from './spawn-runner.ts';
 
 /** From the start of the process until the runner is ready; plugin code comes later, within the call's timeout. */
@@ -65,6 +66,13 @@ interface LiveCall {
   call: Call;
   abort: AbortController;
   stopTimer: () => void;
+  /** Once the handler has returned a stream. */
+  stream?: OpenStream;
+}
+
+function stopTimers({ stopTimer, stream }: LiveCall): void {
+  stopTimer();
+  stream?.close();
 }
 
 /** Starts one confined runner and speaks with it. Everything it sends is untrusted. */
@@ -107,7 +115,9 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     if (frame.type === 'log') return writeLog(frame, entry, length);
     if (!entry) return false;
     if (frame.type === 'call') return routeCall(frame, entry);
-    if (frame.type === 'result') return settle(entry, () => entry.call.resolve(readResult(frame)));
+    if (frame.type === 'stream') return beginStream(frame, entry);
+    if (frame.type === 'chunk') return takeChunk(frame, entry);
+    if (frame.type === 'result') return settle(entry, () => succeed(entry, readResult(frame)));
     if (frame.type === 'error') return settle(entry, () => reportError(entry, readError(frame)));
     return false;
   }
@@ -157,6 +167,42 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     return true;
   }
 
+  function beginStream(frame: RawFrame, entry: LiveCall): boolean {
+    const { call } = entry;
+    if (!call.stream || entry.stream || call.isSettled) return false;
+    const { executionId } = call.request;
+    // From here on the clock that counts is the stream's.
+    entry.stopTimer();
+    const opened = openStream(readText(frame.contentType, 512), {
+      sink: call.stream,
+      clock,
+      idleMs: call.timeoutMs,
+      pull: (bytes) => channel.send({ type: 'pull', executionId, bytes }),
+      onTimeout: () => giveUp(entry, timedOut(call), { kind: 'timeout' }),
+    });
+    if (!opened) end({ kind: 'protocol', what: 'named a content type that is none' });
+    else entry.stream = opened;
+    return true;
+  }
+
+  function takeChunk(frame: RawFrame, entry: LiveCall): boolean {
+    if (!entry.stream || typeof frame.data !== 'string') return false;
+    if (entry.call.isSettled) return true;
+    if (!entry.stream.take(Buffer.from(frame.data, 'base64')))
+      end({ kind: 'protocol', what: 'sent more of a stream than it was asked for' });
+    return true;
+  }
+
+  /** The end of a stream is told once its last piece was taken. */
+  function succeed({ call, stream }: LiveCall, result: CommandResult): void {
+    if (!stream) call.resolve(result);
+    else
+      stream.drained.then(
+        () => call.resolve(result),
+        () => call.reject(cancelled(call.request)),
+      );
+  }
+
   function reportError({ call }: LiveCall, error: PlatformError): void {
     if (call.isSettled) return;
     const { requestId, traceId, tenantId, handler } = call.request;
@@ -171,7 +217,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   }
 
   function settle(entry: LiveCall, run: () => void): boolean {
-    entry.stopTimer();
+    stopTimers(entry);
     live.delete(entry.call.request.executionId);
     try {
       run();
@@ -187,7 +233,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     entry.call.reject(error);
     entry.abort.abort(error);
     channel.send({ type: 'cancel', executionId: entry.call.request.executionId, reason: error.message });
-    entry.stopTimer();
+    stopTimers(entry);
     entry.stopTimer = systemClock.after(GRACE_MS, () => end(reason));
   }
 
@@ -239,7 +285,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
       logger.warn(`A plugin's process ${describeExit(exit).message}`, { ...logFields, meta });
     }
     for (const entry of entries) {
-      entry.stopTimer();
+      stopTimers(entry);
       entry.abort.abort();
       entry.call.reject(lostProcess(exit, plugin.id));
     }

@@ -1,0 +1,68 @@
+import type { Clock } from '../../../kit/clock.ts';
+import { hours } from '../../../kit/duration.ts';
+import type { StreamSink } from '../../execution.ts';
+
+/** What may be under way between the process and the caller: all the memory a stream costs us. */
+const WINDOW_BYTES = 256 * 1024;
+/** No stream is longer, whatever moves on it: its process is lost to others meanwhile. */
+const LONGEST_MS = hours(1);
+/** It becomes a header. */
+const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:\s*;\s*[\w-]+=(?:[\w.+-]+|"[\w .+-]*"))*$/;
+
+export interface OpenStreamDeps {
+  sink: StreamSink;
+  clock: Clock;
+  /** Asks the process for so many bytes more. */
+  pull(bytes: number): void;
+  /** Neither end may take longer than this for the next piece. */
+  idleMs: number;
+  onTimeout(): void;
+}
+
+export interface OpenStream {
+  /** False when the process sent what it was not asked for. */
+  take(piece: Buffer): boolean;
+  /** Resolves once the caller has everything. */
+  readonly drained: Promise<void>;
+  close(): void;
+}
+
+/** One stream from a process to a caller, no faster than the caller takes it. Undefined for a content type that is none. */
+export function openStream(contentType: string, deps: OpenStreamDeps): OpenStream | undefined {
+  const { sink, clock, pull, idleMs, onTimeout } = deps;
+  if (contentType.length > 256 || !CONTENT_TYPE.test(contentType)) return undefined;
+  let credit = WINDOW_BYTES;
+  let drained = Promise.resolve();
+  let stopIdle = clock.after(idleMs, onTimeout);
+  const stopLongest = clock.after(LONGEST_MS, onTimeout);
+
+  function moved(): void {
+    stopIdle();
+    stopIdle = clock.after(idleMs, onTimeout);
+  }
+  sink.start(contentType);
+  pull(credit);
+  return {
+    take(piece) {
+      if (piece.length === 0 || piece.length > credit) return false;
+      credit -= piece.length;
+      moved();
+      drained = drained
+        .then(() => sink.write(piece))
+        .then(() => {
+          credit += piece.length;
+          pull(piece.length);
+        });
+      // Who writes into a connection that is gone learns of it by the caller's abort.
+      drained.catch(() => {});
+      return true;
+    },
+    get drained() {
+      return drained;
+    },
+    close() {
+      stopIdle();
+      stopLongest();
+    },
+  };
+}

@@ -1,0 +1,197 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommand } from '../../../src/contracts/index.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { writeFiles } from '../marketplace/support.ts';
+import { startRest, type TestRest } from './support.ts';
+
+const route = (path: string, extra: object = {}) => ({
+  method: 'GET',
+  path: `/${path}`,
+  handler: `routes.js#${path.replaceAll('-', '_')}`,
+  ...extra,
+});
+
+const PLUGIN = {
+  'package.json': { name: 'streamer', type: 'module' },
+  'svc.plugin.json': {
+    schema: 'svc.plugin/3',
+    id: 'streamer',
+    version: '1.0.0',
+    rest: {
+      basePath: '/v1/plugins/streamer',
+      routes: [
+        route('events'),
+        route('bytes'),
+        route('much'),
+        route('breaks'),
+        route('stalls', { timeoutMs: 2000 }),
+        route('odd-type'),
+        route('odd-piece'),
+        route('floods'),
+        route('count'),
+      ],
+    },
+    commands: [{ id: 'streams', handler: 'routes.js#bytes' }],
+  },
+  'routes.js': `
+    import { writeSync } from 'node:fs';
+    import { eventStream, ok, stream } from 'svc-platform/sdk';
+
+    const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    let produced = 0;
+    export const count = () => produced;
+    export const events = () => eventStream((async function* () {
+      yield { event: 'tick\\ndata: forged', id: '1', data: 'one\\ntwo' };
+      await pause(700);
+      yield { data: { n: 2 }, retry: 1000 };
+    })());
+    export const bytes = () => ok(stream([new Uint8Array([0, 255]), 'text'], { contentType: 'image/x-test' }));
+    export const much = (ctx) => stream((async function* () {
+      const piece = new Uint8Array(64 * 1024).fill(7);
+      try {
+        for (; produced < 2000; produced++) yield piece;
+      } finally {
+        ctx.log.info('source closed', { aborted: ctx.signal.aborted });
+      }
+    })());
+    export const breaks = () => stream((async function* () {
+      yield 'half of it';
+      throw new Error('the secret recipe is 42');
+    })());
+    export const stalls = () => stream((async function* () {
+      yield 'begun';
+      await pause(60_000);
+    })());
+    export const odd_type = () => stream(['x'], { contentType: 'text/html\\r\\nset-cookie: a=b' });
+    export const odd_piece = () => stream([{ not: 'text' }]);
+    export const floods = (ctx) => stream((async function* () {
+      yield 'begun';
+      await pause(200);
+      const data = Buffer.alloc(300 * 1024).toString('base64');
+      let left = Buffer.from(JSON.stringify({ type: 'chunk', executionId: ctx.executionId, data }) + '\\n');
+      while (left.length > 0) {
+        try {
+          left = left.subarray(writeSync(3, left));
+        } catch (error) {
+          if (error.code !== 'EAGAIN') throw error;
+        }
+      }
+      await pause(60_000);
+    })());`,
+};
+
+async function start(): Promise<TestRest> {
+  const projectDir = await tempDir();
+  await writeFiles(join(projectDir, 'plugins/streamer'), PLUGIN);
+  return startRest({ projectDir, dataDir: join(projectDir, '.svc') });
+}
+const open = (rest: TestRest, path: string, init?: RequestInit) =>
+  rest.fetch(`/api/v1/plugins/streamer/${path}`, init);
+const textOf = (value: Uint8Array | undefined) => Buffer.from(value ?? []).toString();
+
+test('events arrive as they are made, and cannot forge fields', async () => {
+  const rest = await start();
+  const response = await open(rest, 'events');
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  expect(response.headers.get('x-request-id')).toBeTruthy();
+  expect(response.headers.get('content-security-policy')).toContain('sandbox');
+  const reader = response.body!.getReader();
+  const startedAt = performance.now();
+  expect(textOf((await reader.read()).value)).toBe(
+    'event: tick data: forged\nid: 1\ndata: one\ndata: two\n\n',
+  );
+  expect(performance.now() - startedAt).toBeLessThan(600);
+  expect(textOf((await reader.read()).value)).toBe('retry: 1000\ndata: {"n":2}\n\n');
+  expect((await reader.read()).done).toBe(true);
+  expect(rest.logs.lines).toContainEqual(
+    expect.objectContaining({ message: 'GET /api/v1/plugins/streamer/events 200' }),
+  );
+});
+
+test('bytes are sent as they are; a HEAD learns the headers', async () => {
+  const rest = await start();
+  const response = await open(rest, 'bytes');
+  expect(response.headers.get('content-type')).toBe('image/x-test');
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(Buffer.from([0, 255, ...Buffer.from('text')]));
+  const head = await open(rest, 'bytes', { method: 'HEAD' });
+  expect([head.status, head.headers.get('content-type'), await head.text()]).toEqual([
+    200,
+    'image/x-test',
+    '',
+  ]);
+});
+
+test('a slow reader slows the handler; one that leaves ends it', async () => {
+  const rest = await start();
+  const leaving = new AbortController();
+  const response = await open(rest, 'much', { signal: leaving.signal });
+  const reader = response.body!.getReader();
+  await reader.read();
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  // A second process answers, so the count is of no use here; what our socket took tells it.
+  let taken = 0;
+  for (let reads = 0; reads < 4; reads++) taken += (await reader.read()).value?.length ?? 0;
+  expect(taken).toBeGreaterThan(0);
+  leaving.abort();
+  await expect
+    .poll(() => rest.logs.lines.find(({ message }) => message === 'source closed'), { timeout: 5000 })
+    .toMatchObject({ meta: { aborted: true } });
+});
+
+test('everything arrives, in order, whatever it takes', async () => {
+  const rest = await start();
+  const response = await open(rest, 'much');
+  let bytes = 0;
+  for await (const piece of response.body!) {
+    expect(piece.every((byte: number) => byte === 7)).toBe(true);
+    bytes += piece.length;
+  }
+  expect(bytes).toBe(2000 * 64 * 1024);
+});
+
+test('a stream that fails is cut, so that nobody takes it for whole', async () => {
+  const rest = await start();
+  const response = await open(rest, 'breaks');
+  expect(response.status).toBe(200);
+  await expect(response.text()).rejects.toThrow();
+  expect(rest.logs.lines).toContainEqual(
+    expect.objectContaining({ message: 'GET /api/v1/plugins/streamer/breaks 500' }),
+  );
+});
+
+test('a stream on which nothing moves for the timeout is cut', async () => {
+  const rest = await start();
+  const response = await open(rest, 'stalls');
+  const reader = response.body!.getReader();
+  expect(textOf((await reader.read()).value)).toBe('begun');
+  rest.clock.advance(2001);
+  await expect(reader.read()).rejects.toThrow();
+});
+
+test.each(['odd-type', 'odd-piece'])('%s fails without harm', async (path) => {
+  const rest = await start();
+  const outcome = await open(rest, path).then(
+    async (response) => [response.status, await response.text().catch(() => 'cut')],
+    () => 'cut',
+  );
+  expect(outcome).not.toEqual([200, 'x']);
+  expect((await open(rest, 'bytes')).status).toBe(200);
+});
+
+test('a process that sends more than it was asked for is ended', async () => {
+  const rest = await start();
+  const response = await open(rest, 'floods');
+  await expect(response.text()).rejects.toThrow();
+  await expect
+    .poll(() => rest.logs.lines.map(({ message }) => String(message)).join('\n'))
+    .toContain('sent more of a stream than it was asked for');
+  expect((await open(rest, 'bytes')).status).toBe(200);
+});
+
+test('who takes no stream is told so', async () => {
+  const rest = await start();
+  await expect(
+    rest.call(runCommand, { params: { pluginId: 'streamer' as never, commandId: 'streams' }, body: {} }),
+  ).rejects.toMatchObject({ code: 'EXECUTION_ERROR', message: expect.stringContaining('routes may stream') });
+});
