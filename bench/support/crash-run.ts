@@ -33,7 +33,7 @@ export interface CrashReport {
   lost: number;
   /** Ids whose handler ran more than once. */
   handledTwice: number;
-  /** Of these, those whose runs no kill lies between: must be 0. */
+  /** Of these, those that one and the same gateway ran twice: must be 0. */
   unexplained: number;
   kills: number;
   seconds: number;
@@ -42,14 +42,16 @@ export interface CrashReport {
 
 const TOKEN = 'crash-run';
 const RETRY_MS = 50;
-/** A run that began this long before a kill may still have been under way at it. */
-const LONGEST_RUN_MS = 10_000;
 
 const MANIFEST = {
   schema: 'svc.plugin/3',
   id: 'crash',
   version: '1.0.0',
-  permissions: { fs: { write: ['./runs.log'], read: ['./runs.log'] }, quotas: { concurrency: 20 } },
+  permissions: {
+    fs: { write: ['./runs.log'], read: ['./runs.log'] },
+    env: ['GENERATION'],
+    quotas: { concurrency: 20 },
+  },
   webhooks: ['sync', 'async'].map((event) => ({
     event,
     handler: 'hooks.js#handle',
@@ -60,11 +62,11 @@ const MANIFEST = {
   })),
 };
 
-/** One appended line a run: the count must not depend on what is killed. */
+/** One appended line a run, with the gateway that asked for it: the count must not depend on what is killed. */
 const HANDLER = `import { appendFileSync } from 'node:fs';
 const file = new URL('./runs.log', import.meta.url);
 export const handle = (ctx, { id }) => {
-  appendFileSync(file, id + ' ' + Date.now() + '\\n');
+  appendFileSync(file, id + ' ' + ctx.env.GENERATION + '\\n');
   return null;
 };
 `;
@@ -103,7 +105,7 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
     const seconds = (performance.now() - startedAt) / 1000;
     const handled = await settled(runs, sent.acknowledged, options.settleMs);
     return {
-      ...judge(sent, handled, gateway.killedAt),
+      ...judge(sent, handled, gateway.kills()),
       seconds,
       perSecond: sent.acknowledged.size / seconds,
     };
@@ -117,12 +119,13 @@ type Killable = ReturnType<typeof createKillable>;
 
 function createKillable(folder: string, port: number) {
   let child: ChildProcess | undefined;
-  const killedAt: number[] = [];
+  let generation = 0;
   const program = join(packageRoot, 'bench/support/gateway-process.ts');
 
   async function start(): Promise<void> {
     const started = spawn(process.execPath, [program, folder, String(port), TOKEN], {
       stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, GENERATION: String(generation) },
     });
     child = started;
     await new Promise<void>((resolve, reject) => {
@@ -139,11 +142,11 @@ function createKillable(folder: string, port: number) {
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    killedAt,
+    kills: () => generation,
     start,
     stop,
     async killAndStart(): Promise<void> {
-      killedAt.push(Date.now());
+      generation++;
       await stop();
       await start();
     },
@@ -258,8 +261,8 @@ async function settled(
   for (const until = Date.now() + settleMs; ; ) {
     const handled = new Map<string, number[]>();
     for (const line of (await readFile(file, 'utf8')).split('\n')) {
-      const [id, at] = line.split(' ');
-      if (id) handled.set(id, [...(handled.get(id) ?? []), Number(at)]);
+      const [id, generation] = line.split(' ');
+      if (id) handled.set(id, [...(handled.get(id) ?? []), Number(generation)]);
     }
     const missing = [...acknowledged].some((id) => !handled.has(id));
     if (!missing || Date.now() > until) return handled;
@@ -270,24 +273,16 @@ async function settled(
 function judge(
   { acknowledged, toldDuplicate, retried }: Sent,
   handled: Map<string, number[]>,
-  killedAt: number[],
+  kills: number,
 ) {
-  const twice = [...handled.values()].filter((times) => times.length > 1);
+  const twice = [...handled.values()].filter((generations) => generations.length > 1);
   return {
     acknowledged: acknowledged.size,
     toldDuplicate,
     retried,
     lost: [...acknowledged].filter((id) => !handled.has(id)).length,
     handledTwice: twice.length,
-    unexplained: twice.filter((times) => !isExplained(times, killedAt)).length,
-    kills: killedAt.length,
+    unexplained: twice.filter((generations) => new Set(generations).size < generations.length).length,
+    kills,
   };
-}
-
-/** Between each run and the next lies a kill, and it came while the first may still have been under way. */
-function isExplained(times: number[], killedAt: number[]): boolean {
-  return times.slice(1).every((later, index) => {
-    const earlier = times[index]!;
-    return killedAt.some((at) => at >= earlier - 5 && at <= later && at - earlier <= LONGEST_RUN_MS);
-  });
 }
