@@ -10,9 +10,11 @@ import {
 } from '../http/index.ts';
 import { createAnalytics } from '../kit/analytics.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
+import { serviceKey } from '../kit/keys.ts';
 import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
 import { createMetrics } from '../kit/metrics.ts';
 import type { LineOutput } from '../kit/output.ts';
+import { keepSecret } from '../kit/redact.ts';
 import type { OtlpTarget } from '../kit/tracer.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
 import { createStoreMetrics } from './store-metrics.ts';
@@ -48,6 +50,7 @@ export async function startDaemon<Services extends DaemonServices>(
 ): Promise<RunningDaemon<Services>> {
   const { name } = definition;
   const { config, clock, random, output } = options;
+  keepSecrets(options);
   const logger = createLogger({
     serviceId: name,
     output,
@@ -140,6 +143,20 @@ export async function startDaemon<Services extends DaemonServices>(
     evidence: { url, pid: process.pid },
   });
   return { name, url, port: bound.port, services, logger, close };
+}
+
+/** Everything secret that a daemon is told at its start and that has no shape of its own. */
+function keepSecrets({ config, keys, operator }: StartOptions): void {
+  const { jwtSecret, previousJwtSecret, internalSecret, masterKey } = keys;
+  keepSecret([
+    jwtSecret,
+    previousJwtSecret,
+    internalSecret,
+    masterKey,
+    serviceKey(internalSecret),
+    operator?.clientSecret,
+    ...Object.keys(config.gateway.staticTokens),
+  ]);
 }
 
 /** The names under which clients may call, beside those of this machine. */

@@ -6,11 +6,34 @@ const SECRET_NAME =
 
 /** Values that are secrets by their shape: bearer credentials, JWTs, our own and common providers' prefixes. */
 const SECRET_SHAPE =
-  /\b(?:Bearer|Basic)\s+[\w.~+/=-]{6,}|\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|\b(?:svc[srwe]_|whsec_|sk_live_|sk_test_|gh[pousr]_|xox[abpr]-)[\w-]{6,}/g;
+  /\b(?:Bearer|Basic)\s+[\w.~+/=-]{6,}|\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|\bwhsec_[\w+/=-]{6,}|\b(?:svc[srwe]_|sk_live_|sk_test_|gh[pousr]_|xox[abpr]-)[\w-]{6,}/g;
 
-/** Masks whatever in the text has the shape of a credential. */
+/** 256 bits as we write them, which is all that a webhook secret of our making shows: 43 characters of base64url. */
+const SECRET_LENGTH = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{43}(?![\w-])/g;
+
+/** Shorter ones would mask ordinary words. */
+const SHORTEST_VALUE = 8;
+
+/** The platform's own secrets that have no shape to know them by: keys and static tokens of the config. */
+let secretValues: RegExp | undefined;
+const known = new Set<string>();
+
+/**
+ * Masks these very values from now on wherever they stand, in this whole process: what must never be written must not
+ * depend on which logger writes it.
+ */
+export function keepSecret(values: ReadonlyArray<string | null | undefined>): void {
+  for (const value of values) if (value && value.length >= SHORTEST_VALUE) known.add(value);
+  const patterns = [...known]
+    .sort((a, b) => b.length - a.length)
+    .map((value) => value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  if (patterns.length > 0) secretValues = new RegExp(patterns.join('|'), 'g');
+}
+
+/** Masks whatever in the text has the shape of a credential, or is one that `keepSecret` was told of. */
 export function redactText(text: string): string {
-  return text.replace(SECRET_SHAPE, MASK);
+  const shapeless = text.replace(SECRET_SHAPE, MASK).replace(SECRET_LENGTH, MASK);
+  return secretValues ? shapeless.replace(secretValues, MASK) : shapeless;
 }
 
 /** A copy fit for a log: secrets masked by name and by shape, depth and width bounded, errors as plain data. */
