@@ -14,7 +14,7 @@ const ROUNDS = 5;
 const ROUND_MS = 3000;
 /** Servers on one core, the load on the other, so that they do not take each other's time. */
 const SERVER_CORE = ['taskset', '-c', '0'];
-const EVENTS = ['sync', 'async'] as const;
+const EVENTS = ['sync', 'async', 'held'] as const;
 
 /** A GitHub-like payload of 2 KB. */
 const PAYLOAD = JSON.stringify({
@@ -31,7 +31,7 @@ const MANIFEST = {
   webhooks: EVENTS.map((event) => ({
     event,
     handler: 'hooks.js#noop',
-    async: event === 'async',
+    async: event !== 'sync',
     auth: { type: 'hmac', header: 'x-hub-signature-256', algorithm: 'sha256', prefix: 'sha256=' },
     idempotencyKey: 'header:x-github-delivery',
     rateLimit: { requestsPerMinute: 1_000_000_000 },
@@ -92,7 +92,10 @@ async function startPlatform(): Promise<{ targets: Target[]; stop: () => Promise
   const targets: Target[] = [];
   for (const event of EVENTS) {
     const { secret } = await svc('webhooks', 'provision', 'bench', event);
-    targets.push({ name: `svc, ${event}`, port: gateway.port, secret, path: `/webhooks/bench/${event}` });
+    // Accepting alone: what a burst sees, whose handlers run when it is over.
+    if (event === 'held') await svc('webhooks', 'pause', 'bench', event);
+    const name = event === 'held' ? 'svc, async, on hold' : `svc, ${event}`;
+    targets.push({ name, port: gateway.port, secret, path: `/webhooks/bench/${event}` });
   }
   return {
     targets,
@@ -148,7 +151,7 @@ export async function benchmark(): Promise<BenchResult> {
       ),
       'x bare': round(of(name, ({ perSecond }) => perSecond) / base, 2),
     })),
-    note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. Servers on one core (all daemons and plugin processes of svc share it), load on the other. Each delivery has its own id, is journalled with synchronous=FULL before the answer, and leaves an access line.`,
+    note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. Servers on one core (all daemons and plugin processes of svc share it), load on the other. On hold: deliveries are accepted and their handlers do not run yet. Each delivery has its own id, is journalled with synchronous=FULL before the answer, and leaves an access line.`,
   };
 }
 

@@ -51,7 +51,7 @@ export function startCommitter(start: CommitterStart): Committer {
   }
 
   function fail(error: unknown): void {
-    failure = storeError(start.file, error);
+    failure ??= storeError(start.file, error);
     for (const { reject } of [...(underWay ?? []), ...queue]) reject(failure);
     underWay = undefined;
     queue = [];
@@ -66,8 +66,14 @@ export function startCommitter(start: CommitterStart): Committer {
     });
     next();
   });
-  worker.on('error', fail);
-  worker.on('exit', () => fail(new Error('The thread that writes to the store has ended.')));
+  worker.on('error', (error) => {
+    fail(error);
+    // Without it nothing can be written any more: the supervisor is to start the service anew.
+    setImmediate(() => {
+      throw error;
+    });
+  });
+  worker.on('exit', () => fail(endedError(start.file)));
 
   return {
     write: (unit) =>
@@ -83,7 +89,7 @@ export function startCommitter(start: CommitterStart): Committer {
     async close() {
       if (underWay || queue.length > 0) await new Promise<void>((resolve) => whenIdle.push(resolve));
       if (!failure) {
-        failure = new PlatformError('STORE_ERROR', `${start.file} is closed: its service is stopping.`);
+        failure = endedError(start.file);
         const ended = new Promise((resolve) => worker.once('exit', resolve));
         worker.ref();
         worker.postMessage({ close: true });
@@ -91,6 +97,12 @@ export function startCommitter(start: CommitterStart): Committer {
       }
     },
   };
+}
+
+function endedError(file: string): PlatformError {
+  return new PlatformError('STORE_ERROR', `${file} is closed: its service is stopping.`, {
+    details: { file },
+  });
 }
 
 function settle({ resolve, reject }: Queued, outcome: UnitOutcome, file: string): void {
