@@ -7,6 +7,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<BenchResult> }>> = 
   store: () => import('./store.ts'),
   handlers: () => import('./handlers.ts'),
   webhooks: () => import('./webhooks.ts'),
+  telemetry: () => import('./telemetry.ts'),
   'webhook-crashes': () => import('./webhook-crashes.ts'),
   workflows: () => import('./workflows.ts'),
   proxy: () => import('./proxy.ts'),

@@ -8,11 +8,11 @@ import {
   standardRoutes,
   upstreamIdentity,
 } from '../http/index.ts';
-import { createAnalytics } from '../kit/analytics.ts';
+import { type Analytics, createAnalytics } from '../kit/analytics.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import { serviceKey } from '../kit/keys.ts';
 import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
-import { createMetrics } from '../kit/metrics.ts';
+import { createMetrics, type Metrics } from '../kit/metrics.ts';
 import type { LineOutput } from '../kit/output.ts';
 import { keepSecret } from '../kit/redact.ts';
 import type { OtlpTarget } from '../kit/tracer.ts';
@@ -26,6 +26,9 @@ export interface StartOptions
   > {
   output: LineOutput;
   logLevel?: LogLevel;
+  /** Default: those of the daemon itself. A benchmark gives ones that do nothing, to see what they cost. */
+  metrics?: Metrics;
+  analytics?: Analytics;
   /** Where traces go; nowhere unless given. */
   otlp?: OtlpTarget | undefined;
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
@@ -57,14 +60,14 @@ export async function startDaemon<Services extends DaemonServices>(
     clock,
     ...(options.logLevel ? { level: options.logLevel } : {}),
   });
-  const metrics = createMetrics(name, clock);
+  const metrics = options.metrics ?? createMetrics(name, clock);
   createStoreMetrics(metrics, options.dataDir);
   const bound = { port: undefined as number | undefined };
   const boundPort = (): number => {
     if (bound.port === undefined) throw new Error('The port is known once the server listens.');
     return bound.port;
   };
-  const analytics = createAnalytics({ output, clock, random });
+  const analytics = options.analytics ?? createAnalytics({ output, clock, random });
   const tracer = options.otlp
     ? (await import('../kit/otlp.ts')).createOtlpTracer({ ...options.otlp, service: name, clock, logger })
     : undefined;

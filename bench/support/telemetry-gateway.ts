@@ -1,0 +1,67 @@
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PlatformConfig } from '../../src/contracts/index.ts';
+import { gateway } from '../../src/daemons/gateway/index.ts';
+import { createPeers } from '../../src/daemons/peers.ts';
+import { startDaemon } from '../../src/daemons/run-daemon.ts';
+import { silentAnalytics } from '../../src/kit/analytics.ts';
+import { systemClock } from '../../src/kit/clock.ts';
+import { createMetrics } from '../../src/kit/metrics.ts';
+import { bufferedOutput } from '../../src/kit/output.ts';
+import { systemRandom } from '../../src/kit/random.ts';
+
+/** The gateway before the upstream at `argv[2]`, `argv[3]` saying whether logging, metrics and analytics are `on` or `off`; its log goes to stdout, as under the supervisor. */
+const [, , upstream, mode, token] = process.argv as string[];
+const projectDir = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+const plugin = join(projectDir, 'plugins', 'bench');
+await mkdir(plugin, { recursive: true });
+await writeFile(join(plugin, 'package.json'), JSON.stringify({ name: 'bench', type: 'module' }));
+await writeFile(join(plugin, 'hooks.js'), 'export const noop = () => ({});\n');
+await writeFile(
+  join(plugin, 'svc.plugin.json'),
+  JSON.stringify({
+    schema: 'svc.plugin/3',
+    id: 'bench',
+    version: '1.0.0',
+    webhooks: [
+      {
+        event: 'push',
+        handler: 'hooks.js#noop',
+        auth: { type: 'secret', header: 'x-token' },
+        rateLimit: { requestsPerMinute: 1_000_000_000 },
+      },
+    ],
+  }),
+);
+const off = mode === 'off';
+const metrics = createMetrics('gateway', systemClock);
+const { port } = await startDaemon(gateway, {
+  config: PlatformConfig.parse({
+    gateway: { staticTokens: { [token!]: { hostId: 'operator', namespaceId: 'default' } } },
+    execution: { worker: { sandbox: 'permission' } },
+  }),
+  profile: 'development',
+  projectDir,
+  dataDir: join(projectDir, '.svc'),
+  keys: {
+    jwtSecret: 'a-benchmark-secret-of-more-than-32-bytes',
+    previousJwtSecret: null,
+    internalSecret: 'bench-internal-secret-of-enough-bytes',
+    masterKey: Buffer.alloc(32).toString('base64url'),
+  },
+  operator: null,
+  clock: systemClock,
+  random: systemRandom(),
+  peers: createPeers({ rest: upstream!, workflow: upstream!, state: upstream! }),
+  output: bufferedOutput(1, systemClock),
+  ...(off
+    ? {
+        logLevel: 'fatal' as const,
+        analytics: silentAnalytics,
+        metrics: { ...metrics, observeRequest: () => {} },
+      }
+    : { metrics }),
+  listen: { host: '127.0.0.1', port: 0 },
+});
+process.stderr.write(`${port}\n`);
