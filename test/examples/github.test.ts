@@ -74,13 +74,7 @@ test('it loads, and says how GitHub signs', async () => {
   ).toEqual(
     ['issues', 'push'].map((event) => ({
       event,
-      auth: {
-        type: 'hmac',
-        header: 'x-hub-signature-256',
-        algorithm: 'sha256',
-        prefix: 'sha256=',
-        encoding: 'hex',
-      },
+      auth: { type: 'provider', provider: 'github', toleranceSeconds: 300 },
       idempotencyKey: 'header:x-github-delivery',
     })),
   );
