@@ -318,6 +318,27 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/hosts/revoke.ts')).revoke,
   },
   {
+    name: 'agent register',
+    summary: 'Register this machine as a host that runs plugin code',
+    group: 'Access',
+    example: 'svc agent register --gateway https://svc.example.com --token <enrolment token>',
+    load: async () => (await import('./commands/agent/register.ts')).register,
+  },
+  {
+    name: 'agent run',
+    summary: 'Connect this machine to its gateway and run plugin code for it',
+    group: 'Access',
+    example: 'svc agent run --max-processes 4',
+    load: async () => (await import('./commands/agent/run.ts')).run,
+  },
+  {
+    name: 'agent install',
+    summary: 'Print a systemd unit that keeps the agent running, or write it (--write)',
+    group: 'Access',
+    example: 'svc agent install > svc-agent.service',
+    load: async () => (await import('./commands/agent/install.ts')).install,
+  },
+  {
     name: 'supervise',
     summary: 'Run the platform for the `svc up -d` that started this process',
     group: 'Platform',

@@ -59,6 +59,8 @@ const FrameFailure = z.object({
 export const AGENT_FRAMES = {
   hello: HelloFrame,
   heartbeat: z.object({ type: z.literal('heartbeat'), at: z.number() }),
+  /** The agent is stopping: it finishes what it runs and takes nothing more. */
+  drain: z.object({ type: z.literal('drain') }),
   auth: z.object({ type: z.literal('auth'), accessToken: z.string().min(1).max(8192) }),
   /** `preparing` while the plugin is fetched, `running` from when the handler's time counts. */
   progress: z.object({

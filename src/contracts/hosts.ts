@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { NamespaceId } from './ids.ts';
+import { NamespaceId, PluginId } from './ids.ts';
 
 const Label = z.string().max(256);
 const Capability = z.string().min(1).max(64);
@@ -102,4 +102,16 @@ export const revokeHost = endpoint({
   params: hostParams,
   reply: z.object({ revoked: z.literal(true) }),
   errors: ['UNAUTHORIZED', 'FORBIDDEN', 'HOST_NOT_FOUND'],
+});
+
+/** A gzipped stream of its files, for hosts that run it; see `plugins/package-stream.ts`. */
+export const pluginPackage = endpoint({
+  method: 'GET',
+  path: '/api/v1/marketplace/plugins/:pluginId/package',
+  summary: 'The files of a plugin, for the hosts that run it',
+  tags: ['hosts'],
+  hidden: true,
+  params: z.object({ pluginId: PluginId }),
+  reply: z.unknown(),
+  errors: ['UNAUTHORIZED', 'PLUGIN_NOT_FOUND'],
 });

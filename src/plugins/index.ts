@@ -20,6 +20,7 @@ export {
   type PluginFault,
   type PluginRegistry,
 } from './registry.ts';
+export { packFolder, unpackFolder } from './package-stream.ts';
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
 export {
   createPlatformServices,

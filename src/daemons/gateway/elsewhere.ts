@@ -58,7 +58,7 @@ export interface ElsewhereParts {
 
 /** What the host socket and the internal dispatch need. */
 export function elsewhereServices(
-  { keys, clock, random, logger }: Resources,
+  { config, keys, clock, random, logger }: Resources,
   { sessions }: Elsewhere,
   { store, plugins, jwts, revocations }: ElsewhereParts,
 ) {
@@ -66,6 +66,8 @@ export function elsewhereServices(
   return {
     hostSessions: sessions,
     hostStore: store.hosts,
+    plugins,
+    execution: config.execution,
     platformServices: plugins.services,
     dispatch: createDispatch({ plugins, random }),
     passes: createContainerPasses({ jwts, revocations, internalSecret, clock, logger }),

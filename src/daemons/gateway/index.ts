@@ -7,6 +7,7 @@ import { docsRoutes } from './routes/docs.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
+import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { proxyRoutes } from './routes/proxy.ts';
 import { socketRoutes } from './routes/sockets.ts';
 import { tokenRoutes } from './routes/tokens.ts';
@@ -26,6 +27,7 @@ export const gateway = defineDaemon({
     hostRoutes,
     hostSocketRoutes,
     internalDispatchRoutes,
+    pluginPackageRoutes,
     clientRoutes,
     tokenRoutes,
     webhookAdminRoutes,

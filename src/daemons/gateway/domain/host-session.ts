@@ -81,6 +81,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
   let lastFrameAt = openedAt;
   let seenAt = openedAt;
   let reportedUnknown = false;
+  let isDraining = false;
 
   const executions = createHostExecutions({ hostId, services: deps.services, clock, logger, send });
 
@@ -200,6 +201,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
       });
     } else if (phase !== 'open') close(HOST_CLOSE.protocol, 'the first frame must be hello');
     else if (frame.type === 'heartbeat') beat(frame);
+    else if (frame.type === 'drain') isDraining = true;
     else if (frame.type === 'auth') void renew(frame);
     else if (frame.type === 'progress') executions.progress(frame);
     else if (frame.type === 'log') executions.log(frame);
@@ -235,7 +237,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     },
     executions,
     get isReady() {
-      return phase === 'open' && wire.bufferedBytes < HOST_SOCKET.frameBytes;
+      return phase === 'open' && !isDraining && wire.bufferedBytes < HOST_SOCKET.frameBytes;
     },
     start() {
       challenge = createChallenge();

@@ -1,0 +1,246 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HOST_CLOSE, type HostPlugin, PlatformConfig } from '../contracts/index.ts';
+import type { Clock } from '../kit/clock.ts';
+import { seconds } from '../kit/duration.ts';
+import { messageOf, PlatformError } from '../kit/errors.ts';
+import type { Logger } from '../kit/logger.ts';
+import type { Random } from '../kit/random.ts';
+import { createWorkerBackend, integrityOf, type LoadedPlugin, loadPlugins } from '../plugins/index.ts';
+import { type Connection, type ConnectionEnd, connect } from './connection.ts';
+import { createAgentExecutions } from './executions.ts';
+import type { AgentIdentity } from './identity.ts';
+import { createPluginCache } from './plugin-cache.ts';
+import { type AgentTokens, createAgentTokens } from './tokens.ts';
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = seconds(30);
+/** A connection that lasted so long was a good one: the next failure is the first again. */
+const STABLE_MS = seconds(10);
+const RENEW_RETRY_MS = seconds(15);
+
+type WorkerSettings = PlatformConfig['execution']['worker'];
+
+export interface AgentOptions {
+  identity: AgentIdentity;
+  home: string;
+  /** Folders of plugins that this machine has itself. */
+  pluginFolders: string[];
+  worker: Partial<WorkerSettings>;
+  /** How long executions under way may take once the agent is asked to stop. */
+  drainMs: number;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** Called at each welcome. */
+  onConnected?(sessionId: string): void;
+}
+
+export interface Agent {
+  /** Resolves once stopped. Rejects when the gateway will not have this host any more: revoked, or replaced by another agent. */
+  readonly finished: Promise<void>;
+  /** Finishes what runs, then ends. */
+  stop(): void;
+}
+
+/** Runs executions of one host until it is told to stop. @spec Gateway: host agents; docs/operations.md "Agents" */
+export async function startAgent(options: AgentOptions): Promise<Agent> {
+  const { identity, home, clock, random, logger } = options;
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  const local = await loadLocal(options);
+  const tokens = createAgentTokens(identity, clock);
+  const cache = createPluginCache({
+    folder: join(home, 'plugins'),
+    gateway: identity.gateway,
+    local,
+    token: async () => (await tokens.current()).accessToken,
+    logger,
+  });
+  const config = { ...PlatformConfig.parse({}).execution.worker, ...options.worker };
+  let closeBackend = async (): Promise<void> => {};
+  const executions = createAgentExecutions({
+    cache,
+    logger,
+    createBackend(services) {
+      const backend = createWorkerBackend({ config, services, logger, clock, dataDir: home });
+      closeBackend = () => backend.close();
+      return {
+        ...backend,
+        isBusy: (id) =>
+          backend
+            .stats()
+            .some(
+              ({ pluginId, running, queued }) =>
+                pluginId === id && (queued > 0 || running >= config.maxProcesses),
+            ),
+      };
+    },
+  });
+  const announced = await announce(local);
+  const stopping = new AbortController();
+  let connection: Connection | undefined;
+
+  async function connectOnce(): Promise<ConnectionEnd> {
+    const { accessToken } = await tokens.current();
+    const opened = connect({
+      identity,
+      accessToken,
+      plugins: announced,
+      executions,
+      clock,
+      logger,
+      onWelcome(sessionId) {
+        logger.info(`Connected to ${identity.gateway} as ${identity.hostId}`, { meta: { sessionId } });
+        options.onConnected?.(sessionId);
+      },
+    });
+    connection = opened;
+    const stopRenewing = keepRenewed(tokens, opened, options);
+    const end = await opened.ended;
+    stopRenewing();
+    connection = undefined;
+    return end;
+  }
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      const startedAt = clock.now();
+      const end = await connectOnce().catch(failedToConnect);
+      if (stopping.signal.aborted) return;
+      const refusal = finalRefusal(end, identity);
+      if (refusal) throw refusal;
+      // A token may be why: the next attempt gets a new one.
+      if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) tokens.forget();
+      failures = end.wasOpen && clock.now() - startedAt >= STABLE_MS ? 0 : failures + 1;
+      const waitMs = retryMs(failures, random);
+      logger.warn(
+        `Not connected to ${identity.gateway}: ${end.reason || `code ${end.code}`}; next try in ${Math.round(waitMs)} ms`,
+        {
+          meta: { code: end.code, failures },
+        },
+      );
+      await wait(clock, waitMs, stopping.signal);
+    }
+  }
+
+  async function drain(): Promise<void> {
+    executions.drain();
+    connection?.drain();
+    if (executions.running > 0) logger.info(`Stopping: ${executions.running} executions are under way`);
+    const enough = new AbortController();
+    await Promise.race([executions.idle(), wait(clock, options.drainMs, enough.signal)]);
+    enough.abort();
+    // The last result has left before the socket does.
+    stopping.abort();
+    const last = connection;
+    last?.close();
+    await last?.ended;
+  }
+
+  let draining: Promise<void> | undefined;
+  const finished = run().finally(async () => {
+    await draining;
+    await closeBackend();
+  });
+  return {
+    finished,
+    stop() {
+      draining ??= drain();
+    },
+  };
+}
+
+/** Local folders whose files are broken keep the agent from starting: its owner named them. */
+async function loadLocal({ pluginFolders, home }: AgentOptions): Promise<readonly LoadedPlugin[]> {
+  if (pluginFolders.length === 0) return [];
+  const { plugins, broken } = await loadPlugins({ projectDir: home, patterns: pluginFolders });
+  const [first] = broken;
+  if (!first) return plugins;
+  throw new PlatformError(
+    'INVALID_MANIFEST',
+    `The plugin in ${first.folder} cannot be used: ${first.faults[0]?.message}`,
+    {
+      details: { folder: first.folder, faults: first.faults },
+    },
+  );
+}
+
+function announce(local: readonly LoadedPlugin[]): Promise<HostPlugin[]> {
+  return Promise.all(
+    local.map(async ({ id, version, root }) => ({
+      id,
+      version,
+      integrity: await integrityOf(root).catch(() => null),
+    })),
+  );
+}
+
+/** Renews the token in place, five minutes before it ends; again and again while that fails. */
+function keepRenewed(
+  tokens: AgentTokens,
+  connection: Connection,
+  { clock, logger }: AgentOptions,
+): () => void {
+  let isOver = false;
+  let stop = clock.after(tokens.renewInMs(), renew);
+  function renew(): void {
+    tokens.renew().then(
+      ({ accessToken }) => {
+        if (isOver) return;
+        connection.renew(accessToken);
+        stop = clock.after(tokens.renewInMs(), renew);
+      },
+      (error) => {
+        if (isOver) return;
+        logger.warn(`The token could not be renewed: ${messageOf(error)}`);
+        stop = clock.after(RENEW_RETRY_MS, renew);
+      },
+    );
+  }
+  return () => {
+    isOver = true;
+    stop();
+  };
+}
+
+/** The token could not be had, most often because the gateway is down. Throws when it refuses the credentials. */
+function failedToConnect(thrown: unknown): ConnectionEnd {
+  if (thrown instanceof PlatformError && thrown.code === 'UNAUTHORIZED') throw refused(thrown);
+  return { code: 1006, reason: messageOf(thrown), wasOpen: false };
+}
+
+function refused(cause?: unknown): PlatformError {
+  return new PlatformError(
+    'UNAUTHORIZED',
+    'The gateway does not accept this host any more: it was revoked, or its registration is gone. Register it anew with `svc agent register`.',
+    cause === undefined ? {} : { cause },
+  );
+}
+
+/** Ends after which trying again is of no use, or would do harm. */
+function finalRefusal({ code, status }: ConnectionEnd, { hostId }: AgentIdentity): PlatformError | undefined {
+  if (code === HOST_CLOSE.revoked || status === 403) return refused();
+  if (code !== HOST_CLOSE.replaced) return undefined;
+  return new PlatformError(
+    'CONFLICT',
+    `Another agent has connected as ${hostId}; this one stops, as the two would replace each other forever. Register each machine by itself.`,
+    { details: { hostId } },
+  );
+}
+
+/** Full jitter: five hundred agents that lost one gateway must not come back as one. */
+function retryMs(failures: number, random: Random): number {
+  const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 16));
+  return FIRST_RETRY_MS / 5 + random.fraction() * longest;
+}
+
+function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = clock.after(ms, resolve);
+    signal.addEventListener('abort', () => {
+      stop();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,171 @@
+import { type RawData, WebSocket } from 'ws';
+import {
+  type AgentFrame,
+  GATEWAY_FRAMES,
+  type GatewayFrame,
+  type GatewayFrameType,
+  HOST_CLOSE,
+  HOST_PROTOCOL,
+  HOST_SOCKET,
+  type HostPlugin,
+} from '../contracts/index.ts';
+import { type Clock, every } from '../kit/clock.ts';
+import { seconds } from '../kit/duration.ts';
+import { messageOf } from '../kit/errors.ts';
+import { answerChallenge } from '../kit/host-proof.ts';
+import type { Logger } from '../kit/logger.ts';
+import { version } from '../kit/paths.ts';
+import type { AgentExecutions, Link } from './executions.ts';
+import type { AgentIdentity } from './identity.ts';
+
+const HANDSHAKE_MS = seconds(10);
+/** What the gateway has not taken yet; log lines beyond it are dropped, results are not. */
+const MAX_LOG_BACKLOG_BYTES = 4 * 1024 * 1024;
+/** Answers of the platform may be a little larger than what we may send. */
+const MAX_PAYLOAD = 2 * HOST_SOCKET.frameBytes;
+
+/** How a connection ended: `status` when the upgrade was refused, else a close code (1006: none). */
+export interface ConnectionEnd {
+  status?: number;
+  code: number;
+  reason: string;
+  /** Whether it had been welcomed. */
+  wasOpen: boolean;
+}
+
+export interface Connection {
+  /** Settles when the socket is gone; never rejects. */
+  readonly ended: Promise<ConnectionEnd>;
+  /** A newer token for the same socket. */
+  renew(accessToken: string): void;
+  drain(): void;
+  close(): void;
+}
+
+export interface ConnectionDeps {
+  identity: AgentIdentity;
+  accessToken: string;
+  plugins: HostPlugin[];
+  executions: AgentExecutions;
+  clock: Clock;
+  logger: Logger;
+  onWelcome(sessionId: string): void;
+}
+
+/** Connects once, proves the host's key, beats, and passes executions on. A silent gateway is given up after three beats. */
+export function connect(deps: ConnectionDeps): Connection {
+  const { identity, executions, clock, logger } = deps;
+  const socket = new WebSocket(`${identity.gateway.replace(/^http/, 'ws')}${HOST_SOCKET.path}`, {
+    headers: { authorization: `Bearer ${deps.accessToken}` },
+    perMessageDeflate: false,
+    maxPayload: MAX_PAYLOAD,
+    handshakeTimeout: HANDSHAKE_MS,
+  });
+  const { promise: ended, resolve } = Promise.withResolvers<ConnectionEnd>();
+  let lastFrameAt = clock.now();
+  let isOpen = false;
+  let refusal: ConnectionEnd | undefined;
+  let fault = '';
+  let stopBeating = (): void => {};
+  // From the start on: a gateway that accepts and then says nothing must not hold us.
+  const stopGreeting = clock.after(HANDSHAKE_MS + HOST_SOCKET.helloMs, () => {
+    if (!isOpen) give('the gateway did not welcome us in time');
+  });
+
+  const link: Link = { send };
+
+  function send(frame: AgentFrame): boolean {
+    if (socket.readyState !== WebSocket.OPEN) return false;
+    if (frame.type === 'log' && socket.bufferedAmount > MAX_LOG_BACKLOG_BYTES) return true;
+    const text = JSON.stringify(frame);
+    if (Buffer.byteLength(text) > HOST_SOCKET.frameBytes) return false;
+    socket.send(text);
+    return true;
+  }
+
+  function give(why: string): void {
+    fault ||= why;
+    socket.terminate();
+  }
+
+  function take(frame: GatewayFrame): void {
+    if (frame.type === 'challenge') greet(frame);
+    else if (frame.type === 'welcome') begin(frame);
+    else if (frame.type === 'execute') executions.start(link, frame.executionId, frame.request);
+    else if (frame.type === 'cancel') executions.cancel(frame.executionId, frame.reason);
+    else if (frame.type === 'reply') executions.settleCall(frame.callId, frame.outcome);
+  }
+
+  function greet(challenge: Extract<GatewayFrame, { type: 'challenge' }>): void {
+    send({
+      type: 'hello',
+      protocol: HOST_PROTOCOL,
+      agentVersion: version,
+      capabilities: identity.capabilities,
+      plugins: deps.plugins,
+      proof: answerChallenge(challenge, identity.keys, identity.hostId),
+    });
+  }
+
+  function begin({ sessionId, heartbeatMs, services }: Extract<GatewayFrame, { type: 'welcome' }>): void {
+    isOpen = true;
+    stopGreeting();
+    executions.offer(services);
+    stopBeating = every(clock, heartbeatMs, () => {
+      const now = clock.now();
+      if (now - lastFrameAt >= heartbeatMs * HOST_SOCKET.silentBeats) give('the gateway is silent');
+      else send({ type: 'heartbeat', at: now });
+    });
+    deps.onWelcome(sessionId);
+  }
+
+  socket.on('message', (data: RawData) => {
+    lastFrameAt = clock.now();
+    const frame = readFrame(String(data));
+    if (typeof frame === 'string')
+      logger.warn(`The gateway sent what this agent does not understand: ${frame}`);
+    else {
+      try {
+        take(frame);
+      } catch (error) {
+        give(messageOf(error));
+      }
+    }
+  });
+  socket.on('unexpected-response', (request, response) => {
+    const status = response.statusCode ?? 0;
+    refusal = { status, code: 1006, reason: `the gateway answered ${status}`, wasOpen: false };
+    request.destroy();
+    socket.terminate();
+  });
+  socket.on('error', (error) => {
+    fault ||= messageOf(error);
+  });
+  socket.on('close', (code, reason) => {
+    stopGreeting();
+    stopBeating();
+    executions.abandon(link);
+    resolve(refusal ?? { code, reason: String(reason) || fault, wasOpen: isOpen });
+  });
+  return {
+    ended,
+    renew: (accessToken) => void send({ type: 'auth', accessToken }),
+    drain: () => void send({ type: 'drain' }),
+    close() {
+      socket.close(HOST_CLOSE.goingAway, 'the agent is stopping');
+      clock.after(seconds(1), () => socket.terminate());
+    },
+  };
+}
+
+/** The frame, or what is wrong with it. Frames of unknown types are a newer gateway's business. */
+function readFrame(text: string): GatewayFrame | string {
+  try {
+    const value = JSON.parse(text) as { type?: unknown };
+    const { type } = value;
+    if (typeof type !== 'string' || !Object.hasOwn(GATEWAY_FRAMES, type)) return `a "${String(type)}" frame`;
+    return GATEWAY_FRAMES[type as GatewayFrameType].parse(value);
+  } catch (error) {
+    return messageOf(error);
+  }
+}

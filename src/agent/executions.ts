@@ -1,0 +1,205 @@
+import {
+  type AgentFrame,
+  type ExecutionRequest,
+  type GatewayFrame,
+  HOST_SOCKET,
+  type HostExecution,
+} from '../contracts/index.ts';
+import { createBoundedCache } from '../kit/bounded-cache.ts';
+import { PlatformError, toPlatformError } from '../kit/errors.ts';
+import type { Logger } from '../kit/logger.ts';
+import type { ExecutionBackend, PlatformCallContext, PlatformServices } from '../plugins/index.ts';
+import type { PluginCache } from './plugin-cache.ts';
+import { remoteError } from './remote-error.ts';
+
+/** Executions that were taken lately: one id runs once, whatever happens to connections. */
+const REMEMBERED = 4096;
+
+/** One connection to the gateway, as far as executions go. */
+export interface Link {
+  /** False when it is closed, or the frame too large for it. */
+  send(frame: AgentFrame): boolean;
+}
+
+export interface AgentExecutions {
+  readonly running: number;
+  /** What handlers reach through their context; filled by `offer`. */
+  readonly services: PlatformServices;
+  /** What the gateway says it answers. */
+  offer(services: Record<string, string[]>): void;
+  start(link: Link, executionId: string, request: HostExecution): void;
+  cancel(executionId: string, reason: string): void;
+  settleCall(callId: number, outcome: Extract<GatewayFrame, { type: 'reply' }>['outcome']): void;
+  /** The connection is gone: nobody waits for what was run for it. */
+  abandon(link: Link): void;
+  /** Takes nothing more. */
+  drain(): void;
+  /** Resolves once nothing runs. */
+  idle(): Promise<void>;
+}
+
+export interface AgentExecutionsDeps {
+  cache: PluginCache;
+  /** Made with the services of these executions. */
+  createBackend(services: PlatformServices): ExecutionBackend & { isBusy(pluginId: string): boolean };
+  logger: Logger;
+}
+
+interface Running {
+  link: Link;
+  abort: AbortController;
+}
+
+interface WaitingCall {
+  link: Link;
+  resolve(value: unknown): void;
+  reject(error: PlatformError): void;
+}
+
+/** Runs what the gateway gives, and passes on what handlers ask of the platform. */
+export function createAgentExecutions({
+  cache,
+  createBackend,
+  logger,
+}: AgentExecutionsDeps): AgentExecutions {
+  const running = new Map<string, Running>();
+  const taken = createBoundedCache<true>(REMEMBERED);
+  const calls = new Map<number, WaitingCall>();
+  const services: PlatformServices = {};
+  const backend = createBackend(services);
+  let lastCallId = 0;
+  let isDraining = false;
+  let onIdle = (): void => {};
+
+  async function run(
+    link: Link,
+    executionId: string,
+    request: HostExecution,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const { id, version } = request.plugin;
+      const root = (await cache.find(request.plugin)) ?? (await fetchPlugin(link, executionId, request));
+      if (!backend.isBusy(id)) link.send({ type: 'progress', executionId, state: 'running' });
+      const whole = { ...request, executionId, plugin: { id, version, root } } as ExecutionRequest;
+      const result = await backend.run(whole, { signal });
+      if (signal.aborted || link.send({ type: 'result', executionId, result })) return;
+      throw tooLarge('result');
+    } catch (thrown) {
+      if (!signal.aborted) link.send({ type: 'error', executionId, error: failureOf(thrown, executionId) });
+    } finally {
+      running.delete(executionId);
+      if (running.size === 0) onIdle();
+    }
+  }
+
+  function fetchPlugin(link: Link, executionId: string, { plugin }: HostExecution): Promise<string> {
+    link.send({ type: 'progress', executionId, state: 'preparing' });
+    return cache.fetch(plugin);
+  }
+
+  function failureOf(thrown: unknown, executionId: string) {
+    const { code, message, details } = toPlatformError(thrown);
+    if (code === 'INTERNAL_ERROR') logger.error(`Execution ${executionId} failed`, { error: thrown });
+    return { code, message: message.slice(0, 8000), details };
+  }
+
+  function call(
+    service: string,
+    method: string,
+    { request, signal }: PlatformCallContext,
+    args: unknown[],
+  ): Promise<unknown> {
+    const { executionId } = request;
+    const link = running.get(executionId)?.link;
+    if (!link || signal.aborted) return Promise.reject(lost());
+    const callId = ++lastCallId;
+    return new Promise((resolve, reject) => {
+      calls.set(callId, { link, resolve, reject });
+      if (link.send({ type: 'call', callId, executionId, service, method, args })) return;
+      calls.delete(callId);
+      reject(tooLarge(`call of ctx.${service}`));
+    });
+  }
+
+  function log({ request }: PlatformCallContext, [level, message, meta]: unknown[]): Promise<void> {
+    const { executionId } = request;
+    running.get(executionId)?.link.send({
+      type: 'log',
+      executionId,
+      level: String(level).slice(0, 16),
+      message:
+        typeof message === 'string' ? message.slice(0, 8192) : String(JSON.stringify(message)).slice(0, 8192),
+      ...(typeof meta === 'object' && meta !== null ? { meta: meta as Record<string, unknown> } : {}),
+    });
+    return Promise.resolve();
+  }
+
+  return {
+    services,
+    get running() {
+      return running.size;
+    },
+    offer(offered) {
+      for (const name of Object.keys(services)) delete services[name];
+      for (const [service, methods] of Object.entries(offered)) {
+        services[service] = Object.fromEntries(
+          methods.map((method) => [method, (context, args) => call(service, method, context, args)]),
+        );
+      }
+      services.log = { write: log };
+    },
+    start(link, executionId, request) {
+      if (taken.get(executionId)) {
+        logger.warn(`Execution ${executionId} came twice; it is not run again`);
+        return;
+      }
+      taken.set(executionId, true);
+      if (isDraining) {
+        const error = { code: 'HOST_UNAVAILABLE', message: 'The host is stopping.' };
+        link.send({ type: 'error', executionId, error });
+        return;
+      }
+      const abort = new AbortController();
+      running.set(executionId, { link, abort });
+      void run(link, executionId, request, abort.signal);
+    },
+    cancel(executionId, reason) {
+      running.get(executionId)?.abort.abort(new DOMException(reason, 'AbortError'));
+    },
+    settleCall(callId, outcome) {
+      const waiting = calls.get(callId);
+      calls.delete(callId);
+      if (outcome.ok) waiting?.resolve(outcome.value);
+      else waiting?.reject(remoteError(outcome.error));
+    },
+    abandon(link) {
+      for (const entry of running.values()) if (entry.link === link) entry.abort.abort();
+      for (const [callId, waiting] of calls) {
+        if (waiting.link !== link) continue;
+        calls.delete(callId);
+        waiting.reject(lost());
+      }
+    },
+    drain() {
+      isDraining = true;
+    },
+    idle: () =>
+      new Promise((resolve) => {
+        onIdle = resolve;
+        if (running.size === 0) resolve();
+      }),
+  };
+}
+
+function lost(): PlatformError {
+  return new PlatformError('HOST_UNAVAILABLE', 'The connection of this host to the gateway was lost.');
+}
+
+function tooLarge(what: string): PlatformError {
+  return new PlatformError(
+    'PAYLOAD_TOO_LARGE',
+    `The ${what} does not fit into the ${HOST_SOCKET.frameBytes} bytes that a host's socket carries.`,
+    { details: { maxBytes: HOST_SOCKET.frameBytes } },
+  );
+}

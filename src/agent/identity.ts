@@ -1,0 +1,60 @@
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
+
+/** What a machine keeps of its registration; the private key and the secret never leave it. */
+const AgentIdentity = z.object({
+  gateway: z.url(),
+  hostId: z.string(),
+  namespaceId: z.string(),
+  name: z.string(),
+  clientId: z.string(),
+  clientSecret: z.string(),
+  capabilities: z.array(z.string()).default([]),
+  keys: z.object({ publicKey: z.string(), privateKey: z.string() }),
+});
+export type AgentIdentity = z.infer<typeof AgentIdentity>;
+
+const FILE = 'agent.json';
+
+/** `SVC_AGENT_HOME`, else `svc/agent` in the user's config folder. */
+export function agentHome(env: NodeJS.ProcessEnv): string {
+  if (env.SVC_AGENT_HOME) return env.SVC_AGENT_HOME;
+  return join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'svc', 'agent');
+}
+
+/** Undefined when this machine is not registered. Throws CONFIG_PARSE_ERROR for a damaged file. */
+export async function readIdentity(home: string): Promise<AgentIdentity | undefined> {
+  const file = join(home, FILE);
+  try {
+    return AgentIdentity.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return undefined;
+    throw new PlatformError(
+      'CONFIG_PARSE_ERROR',
+      `${file} cannot be read: ${messageOf(cause)}. Remove it and register again with \`svc agent register\`.`,
+      { details: { file }, cause },
+    );
+  }
+}
+
+/** Readable by its owner alone from the first byte on, and whole or not at all. */
+export async function writeIdentity(home: string, identity: AgentIdentity): Promise<string> {
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  const file = join(home, FILE);
+  const draft = `${file}.${process.pid}.new`;
+  const handle = await open(draft, 'wx', 0o600);
+  try {
+    await handle.writeFile(`${JSON.stringify(identity, null, 2)}\n`);
+    await handle.sync();
+    await handle.close();
+    await rename(draft, file);
+    return file;
+  } catch (error) {
+    await handle.close().catch(() => {});
+    await rm(draft, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,12 @@
+import { isPlatformCode } from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+
+/** A failure that the gateway reported, as it is. */
+export function remoteError(error: {
+  code: string;
+  message: string;
+  details?: Record<string, unknown> | undefined;
+}): PlatformError {
+  const code = isPlatformCode(error.code) ? error.code : 'EXECUTION_ERROR';
+  return new PlatformError(code, error.message, { details: error.details ?? {} });
+}

@@ -1,0 +1,62 @@
+import { exchangeToken, refreshToken } from '../contracts/index.ts';
+import { createClient } from '../http/client.ts';
+import type { Clock } from '../kit/clock.ts';
+import { minutes } from '../kit/duration.ts';
+import { PlatformError } from '../kit/errors.ts';
+import type { AgentIdentity } from './identity.ts';
+
+/** @spec Limits: agent token refresh lead */
+const LEAD_MS = minutes(5);
+
+export interface AgentToken {
+  accessToken: string;
+  /** Epoch ms. */
+  expiresAt: number;
+}
+
+export interface AgentTokens {
+  /** The present token while it lasts, else a new one. Throws UNAUTHORIZED once the host is revoked. */
+  current(): Promise<AgentToken>;
+  /** A new one in any case. */
+  renew(): Promise<AgentToken>;
+  /** Until it is time to renew. */
+  renewInMs(): number;
+  forget(): void;
+}
+
+/** Exchanges the credentials, then rotates the refresh token; falls back to the credentials. @spec Authentication 3 */
+export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentTokens {
+  const { clientId, clientSecret } = identity;
+  const client = createClient({ url: identity.gateway, peer: 'gateway' });
+  let token: AgentToken | undefined;
+  let refresh: string | undefined;
+
+  async function fetchTokens() {
+    if (refresh !== undefined) {
+      const spent = refresh;
+      refresh = undefined;
+      try {
+        return await client.call(refreshToken, { body: { refreshToken: spent } });
+      } catch (error) {
+        if (!(error instanceof PlatformError) || error.code !== 'UNAUTHORIZED') throw error;
+      }
+    }
+    return client.call(exchangeToken, { body: { clientId, clientSecret } });
+  }
+
+  async function renew(): Promise<AgentToken> {
+    const reply = await fetchTokens();
+    refresh = reply.refreshToken;
+    token = { accessToken: reply.accessToken, expiresAt: clock.now() + reply.expiresIn * 1000 };
+    return token;
+  }
+  const renewInMs = (): number => (token ? Math.max(0, token.expiresAt - LEAD_MS - clock.now()) : 0);
+  return {
+    renew,
+    renewInMs,
+    current: async () => (token && renewInMs() > 0 ? token : renew()),
+    forget() {
+      token = undefined;
+    },
+  };
+}

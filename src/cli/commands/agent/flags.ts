@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { type AgentIdentity, agentHome, readIdentity } from '../../../agent/index.ts';
+import type { Environment } from '../../../kit/config.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+
+export const homeFlag = z
+  .string()
+  .min(1)
+  .optional()
+  .describe(
+    'where the registration and fetched plugins are kept; default: SVC_AGENT_HOME or ~/.config/svc/agent',
+  );
+
+/** The registration of this machine. Throws CONFIG_NOT_FOUND when there is none. */
+export async function registeredAgent(
+  home: string | undefined,
+  env: Environment,
+): Promise<{ folder: string; identity: AgentIdentity }> {
+  const folder = home ?? agentHome(env);
+  const identity = await readIdentity(folder);
+  if (identity) return { folder, identity };
+  throw new PlatformError(
+    'CONFIG_NOT_FOUND',
+    `This machine is not registered (${folder} holds no agent.json).`,
+    {
+      details: { hint: 'svc agent register --gateway <address> --token <token of `svc hosts invite`>' },
+    },
+  );
+}

@@ -1,0 +1,73 @@
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { agentHome, readIdentity, registerAgent } from '../../../agent/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { UsageError } from '../../parse-args.ts';
+import { pairs } from '../../style.ts';
+import { homeFlag } from './flags.ts';
+
+/** @spec Authentication 9 */
+export const register = defineCommand({
+  name: 'agent register',
+  summary: 'Register this machine as a host that runs plugin code',
+  example: 'svc agent register --gateway https://svc.example.com --token <enrolment token>',
+  args: z.object({
+    gateway: z.url().optional().describe('where the gateway is; default: --url or SVC_GATEWAY_URL'),
+    name: z.string().min(1).max(128).default(hostname()).describe("default: the machine's own"),
+    label: z.array(z.string()).default([]).describe('k=v, repeatable: what the config picks hosts by'),
+    capability: z.array(z.string().min(1).max(64)).default([]).describe('repeatable'),
+    home: homeFlag,
+    replace: z.boolean().default(false).describe('forget an earlier registration of this machine'),
+  }),
+  async run({ gateway, name, label, capability, home, replace }, { globals, env }) {
+    const url = gateway ?? globals.url ?? env.SVC_GATEWAY_URL;
+    const token = globals.token ?? env.SVC_TOKEN;
+    if (!url) throw new UsageError('Say where the gateway is: --gateway <address>.');
+    if (!token) throw new UsageError('Give the enrolment token of `svc hosts invite`: --token or SVC_TOKEN.');
+    const folder = home ?? agentHome(env);
+    const labels = labelsOf(label);
+    const known = await readIdentity(folder).catch(() => undefined);
+    if (known && !replace) {
+      throw new PlatformError(
+        'CONFLICT',
+        `This machine is registered already, as ${known.hostId} at ${known.gateway}.`,
+        {
+          details: {
+            hint: 'Add --replace to register it anew; `svc hosts revoke` ends the old registration.',
+          },
+        },
+      );
+    }
+    const done = await registerAgent({
+      gateway: url,
+      token,
+      name,
+      labels,
+      capabilities: capability,
+      home: folder,
+    });
+    const { hostId, namespaceId, clientId, gateway: at, file } = done;
+    return ok({ hostId, clientId, namespaceId, name, gateway: at, file });
+  },
+  text: ({ hostId, namespaceId, gateway, file }: Record<string, string>, style) =>
+    `${pairs(
+      [
+        ['host', hostId!],
+        ['namespace', namespaceId!],
+        ['gateway', gateway!],
+        ['kept in', file!],
+      ],
+      style,
+    )}\nNow start it: svc agent run`,
+});
+
+function labelsOf(flags: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    flags.map((flag) => {
+      const at = flag.indexOf('=');
+      if (at < 1) throw new UsageError(`--label ${flag}: must be <name>=<value>.`);
+      return [flag.slice(0, at), flag.slice(at + 1)];
+    }),
+  );
+}

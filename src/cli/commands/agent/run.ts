@@ -1,0 +1,68 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { startAgent } from '../../../agent/index.ts';
+import { systemClock } from '../../../kit/clock.ts';
+import { minutes, seconds } from '../../../kit/duration.ts';
+import { createLogger } from '../../../kit/logger.ts';
+import { bufferedOutput } from '../../../kit/output.ts';
+import { systemRandom } from '../../../kit/random.ts';
+import { defineCommand, streamed } from '../../define-command.ts';
+import { formatRecord } from '../../log-format.ts';
+import { onStopSignals } from '../../supervisor/stop-signals.ts';
+import { homeFlag, registeredAgent } from './flags.ts';
+
+/** Runs until SIGTERM or SIGINT, then finishes what runs. @spec Gateway: host agents */
+export const run = defineCommand({
+  name: 'agent run',
+  summary: 'Connect this machine to its gateway and run plugin code for it',
+  example: 'svc agent run --max-processes 4',
+  args: z.object({
+    plugins: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('folder (or glob) of plugins that are here, repeatable; others are fetched from the gateway'),
+    maxProcesses: z.coerce.number().int().min(1).max(64).optional().describe('per plugin; default 2'),
+    memoryMb: z.coerce.number().int().min(32).optional().describe('per process; default 256'),
+    sandbox: z.enum(['auto', 'bwrap', 'permission']).optional(),
+    drainSeconds: z.coerce.number().int().min(0).max(3600).default(30).describe('for what runs at SIGTERM'),
+    home: homeFlag,
+  }),
+  async run({ plugins, maxProcesses, memoryMb, sandbox, drainSeconds, home }, { env, cwd, ui, globals }) {
+    const { folder, identity } = await registeredAgent(home, env);
+    const readable = ui.interactive && !globals.json;
+    const output = readable
+      ? { write: (line: string) => ui.line(formatRecord(line.trimEnd(), ui.out)), flush: () => {} }
+      : bufferedOutput(1, systemClock);
+    const logger = createLogger({
+      serviceId: 'agent',
+      output,
+      clock: systemClock,
+      ...(globals.debug ? { level: 'debug' } : {}),
+    });
+    process.title = `svc agent ${identity.name}`;
+    // Clocks keep no process alive; between two attempts to connect there is nothing else.
+    const alive = setInterval(() => {}, minutes(1));
+    try {
+      const agent = await startAgent({
+        identity,
+        home: folder,
+        pluginFolders: plugins.map((path) => resolve(cwd, path)),
+        worker: {
+          ...(maxProcesses ? { maxProcesses } : {}),
+          ...(memoryMb ? { memoryMb } : {}),
+          ...(sandbox ? { sandbox } : {}),
+        },
+        drainMs: seconds(drainSeconds),
+        clock: systemClock,
+        random: systemRandom(),
+        logger,
+      });
+      onStopSignals({ first: agent.stop, again: () => process.exit(130) });
+      await agent.finished;
+      return streamed(0);
+    } finally {
+      clearInterval(alive);
+      output.flush();
+    }
+  },
+});
