@@ -6,6 +6,7 @@ export default defineConfig({
     // Real daemons, processes and sandboxes: a slow machine must not look like a failure.
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    expect: { poll: { timeout: 15_000, interval: 10 } },
     // Threads share one process and its umask, working directory and signals; these tests start programs.
     pool: 'forks',
     maxWorkers: 2,

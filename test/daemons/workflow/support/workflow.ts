@@ -48,7 +48,7 @@ export async function startWorkflow(options: TestDaemonOptions = {}): Promise<Te
           run = await it.run(id);
           expect(statuses, JSON.stringify(run.error)).toContain(run.status);
         },
-        { timeout: 10_000, interval: 5 },
+        { timeout: 20_000, interval: 5 },
       );
       return run;
     },
