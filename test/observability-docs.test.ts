@@ -38,8 +38,8 @@ const COMPUTED: Record<string, () => string[]> = {
       ...part('daemons/gateway/domain/webhook-signature.ts', 'type SignatureFault', ';').matchAll(/'(\w+)'/g),
     ].map(([, fault]) => fault!.toUpperCase()),
   "daemons/marketplace/domain/installer.ts: event.replace('plugin.', '').toUpperCase()": () =>
-    [...read('daemons/marketplace/domain/installer.ts').matchAll(/'plugin\.([a-z]+)'/g)].map(([, verb]) =>
-      verb!.toUpperCase(),
+    [...read('daemons/marketplace/domain/installer.ts').matchAll(/(?:'plugin\.|tellOf\(')([a-z]+)'/g)].map(
+      ([, verb]) => verb!.toUpperCase(),
     ),
   // Close codes of sockets, which the page lists as a range.
   'daemons/gateway/domain/host-session.ts: String(code)': () => [],

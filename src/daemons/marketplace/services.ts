@@ -13,7 +13,7 @@ export interface MarketplaceServices extends DaemonServices {
 
 /** Builds the marketplace's parts, and clears away what interrupted installations left. */
 export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
-  const { config, projectDir, dataDir, clock, logger } = resources;
+  const { config, projectDir, dataDir, clock, logger, analytics } = resources;
   const plugins = await createPluginRuntime(resources);
   const load = () => plugins.read();
   const installer = createInstaller({
@@ -23,6 +23,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     load,
     clock,
     logger,
+    analytics,
   });
   await installer.sweep();
   return { plugins, installer, readCatalogue: () => readCatalogue(load), admins: config.gateway.admins };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { LockEntry, LockFile, PluginId, PluginOrigin, PluginPlan } from '../../../contracts/index.ts';
+import type { Analytics } from '../../../kit/analytics.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
@@ -35,6 +36,7 @@ export interface InstallerDeps {
   load: () => Promise<PluginRegistry>;
   clock: Clock;
   logger: Logger;
+  analytics: Analytics;
 }
 
 export interface Installer {
@@ -64,7 +66,7 @@ interface Staged {
  * nothing has happened, after it everything has. @spec docs/plugins.md "Installing"
  */
 export function createInstaller(deps: InstallerDeps): Installer {
-  const { projectDir, dataDir, describer, clock, logger } = deps;
+  const { projectDir, dataDir, describer, clock, logger, analytics } = deps;
   const home = pluginsFolder(dataDir);
   let last: Promise<unknown> = Promise.resolve();
 
@@ -203,7 +205,9 @@ export function createInstaller(deps: InstallerDeps): Installer {
     });
   }
 
+  /** @spec Analytics events: marketplace actions */
   function tell(event: string, { id, version, source, resolved }: LockEntry): void {
+    analytics.track(`marketplace.${event}`, { runId: '', payload: { pluginId: id, version } });
     logger.diagnostic(
       {
         domain: 'plugins',

@@ -33,7 +33,7 @@ export function pluginRoutes(http: Http, services: RestServices): void {
       // Its own proof: whoever shows it need not come by the gateway.
       const caller = known ?? (await callerBy(services, shown!, match.route, http, request));
       request.caller = caller;
-      requireSecurity(match.route.security, caller);
+      requireAllowed(http, match.route, caller, request);
       found.set(request, match);
     },
     handler: (request, reply) => serve(http, services, found.get(request)!, request, reply),
@@ -58,6 +58,33 @@ async function callerBy(
 ): Promise<Caller> {
   if (security?.includes('oauth')) return verifyOAuth!(token);
   return http.kit.authenticate(request);
+}
+
+/** Every refusal is an authentication failure that the log tells of. @spec Diagnostic events; Plugin routes 8 */
+function requireAllowed(
+  { kit }: Http,
+  { plugin, security }: PluginRoute,
+  caller: Caller,
+  request: FastifyRequest,
+): void {
+  try {
+    requireSecurity(security, caller);
+  } catch (error) {
+    const { id: requestId, traceId, spanId, ip } = request;
+    kit.logger.diagnostic(
+      {
+        domain: 'auth',
+        event: 'auth.failed',
+        level: 'warn',
+        reasonCode: 'ROUTE_SECURITY',
+        message: `A call of ${request.method} ${request.routeLabel} was refused`,
+        outcome: 'refused',
+        evidence: { ip, hostId: caller.hostId, security },
+      },
+      { requestId, traceId, spanId, tenantId: caller.namespaceId, pluginId: plugin.id },
+    );
+    throw error;
+  }
 }
 
 function findRoute(services: RestServices, request: FastifyRequest): Found & { pattern: string } {
