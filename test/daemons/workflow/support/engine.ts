@@ -14,6 +14,7 @@ export interface BareEngine {
   engine: Engine;
   /** Starts a run of one job `main`. */
   begin(steps: object[], tenantId?: string): Promise<string>;
+  beginDefinition(definition: object, tenantId?: string): Promise<string>;
   starter: RunStarter;
   close(): Promise<void>;
 }
@@ -50,15 +51,17 @@ export async function openEngine(options: {
     },
   });
   const starter = createRunStarter({ store: store.runs, engine, clock, random, tenants: {} });
+  async function beginDefinition(definition: object, tenantId = 'default'): Promise<string> {
+    const workflow = definitions.compile(definition);
+    const who = { tenantId, hostId: 'test', requestId: 'r', traceId: 't' };
+    return (await starter.start({ kind: 'workflow', workflow, input: {}, trigger: 'manual' }, who)).id;
+  }
   return {
     store,
     engine,
     starter,
-    async begin(steps, tenantId = 'default') {
-      const workflow = definitions.compile({ id: 'bare', jobs: { main: { steps } } });
-      const who = { tenantId, hostId: 'test', requestId: 'r', traceId: 't' };
-      return (await starter.start({ kind: 'workflow', workflow, input: {}, trigger: 'manual' }, who)).id;
-    },
+    begin: (steps, tenantId) => beginDefinition({ id: 'bare', jobs: { main: { steps } } }, tenantId),
+    beginDefinition,
     async close() {
       await engine.stop(500);
       await store.close();
