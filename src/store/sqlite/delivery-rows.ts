@@ -5,7 +5,6 @@ import type {
   DeliveryRecord,
   NewDelivery,
 } from '../ports/index.ts';
-import { owned } from './committer/committer.ts';
 import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
 import { SQL } from './delivery-statements.ts';
@@ -37,7 +36,7 @@ export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint
   const row = [id, ...where, ...how, marker && hexOf(marker), d.orderKey, replayOf, d.body?.byteLength ?? 0];
   return [
     [SQL.insert, row],
-    [SQL.insertBody, [id, d.headers, owned(d.body)]],
+    [SQL.insertBody, [id, d.headers, d.body]],
   ];
 }
 

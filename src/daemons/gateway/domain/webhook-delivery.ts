@@ -5,6 +5,7 @@ import {
   NamespaceId,
   type WebhookHandlerDecl,
 } from '../../../contracts/index.ts';
+import { createBoundedCache } from '../../../kit/bounded-cache.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../kit/errors.ts';
@@ -97,6 +98,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   const { targets, secrets, verifier, dispatcher, call, pauses, inbox, clock, random, logger } = deps;
   const limiter = createRateLimiter(clock, minutes(1));
   const waits = createMarkerWaits(inbox, clock);
+  const namespaces = createBoundedCache<ReturnType<typeof NamespaceId.safeParse>>(1000);
   /** Refused signatures by address and namespace. */
   const failures = createRateLimiter(clock, minutes(1));
   const explanations = createRateLimiter(clock, minutes(1));
@@ -189,18 +191,25 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       : await handleSync(passage, target, parsed.value, marker);
   }
 
+  /** Names are few and come again and again; a stranger's made-up ones push each other out. */
+  function parseNamespace(text: unknown) {
+    const known = typeof text === 'string' ? namespaces.get(text) : undefined;
+    if (known) return known;
+    const parsed = NamespaceId.safeParse(text);
+    if (parsed.success) namespaces.set(parsed.data, parsed);
+    return parsed;
+  }
+
   /** Step 2. The secret's record tells whether the URL may name the namespace, so it is read here. */
   async function findNamespace(passage: Passage): Promise<VerificationKeys | undefined> {
     const { incoming } = passage;
     const sent = singleHeader(incoming.rawHeaders, HEADERS.namespace);
     const inUrl = sent === undefined ? incoming.namespaceInUrl : undefined;
-    const named = NamespaceId.safeParse(sent ?? inUrl);
+    const named = parseNamespace(sent ?? inUrl);
     if (sent !== undefined && !named.success) {
       mark(passage, 'namespace', 'invalid');
-      throw new PlatformError(
-        'VALIDATION_ERROR',
-        `The ${HEADERS.namespace} header must be sent once and ${named.error.issues[0]?.message}.`,
-      );
+      const fault = sent === REPEATED ? 'must be sent once' : named.error.issues[0]?.message;
+      throw new PlatformError('VALIDATION_ERROR', `The ${HEADERS.namespace} header ${fault}.`);
     }
     passage.namespaceId = named.data ?? '';
     const keys = named.success ? await secrets.find(secretKeyOf(passage)) : undefined;

@@ -1,5 +1,5 @@
 import { type CommandResult, type HostKind, LIMITS } from '../../../contracts/index.ts';
-import { messageOf, toPlatformError } from '../../../kit/errors.ts';
+import { messageOf, type PlatformError, toRemoteError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import { redact } from '../../../kit/redact.ts';
 import type { NewDelivery } from '../../../store/ports/index.ts';
@@ -61,7 +61,7 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
       });
       return result.exitCode === 0 ? succeeded(webhookId, result) : failed(result);
     } catch (thrown) {
-      const error = toPlatformError(thrown);
+      const error = toRemoteError(thrown);
       logger.error(`The handler of ${delivery.pluginId} ${event} failed: ${messageOf(thrown)}`, {
         requestId,
         traceId,
@@ -70,11 +70,19 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
         meta: { webhookId, code: error.code },
         error: thrown,
       });
-      const body = {
-        error: { code: error.code, message: error.message, details: { ...error.details, webhookId } },
-      };
-      return { succeeded: false, httpStatus: error.status, body, record: recordOf(body) };
+      const told = { error: { code: error.code, message: error.message, details: error.details } };
+      const body = { error: { ...told.error, ...publicPart(error, webhookId) } };
+      return { succeeded: false, httpStatus: error.status, body, record: recordOf(told) };
     }
+  };
+}
+
+/** What a handler throws is for the operator's record and the log: its text may hold what a sender must not see. */
+function publicPart({ code, message, details }: PlatformError, webhookId: string) {
+  if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };
+  return {
+    message: 'The handler of this webhook failed; its operator finds the reason under the webhookId.',
+    details: { webhookId },
   };
 }
 

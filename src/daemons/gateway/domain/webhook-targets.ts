@@ -39,7 +39,9 @@ export function createWebhookTargets(plugins: () => readonly WebhookPlugin[]): W
   }
 
   return {
-    require(pluginId, event, instanceId) {
+    require(pluginId, event, instance) {
+      // A path that ends with a slash names an instance without a name.
+      const instanceId = instance === '' ? undefined : instance;
       const webhooks = declared().get(pluginId);
       if (!webhooks)
         throw new PlatformError('PLUGIN_NOT_FOUND', `No plugin ${JSON.stringify(pluginId)} is loaded here.`);

@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify';
 import {
+  type Caller,
   LIMITS,
   listWebhooks,
   pauseWebhook,
@@ -26,6 +28,8 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: Webhook
     perMinute: {
       limiter: createRateLimiter(http.kit.clock, minutes(1)),
       limit: LIMITS.webhookProvisionsPerMinute,
+      // Of the namespace acted on: a tenant must not use up what the operator needs elsewhere.
+      keyOf: (request: FastifyRequest, caller: Caller) => scopeOf(admins, { request, caller }),
     },
   } as const;
 

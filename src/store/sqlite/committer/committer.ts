@@ -2,7 +2,15 @@ import { Worker } from 'node:worker_threads';
 import { PlatformError } from '../../../kit/errors.ts';
 import { entryFile } from '../../../kit/paths.ts';
 import { storeError } from '../store-error.ts';
-import type { CommitterReply, CommitterStart, SqlValue, Unit, UnitOutcome } from './protocol.ts';
+import type {
+  CommitterReply,
+  CommitterStart,
+  PackedUnit,
+  PackedValue,
+  SqlValue,
+  Unit,
+  UnitOutcome,
+} from './protocol.ts';
 
 export interface Committer {
   /** Settles once `unit` is on disk; units of one moment share a transaction. Throws STORE_ERROR, and what SQLite says of the unit. */
@@ -46,8 +54,8 @@ export function startCommitter(start: CommitterStart): Committer {
     queue = queue.slice(LARGEST_BATCH);
     underWay = batch;
     worker.ref();
-    const units = batch.map(({ unit }) => unit);
-    worker.postMessage({ units }, buffersOf(units));
+    const request = pack(batch.map(({ unit }) => unit));
+    worker.postMessage(request, [request.bytes]);
   }
 
   function fail(error: unknown): void {
@@ -114,17 +122,28 @@ function settle({ resolve, reject }: Queued, outcome: UnitOutcome, file: string)
   reject(storeError(file, Object.assign(new Error(message), code === undefined ? {} : { code })));
 }
 
-/** Handed over instead of copied; `owned` made them ours to give. */
-function buffersOf(units: readonly Unit[]): ArrayBuffer[] {
-  const buffers: ArrayBuffer[] = [];
-  for (const { steps } of units)
-    for (const [, values] of steps)
-      for (const value of values)
-        if (value instanceof Uint8Array && value.byteLength > 0) buffers.push(value.buffer as ArrayBuffer);
-  return buffers;
-}
-
-/** A copy in memory of its own: a slice of a pool would take its whole pool along. */
-export function owned(bytes: Uint8Array | null): SqlValue {
-  return bytes && new Uint8Array(bytes);
+/**
+ * Puts the bytes of a batch into one piece of memory that is handed over: a buffer for each would cost more than its copy,
+ * and a slice of node's pool would take the whole pool along.
+ */
+function pack(units: readonly Unit[]): { units: PackedUnit[]; bytes: ArrayBuffer } {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  const place = (value: SqlValue): PackedValue => {
+    if (!(value instanceof Uint8Array)) return value;
+    parts.push(value);
+    length += value.byteLength;
+    return [length - value.byteLength, value.byteLength];
+  };
+  const packed = units.map(({ guarded, steps }) => ({
+    guarded,
+    steps: steps.map(([statement, values]) => [statement, values.map(place)] as const),
+  }));
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    bytes.set(part, offset);
+    offset += part.byteLength;
+  }
+  return { units: packed, bytes: bytes.buffer };
 }

@@ -3,7 +3,14 @@ import Sqlite from 'better-sqlite3';
 import { codeOf, messageOf } from '../../../kit/errors.ts';
 import { configureConnection } from '../connection.ts';
 import { transactions } from '../group-commit.ts';
-import type { CommitterReply, CommitterRequest, CommitterStart, Unit, UnitOutcome } from './protocol.ts';
+import type {
+  CommitterReply,
+  CommitterRequest,
+  CommitterStart,
+  PackedUnit,
+  PackedValue,
+  UnitOutcome,
+} from './protocol.ts';
 
 /** Another process may hold the lock for a backup step; this thread has nothing else to do than wait for it. */
 const LOCK_WAIT_MS = 10_000;
@@ -18,23 +25,24 @@ sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
 const prepared = statements.map((text) => sqlite.prepare<unknown[]>(text));
 const { together, apart } = transactions(sqlite);
 
-function run({ guarded, steps }: Unit): { changes: number; rowid: number } {
+function run({ guarded, steps }: PackedUnit, bytes: ArrayBuffer): { changes: number; rowid: number } {
   let first: { changes: number; rowid: number } | undefined;
   for (const [statement, values] of steps) {
-    const { changes, lastInsertRowid } = prepared[statement]!.run(...values.map(bindable));
+    const { changes, lastInsertRowid } = prepared[statement]!.run(
+      ...values.map((value) => bindable(value, bytes)),
+    );
     first ??= { changes, rowid: Number(lastInsertRowid) };
     if (guarded && first.changes === 0) break;
   }
   return first!;
 }
 
-/** better-sqlite3 binds Buffers, not every Uint8Array. */
-function bindable(value: unknown): unknown {
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+function bindable(value: PackedValue, bytes: ArrayBuffer): unknown {
+  return Array.isArray(value) ? Buffer.from(bytes, value[0], value[1]) : value;
 }
 
-function commit(units: Unit[]): CommitterReply {
-  const writes = units.map((unit) => ({ work: () => run(unit) }));
+function commit(units: PackedUnit[], bytes: ArrayBuffer): CommitterReply {
+  const writes = units.map((unit) => ({ work: () => run(unit, bytes) }));
   for (const attempt of [together, apart]) {
     try {
       return attempt(writes).map(outcomeOf);
@@ -43,7 +51,7 @@ function commit(units: Unit[]): CommitterReply {
     }
   }
   // The transaction itself was lost (a full disk): those that fit alone are not refused with the rest.
-  return units.flatMap((unit) => commit([unit]));
+  return units.flatMap((unit) => commit([unit], bytes));
 }
 
 function outcomeOf(outcome: { value: unknown } | { error: unknown }): UnitOutcome {
@@ -58,5 +66,5 @@ parentPort!.on('message', (request: CommitterRequest) => {
   if ('close' in request) {
     sqlite.close();
     parentPort!.close();
-  } else parentPort!.postMessage(commit(request.units));
+  } else parentPort!.postMessage(commit(request.units, request.bytes));
 });
