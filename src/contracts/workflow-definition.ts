@@ -158,6 +158,9 @@ export const WorkflowDefinition = z.strictObject({
   timeoutMs: Ms.optional(),
   retry: RetryPolicy.optional().describe('For every step without a policy of its own'),
   outputs: z.record(Name, AnyJson).optional(),
-  jobs: z.record(Name, JobDefinition).refine((jobs) => Object.keys(jobs).length > 0, 'must have a job'),
+  jobs: z
+    .record(Name, JobDefinition)
+    .refine((jobs) => Object.keys(jobs).length > 0, 'must have a job')
+    .refine((jobs) => Object.keys(jobs).length <= 256, 'must not have more than 256 jobs'),
 });
 export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;

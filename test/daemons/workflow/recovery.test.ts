@@ -1,5 +1,7 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { decideStep, listRuns, postCancelRun } from '../../../src/contracts/index.ts';
+import { decideStep, getJob, listRuns, postCancelRun, submitJob } from '../../../src/contracts/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { LEDGER_CONFIG, type Ledger, startLedger } from './support/ledger.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';
@@ -78,6 +80,42 @@ describe('after kill -9', () => {
     await expect.poll(() => statusOf(second, id)).toBe(outcome);
     expect(ledger.count(`pay/${id}`)).toBe(calls);
     await expect(decide()).rejects.toMatchObject({ code: expect.stringMatching(/CONFLICT|NOT_FOUND/) });
+  });
+
+  test('a background job waits for a decision too, unless it carries a key', async () => {
+    const folder = await tempDir();
+    const plugin = join(folder, 'plugins/slow');
+    await mkdir(plugin, { recursive: true });
+    await writeFile(join(plugin, 'package.json'), '{"name": "slow", "version": "1.0.0", "type": "module"}');
+    await writeFile(
+      join(plugin, 'svc.plugin.json'),
+      JSON.stringify({
+        schema: 'svc.plugin/3',
+        id: 'slow',
+        version: '1.0.0',
+        jobs: [{ id: 'work', handler: 'work.js#work' }],
+      }),
+    );
+    // The first attempt of each never ends.
+    await writeFile(
+      join(plugin, 'work.js'),
+      "export const work = (ctx) => ctx.hostContext.attempt > 1 ? ctx.hostContext.idempotencyKey ?? 'none' : new Promise(() => {});\n",
+    );
+    const first = await startProcess(folder, {});
+    const submit = async (more: object) =>
+      (await first.call(submitJob, { body: { handler: 'slow/work', ...more } as never })).job.id;
+    const [plain, keyed] = [await submit({}), await submit({ idempotencyKey: 'k' })];
+    const job = (daemon: DaemonProcess, id: string) =>
+      daemon.call(getJob, { params: { jobId: id as never } });
+    for (const id of [plain, keyed]) await expect.poll(async () => (await job(first, id)).attempts).toBe(1);
+    await first.kill();
+    const second = await startProcess(folder, {});
+    await expect.poll(async () => (await job(second, keyed)).status).toBe('succeeded');
+    expect((await job(second, keyed)).result).toBe(keyed);
+    await expect.poll(async () => (await job(second, plain)).status).toBe('waiting');
+    const params = { runId: plain as never, stepId: 'job.run' };
+    await second.call(decideStep, { params, body: { action: 'retry' } as never });
+    await expect.poll(async () => (await job(second, plain)).result).toBe('none');
   });
 
   test('cancelled stays cancelled, and nothing of it starts', async () => {

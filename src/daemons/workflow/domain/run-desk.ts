@@ -74,7 +74,8 @@ export interface RunDeskDeps {
 export function createRunDesk({ store, engine, starter, definitions, clock }: RunDeskDeps): RunDesk {
   async function find(tenantId: string, id: string): Promise<RunRecord> {
     const run = await store.find(tenantId, id);
-    if (run?.kind === 'workflow') return run;
+    // Of either kind: a job that a crash interrupted is looked at and decided on as the run that it is.
+    if (run) return run;
     throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
   }
 
