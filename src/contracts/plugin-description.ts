@@ -6,6 +6,7 @@ export const DESCRIBE_HANDLERS = {
   manifest: 'svc:describe#manifest',
   schemas: 'svc:describe#schemas',
   handlers: 'svc:describe#handlers',
+  config: 'svc:describe#config',
 } as const;
 
 /** A zod schema of the plugin, as what is given to it (`input`) or what comes out of it (`output`). */

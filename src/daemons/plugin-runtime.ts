@@ -7,8 +7,7 @@ import {
   type PlatformConfig,
 } from '../contracts/index.ts';
 import { every, systemClock } from '../kit/clock.ts';
-import { seconds } from '../kit/duration.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { messageOf, PlatformError } from '../kit/errors.ts';
 import type { Logger } from '../kit/logger.ts';
 import { nearest } from '../kit/nearest.ts';
 import {
@@ -96,7 +95,7 @@ export type ElsewhereBackends = Record<Exclude<BackendName, 'worker'>, Execution
 export type CreateElsewhere = (services: PlatformServices) => ElsewhereBackends;
 
 /** How often the lock file is looked at; in real time, as files change in it. */
-const WATCH_MS = seconds(1);
+const WATCH_MS = 250;
 
 /**
  * Loads the plugins of the config and of the lock file, reports those that are broken, makes ready what runs the
@@ -116,7 +115,13 @@ export async function createPluginRuntime(
   createPoolMetrics(resources.metrics, backends.worker.stats);
   const describer = createDescriber(backends.worker, random);
   const load = () =>
-    loadPlugins({ projectDir, patterns: config.plugins, dataDir, evaluate: describer.manifest });
+    loadPlugins({
+      projectDir,
+      patterns: config.plugins,
+      dataDir,
+      evaluate: describer.manifest,
+      checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, describer),
+    });
   const listeners = new Set<(registry: PluginRegistry) => void>();
   let stamp = await lockFileStamp(dataDir);
   let registry: PluginRegistry;
@@ -196,6 +201,30 @@ export async function createPluginRuntime(
     },
   };
   return runtime;
+}
+
+/** What the plugin's own schema says of its entry under `pluginConfig`. */
+async function configFaults(
+  { id, version, root, manifest }: LoadedPlugin,
+  settings: PlatformConfig['pluginConfig'],
+  describer: PluginDescriber,
+): Promise<PluginFault[]> {
+  const where = `pluginConfig["${id}"]`;
+  const fault = (path: string, message: string): PluginFault => ({
+    code: 'VALIDATION_ERROR',
+    path: 'configSchema',
+    message: `${path === '' ? where : `${where}.${path}`} of svc.config.json: ${message}`,
+  });
+  try {
+    const found = await describer.config(
+      { id, version, root },
+      manifest.configSchema!,
+      ownValue(settings, id) ?? {},
+    );
+    return found.map(({ path, message }) => fault(path, message));
+  } catch (error) {
+    return [fault('', `cannot be checked: ${messageOf(error)}`)];
+  }
 }
 
 /** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for a command it does not have. */

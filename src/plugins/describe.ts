@@ -23,6 +23,12 @@ export interface PluginDescriber {
   manifest: EvaluateManifest;
   /** Each as JSON Schema, or why it cannot be shown; in the order asked. */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
+  /** What the manifest's `configSchema` finds wrong with the plugin's settings. */
+  config(
+    plugin: DescribedPlugin,
+    schema: object,
+    config: unknown,
+  ): Promise<Array<{ path: string; message: string }>>;
   /** What each handler is, or why it cannot be one; in the order asked. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
 }
@@ -61,6 +67,11 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
       refs.length === 0
         ? []
         : ((await ask(plugin, DESCRIBE_HANDLERS.schemas, { refs })) as DescribedSchema[]),
+    config: async (plugin, schema, config) =>
+      (await ask(plugin, DESCRIBE_HANDLERS.config, { schema, config })) as Array<{
+        path: string;
+        message: string;
+      }>,
     handlers: async (plugin, refs) =>
       refs.length === 0
         ? []

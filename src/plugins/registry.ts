@@ -31,6 +31,8 @@ export interface LoadPluginsOptions {
   patterns: string[];
   /** Runs manifest modules in the sandbox; without it such plugins are told to be broken. */
   evaluate?: EvaluateManifest;
+  /** Tells what is wrong with a plugin's settings; asked of plugins that declare `configSchema`. */
+  checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
   /** `.svc`: the plugins of its lock file load too, and what that says of the others counts. */
   dataDir?: string;
 }
@@ -41,7 +43,7 @@ export interface LoadPluginsOptions {
  * @spec Platform codes; Plugin enabled flag; docs/plugins.md
  */
 export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
-  const { projectDir, patterns, evaluate, dataDir } = options;
+  const { projectDir, patterns, evaluate, checkConfig, dataDir } = options;
   const lock = dataDir === undefined ? {} : (await readLockFile(dataDir)).plugins;
   const found = await findFolders(projectDir, patterns);
   const read = [
@@ -53,7 +55,21 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
         .map((entry) => loadLocked(entry, dataDir!, evaluate)),
     )),
   ];
-  return assemble(read, lock);
+  const checked = checkConfig ? await Promise.all(read.map((one) => configured(one, checkConfig))) : read;
+  return assemble(checked, lock);
+}
+
+/** A plugin whose settings do not fit what it declares must not run on them. */
+async function configured(
+  read: ReadFolder,
+  checkConfig: NonNullable<LoadPluginsOptions['checkConfig']>,
+): Promise<ReadFolder> {
+  const { plugin } = read;
+  if (!plugin?.manifest.configSchema) return read;
+  const faults = await checkConfig(plugin);
+  if (faults.length === 0) return read;
+  const { root, id, locked } = plugin;
+  return { broken: { folder: root, id, faults, ...(locked ? { locked } : {}) } };
 }
 
 interface ReadFolder {

@@ -2,6 +2,7 @@ import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { type Catalogue, readCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
+import { createLifecycle } from './domain/lifecycle.ts';
 
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
@@ -13,7 +14,7 @@ export interface MarketplaceServices extends DaemonServices {
 
 /** Builds the marketplace's parts, and clears away what interrupted installations left. */
 export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
-  const { config, projectDir, dataDir, clock, logger, analytics } = resources;
+  const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
   const plugins = await createPluginRuntime(resources);
   const load = () => plugins.read();
   const installer = createInstaller({
@@ -21,6 +22,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     dataDir,
     describer: plugins.describer,
     load,
+    lifecycle: createLifecycle(plugins, logger, random.uuid),
     clock,
     logger,
     analytics,

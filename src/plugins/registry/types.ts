@@ -23,6 +23,7 @@ export interface DisabledPlugin {
 export interface PluginFault {
   code: Extract<
     PlatformCode,
+    | 'VALIDATION_ERROR'
     | 'INTEGRITY_MISMATCH'
     | 'INVALID_MANIFEST'
     | 'INVALID_HANDLER'

@@ -7,7 +7,7 @@ import {
 } from '../../contracts/plugin-description.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
-import { importedStandardSchema } from './schemas.ts';
+import { checkAgainst, importedStandardSchema } from './schemas.ts';
 
 /** The runner's own handlers: what a plugin is made of, told by the plugin's code itself, which no daemon loads. */
 export function describeHandler(root: string, ref: string): Handler | undefined {
@@ -29,6 +29,8 @@ const DESCRIBERS: Record<string, (root: string, input: never) => Promise<unknown
     Promise.all(refs.map((ref) => describeSchema(root, ref))),
   [DESCRIBE_HANDLERS.handlers]: (root, { refs }: { refs: string[] }) =>
     Promise.all(refs.map((ref) => describeDefinition(root, ref))),
+  [DESCRIBE_HANDLERS.config]: (_root, { schema, config }: { schema: object; config: unknown }) =>
+    checkAgainst(schema, config),
 };
 
 async function describeManifest(root: string, module: string): Promise<unknown> {

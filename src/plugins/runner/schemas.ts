@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isAbsolute, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { SchemaRef, StandardResult, StandardSchema } from '../../contracts/index.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { findExport, type Handler, resolveInside, splitRef } from './handler.ts';
@@ -128,6 +129,13 @@ function standardCheck(schema: StandardSchema): Check {
   };
 }
 
+/** What a JSON Schema finds wrong with a value. */
+export async function checkAgainst(schema: object, value: unknown): Promise<SchemaFault[]> {
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  const check = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(schema);
+  return check(value) ? [] : faultsOf(check.errors);
+}
+
 /** ajv is loaded only by plugins that use it. `format` is an annotation, as JSON Schema 2020-12 has it by default. */
 async function jsonSchema(root: string, ref: string): Promise<Check> {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
@@ -150,12 +158,16 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
     if (check(value)) return { ok: true, value };
     return {
       ok: false,
-      issues: (check.errors ?? []).slice(0, 100).map((error) => ({
-        path: error.instancePath.slice(1).replaceAll('/', '.'),
-        message: error.message ?? error.keyword,
-      })),
+      issues: faultsOf(check.errors),
     };
   };
+}
+
+function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
+  return (errors ?? []).slice(0, 100).map(({ instancePath, message, keyword }) => ({
+    path: instancePath.slice(1).replaceAll('/', '.'),
+    message: message ?? keyword,
+  }));
 }
 
 function readSchemaFile(root: string, uri: string, ref: string): Record<string, unknown> {

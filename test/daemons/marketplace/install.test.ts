@@ -292,3 +292,50 @@ test('a damaged lock file is told, not overwritten', async () => {
   await expect(install(daemon, await pluginFolder())).rejects.toMatchObject({ code: 'CONFIG_PARSE_ERROR' });
   expect(await readFile(file, 'utf8')).toBe('{"version":1,');
 });
+
+test('lifecycle hooks are told why; one that fails changes nothing', async () => {
+  const daemon = await startMarketplace();
+  const folder = await pluginFolder(
+    greeter(
+      '1.0.0',
+      { lifecycle: { onEnable: 'hooks.js#on', onDisable: 'hooks.js#off' } },
+      {
+        'hooks.js': `
+          import { defineJob } from 'svc-platform/sdk';
+          export const on = defineJob((ctx, { reason }) => ctx.log.info('on: ' + reason));
+          export const off = (ctx, { reason }) => {
+            ctx.log.info('off: ' + reason);
+            throw new Error('not today');
+          };`,
+      },
+    ),
+  );
+  await install(daemon, folder);
+  await daemon.call(updatePlugin, { params, body: {} });
+  await daemon.call(disablePlugin, { params });
+  await daemon.call(enablePlugin, { params });
+  await daemon.call(uninstallPlugin, { params });
+  const told = daemon.logs.lines
+    .map(({ message }) => String(message))
+    .filter((text) => /^(?:on|off): /.test(text));
+  expect(told).toEqual(['on: installed', 'on: updated', 'off: disabled', 'on: enabled', 'off: uninstalled']);
+  expect(daemon.logs.lines).toContainEqual(
+    expect.objectContaining({
+      event: 'plugin.lifecycle_failed',
+      message: expect.stringContaining('not today'),
+    }),
+  );
+  expect((await daemon.call(listPlugins)).items).toEqual([]);
+});
+
+test('installing what was tampered with again mends it', async () => {
+  const daemon = await startMarketplace();
+  const folder = await pluginFolder();
+  const { root } = await install(daemon, folder);
+  await appendFile(join(root, 'h.js'), '// evil');
+  expect(await daemon.call(getPlugin, { params })).toMatchObject({ status: 'broken' });
+  const mended = await daemon.call(updatePlugin, { params, body: {} });
+  expect(mended).toMatchObject({ status: 'loaded', version: '1.0.0' });
+  expect(mended.root).not.toBe(root);
+  expect(await readFile(join(mended.root, 'h.js'), 'utf8')).not.toContain('evil');
+});

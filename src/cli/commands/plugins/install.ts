@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { installPlugin, planPlugin } from '../../../contracts/index.ts';
+import { installPlugin, type PluginPlan, planPlugin } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { absoluteSource, agree, INSTALL_TIMEOUT_MS } from './install-plan.ts';
 import { pluginText } from './show.ts';
@@ -14,9 +15,16 @@ export const install = defineCommand({
     const source = absoluteSource(given, context);
     const options = { timeoutMs: INSTALL_TIMEOUT_MS };
     const plan = await context.client.call(planPlugin, { body: { source } }, options);
+    if (plan.installed !== null) throw thereAlready(plan);
     await agree(plan, context);
     const body = { source, manifestDigest: plan.manifestDigest };
     return ok(await context.client.call(installPlugin, { body }, options));
   },
   text: pluginText,
 });
+
+function thereAlready({ id, installed, source }: PluginPlan): PlatformError {
+  return new PlatformError('PLUGIN_CONFLICT', `The plugin ${id} is there already, in version ${installed}.`, {
+    details: { pluginId: id, hint: `svc plugins update ${id} ${source}` },
+  });
+}

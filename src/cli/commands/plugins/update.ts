@@ -13,6 +13,7 @@ export const update = defineCommand({
     plugin: PluginId.describe("the plugin's id"),
     source: z.string().min(1).optional().describe('where it comes from now; default: as it was installed'),
   }),
+  positionals: ['source'],
   async run({ plugin: pluginId, source: given }, context) {
     const source = given === undefined ? {} : { source: absoluteSource(given, context) };
     const options = { timeoutMs: INSTALL_TIMEOUT_MS };

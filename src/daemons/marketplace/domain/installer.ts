@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { LockEntry, LockFile, PluginId, PluginOrigin, PluginPlan } from '../../../contracts/index.ts';
@@ -22,6 +23,7 @@ import {
 } from '../../../plugins/index.ts';
 import { fetchSource } from '../sources/fetch-source.ts';
 import { parseSource, type Source } from '../sources/parse-source.ts';
+import type { Lifecycle, LifecycleReason } from './lifecycle.ts';
 import { changesBetween, warningsOf } from './plan.ts';
 
 /** Until a replaced folder goes: calls that run on it finish first, and services look at the lock file. */
@@ -34,6 +36,7 @@ export interface InstallerDeps {
   describer: PluginDescriber;
   /** The plugins as they are on disk now. */
   load: () => Promise<PluginRegistry>;
+  lifecycle: Lifecycle;
   clock: Clock;
   logger: Logger;
   analytics: Analytics;
@@ -124,11 +127,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
   async function commit({ plugin, resolved }: Staged, source: Source, lock: LockFile): Promise<void> {
     const { id, version } = plugin;
     const integrity = await integrityOf(plugin.root);
-    const folder = folderName(id, version, integrity);
+    const folder = await place(plugin.root, folderName(id, version, integrity), integrity);
     const before = entryOf(lock, id);
-    const target = join(home, folder);
-    await rm(target, { recursive: true, force: true });
-    await rename(plugin.root, target);
     await save(lock, {
       id: id as PluginId,
       version,
@@ -142,6 +142,16 @@ export function createInstaller(deps: InstallerDeps): Installer {
       manifestDigest: manifestDigest(plugin.manifest),
     });
     if (before?.origin === 'installed' && before.folder !== folder) removeLater(before.folder);
+  }
+
+  /** Moves a checked folder to where it stays. What is there already is in use: it is neither removed nor written over. */
+  async function place(from: string, name: string, integrity: string): Promise<string> {
+    const there = await integrityOf(join(home, name)).catch(() => undefined);
+    if (there === integrity) return name;
+    const isFree = !existsSync(join(home, name));
+    const folder = isFree ? name : `${name}-${randomUUID().slice(0, 8)}`;
+    await rename(from, join(home, folder));
+    return folder;
   }
 
   async function save(lock: LockFile, entry: LockEntry): Promise<void> {
@@ -168,6 +178,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     const entry = entryOf(lock, id);
     if (entry?.origin !== origin) throw await notOurs(id, origin, entry);
     await requireUnneeded(id, origin === 'linked' ? 'unlinked' : 'uninstalled');
+    await say('onDisable', id, origin === 'linked' ? 'unlinked' : 'uninstalled');
     const { [id]: _, ...rest } = lock.plugins;
     await write(lock, rest);
     if (entry.origin === 'installed') removeLater(entry.folder);
@@ -222,9 +233,16 @@ export function createInstaller(deps: InstallerDeps): Installer {
     );
   }
 
-  async function tellOf(event: string, id: string): Promise<string> {
+  /** To the plugin as it is now; one that is broken or switched off has nothing to be told. */
+  async function say(hook: 'onEnable' | 'onDisable', id: string, reason: LifecycleReason): Promise<void> {
+    const plugin = (await deps.load()).find(id);
+    if (plugin) await deps.lifecycle(plugin, hook, reason);
+  }
+
+  async function tellOf(reason: LifecycleReason, id: string): Promise<string> {
+    await say('onEnable', id, reason);
     const entry = entryOf(await readLockFile(dataDir), id);
-    if (entry) tell(event, entry);
+    if (entry) tell(`plugin.${reason}`, entry);
     return id;
   }
 
@@ -261,7 +279,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
           await requireAbsent(id, lock);
           await requirePlace(staged.plugin);
           await commit(staged, source, lock);
-          return tellOf('plugin.installed', id);
+          return tellOf('installed', id);
         });
       }),
 
@@ -278,7 +296,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
           const lock = await readLockFile(dataDir);
           requireInstalled(lock, id);
           await commit(staged, source, lock);
-          return tellOf('plugin.updated', id);
+          return tellOf('updated', id);
         });
       }),
 
@@ -305,7 +323,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
           enabled: true,
           manifestDigest: manifestDigest(plugin.manifest),
         });
-        return tellOf('plugin.linked', plugin.id);
+        return tellOf('linked', plugin.id);
       }),
 
     setEnabled: (id, enabled) =>
@@ -314,8 +332,12 @@ export function createInstaller(deps: InstallerDeps): Installer {
         const registry = await deps.load();
         const entry = entryOf(lock, id) ?? projectEntry(registry.require(id), clock);
         if (entry.enabled === enabled && entryOf(lock, id)) return;
-        if (!enabled) await requireUnneeded(id, 'disabled');
+        if (!enabled) {
+          await requireUnneeded(id, 'disabled');
+          await say('onDisable', id, 'disabled');
+        }
         await save(lock, { ...entry, enabled });
+        if (enabled) await say('onEnable', id, 'enabled');
         tell(enabled ? 'plugin.enabled' : 'plugin.disabled', entry);
       }),
 

@@ -1,0 +1,67 @@
+import { messageOf } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { LoadedPlugin } from '../../../plugins/index.ts';
+import type { PluginRuntime } from '../../plugin-runtime.ts';
+
+export type LifecycleReason =
+  | 'installed'
+  | 'updated'
+  | 'linked'
+  | 'enabled'
+  | 'disabled'
+  | 'uninstalled'
+  | 'unlinked';
+
+/** Tells a plugin that it was switched on or is about to be switched off. */
+export type Lifecycle = (
+  plugin: LoadedPlugin,
+  hook: 'onEnable' | 'onDisable',
+  reason: LifecycleReason,
+) => Promise<void>;
+
+/** Whoever switches a plugin on waits for it. */
+const TIMEOUT_MS = 10_000;
+
+/** A hook that fails is told in the log, and changes nothing: the switch is the operator's. @spec docs/plugins.md "Lifecycle" */
+export function createLifecycle(
+  runtime: Pick<PluginRuntime, 'execute'>,
+  logger: Logger,
+  newId: () => string,
+): Lifecycle {
+  return async (plugin, hook, reason) => {
+    const handler = plugin.manifest.lifecycle?.[hook];
+    if (handler === undefined) return;
+    const requestId = newId();
+    const failed = (message: string) =>
+      logger.diagnostic(
+        {
+          domain: 'plugins',
+          event: 'plugin.lifecycle_failed',
+          level: 'warn',
+          reasonCode: 'LIFECYCLE',
+          message: `${hook} of ${plugin.id} failed: ${message}`,
+          outcome: 'degraded',
+          evidence: { handler, reason },
+        },
+        { pluginId: plugin.id, requestId },
+      );
+    try {
+      const { exitCode, error } = await runtime.execute({
+        plugin,
+        handler,
+        host: 'job',
+        hostContext: { host: 'job', job: hook },
+        input: { reason },
+        params: {},
+        user: null,
+        tenantId: 'default',
+        requestId,
+        traceId: requestId.replaceAll('-', ''),
+        timeoutMs: TIMEOUT_MS,
+      });
+      if (exitCode !== 0) failed(error?.message ?? `exit code ${exitCode}`);
+    } catch (error) {
+      failed(messageOf(error));
+    }
+  };
+}

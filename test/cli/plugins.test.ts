@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { marketplace } from '../../src/daemons/marketplace/index.ts';
+import { createPeers } from '../../src/daemons/peers.ts';
+import { rest } from '../../src/daemons/rest/index.ts';
+import { entryFile } from '../../src/kit/paths.ts';
+import { greeter, pluginFolder, writeFiles } from '../daemons/marketplace/support.ts';
+import { startTestDaemon, tempDir } from '../support/daemon.ts';
+
+interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** `svc` against the REST service with the marketplace behind it. */
+async function startPlatform() {
+  const projectDir = await tempDir();
+  const options = { projectDir, dataDir: join(projectDir, '.svc') };
+  const owner = await startTestDaemon(marketplace, options);
+  const { url } = await startTestDaemon(rest, { ...options, peers: createPeers({ marketplace: owner.url }) });
+  const svc = (cwd: string, ...args: string[]) =>
+    new Promise<Finished>((resolve) => {
+      const flags = ['--url', url, '--token', 'any'];
+      execFile(process.execPath, [entryFile('cli'), ...args, ...flags], { cwd }, (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+    });
+  return { projectDir, svc };
+}
+
+test('install shows what comes and wants an answer; update shows the difference', async () => {
+  const { projectDir, svc } = await startPlatform();
+  const folder = await pluginFolder(greeter('1.0.0', { permissions: { network: ['a.example'] } }));
+  const unanswered = await svc(projectDir, 'plugins', 'install', folder);
+  expect(unanswered.code).toBe(3);
+  expect(unanswered.stderr).toMatch(/\+ permission network a\.example[\s\S]*--yes answers yes/);
+  expect(JSON.parse((await svc(projectDir, 'plugins', 'list', '--json')).stdout).result.items).toEqual([]);
+
+  // A relative path means the folder of whoever types it.
+  const installed = await svc(folder, 'plugins', 'install', '.', '--yes', '--json');
+  expect(JSON.parse(installed.stdout)).toMatchObject({
+    ok: true,
+    result: { id: '@acme/greeter', version: '1.0.0', origin: 'installed', status: 'loaded' },
+  });
+  const again = await svc(folder, 'plugins', 'install', '.', '--yes');
+  expect([again.code, again.stderr]).toEqual([
+    1,
+    expect.stringContaining('svc plugins update @acme/greeter'),
+  ]);
+
+  await writeFiles(folder, greeter('1.1.0', { permissions: { network: ['b.example'] } }));
+  const updated = await svc(projectDir, 'plugins', 'update', '@acme/greeter', '--yes');
+  expect(updated.stderr).toMatch(
+    /1\.0\.0 -> 1\.1\.0[\s\S]*\+ permission network b\.example[\s\S]*- permission network a\.example/,
+  );
+  expect(updated.stdout).toMatch(/@acme\/greeter 1\.1\.0/);
+});
+
+test('plugins are listed, shown, switched, linked and removed', async () => {
+  const { projectDir, svc } = await startPlatform();
+  const folder = await pluginFolder();
+  const run = async (...args: string[]) =>
+    JSON.parse((await svc(projectDir, 'plugins', ...args, '--json')).stdout);
+  expect(await run('link', folder)).toMatchObject({ ok: true, result: { origin: 'linked', root: folder } });
+  expect((await svc(projectDir, 'plugins', 'list')).stdout).toMatch(
+    /@acme\/greeter\s+1\.0\.0\s+loaded\s+linked/,
+  );
+  expect((await svc(projectDir, 'plugin', 'show', '@acme/greeter')).stdout).toMatch(
+    /commands\s+greet-acmegreeter/,
+  );
+  expect(await run('disable', '@acme/greeter')).toMatchObject({
+    result: { enabled: false, status: 'disabled' },
+  });
+  expect(await run('enable', '@acme/greeter')).toMatchObject({ result: { enabled: true, status: 'loaded' } });
+  expect(await run('uninstall', '@acme/greeter', '--yes')).toMatchObject({
+    ok: false,
+    error: { code: 'CONFLICT' },
+  });
+  expect(await run('unlink', '@acme/greeter')).toEqual({ ok: true, result: { unlinked: true } });
+  expect(await run('show', '@acme/greeter')).toMatchObject({
+    ok: false,
+    error: { code: 'PLUGIN_NOT_FOUND' },
+  });
+});
