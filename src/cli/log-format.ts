@@ -45,7 +45,7 @@ export function formatRecord(line: string, style: Style): string {
     style.dim(timeOfDay(Number(record.time))),
     colour(level.toUpperCase().padEnd(5)),
     style.cyan(String(record.serviceId ?? '').padEnd(11)),
-    String(record.message ?? ''),
+    harmless(String(record.message ?? '')),
   ].join(' ');
   const stack = stackOf(error ?? record.error);
   return [
@@ -62,12 +62,26 @@ function timeOfDay(time: number): string {
 }
 
 function inline(value: unknown): string {
-  if (typeof value === 'string') return /[\s"=]/.test(value) ? JSON.stringify(value) : value;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (typeof value === 'string') return harmless(/[\s"=]/.test(value) ? JSON.stringify(value) : value);
+  return harmless(typeof value === 'object' ? JSON.stringify(value) : String(value));
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/** Control characters spelt out: plugins write into these lines, and must not move the cursor or forge a line. */
+function harmless(text: string): string {
+  return text.replace(CONTROL, (character) =>
+    character === '\n' ? '\\n' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
 }
 
 /** The stack of a logged error, indented under its line. */
 function stackOf(error: unknown): string | undefined {
   const stack = (error as { stack?: unknown } | null | undefined)?.stack;
-  return typeof stack === 'string' ? stack.replace(/^/gm, '    ') : undefined;
+  if (typeof stack !== 'string') return undefined;
+  return stack
+    .split('\n')
+    .map((line) => `    ${harmless(line)}`)
+    .join('\n');
 }

@@ -13,22 +13,25 @@ async function main(argv: string[]): Promise<number> {
   const asksHelp = rest.some((token) => token === '--help' || token === '-h');
   if (words.length === 0 && (rest.includes('--version') || rest.includes('-V'))) return printVersion(rest);
   if (words[0] === 'help') return main([...argv.filter((token) => token !== 'help'), '--help']);
-  if (words.length === 0) return printHelp();
+  if (words.length === 0) return printHelp(rest);
   const entry = findCommand(words);
   if (entry) {
     const { runCommand } = await import('./run-command.ts');
     return runCommand(await entry.load(), rest);
   }
   const noun = pluralOf(words[0]!);
-  if (asksHelp && words.length === 1 && isNoun(noun)) return printHelp(noun);
+  if (asksHelp && words.length === 1 && isNoun(noun)) return printHelp(rest, noun);
   const { reportUsage } = await import('./run-command.ts');
   const { describeUnknown } = await import('./unknown-command.ts');
   return reportUsage(describeUnknown(words, COMMANDS, verbsOf(noun)), rest);
 }
 
-async function printHelp(noun?: string): Promise<number> {
+async function printHelp(rest: string[], noun?: string): Promise<number> {
   const { nounHelp, rootHelp } = await import('./help.ts');
-  process.stdout.write(`${noun ? nounHelp(noun) : rootHelp()}\n`);
+  const help = noun ? nounHelp(noun) : rootHelp();
+  process.stdout.write(
+    `${rest.includes('--json') ? JSON.stringify({ ok: true, result: { help } }) : help}\n`,
+  );
   return 0;
 }
 

@@ -30,7 +30,8 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
       (expanded?.argv ?? argv).filter((token) => token !== undefined),
     );
     if ('help' in parsed) {
-      process.stdout.write(`${parsed.help}\n`);
+      const { help } = parsed;
+      process.stdout.write(`${globals.json ? JSON.stringify({ ok: true, result: { help } }) : help}\n`);
       return EXIT.done;
     }
     globals = parsed.globals;

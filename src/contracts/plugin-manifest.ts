@@ -131,7 +131,7 @@ export const RouteDecl = z.strictObject({
   path: z
     .string()
     .regex(
-      /^\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
+      /^(?!.*\/\.{1,2}(?:\/|$))\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
       'must be a literal path such as "/issues/:number"',
     ),
   handler: HandlerRef,
@@ -157,7 +157,7 @@ export const RestDecl = z.strictObject({
   basePath: z
     .string()
     .regex(
-      /^\/v1\/plugins\/[A-Za-z0-9@._~%-]+(?:\/[A-Za-z0-9@._~%-]+)*$/,
+      /^(?!.*\/\.{1,2}(?:\/|$))\/v1\/plugins\/[A-Za-z0-9@._~%-]+(?:\/[A-Za-z0-9@._~%-]+)*$/,
       'must start with "/v1/plugins/" and name the plugin',
     ),
   defaults: z.strictObject({ timeoutMs: PositiveInt.optional() }).default({}),

@@ -132,7 +132,10 @@ export async function startDaemon<Services extends DaemonServices>(
       outcome: 'failed',
       error,
     });
-    await close();
+    // Why it did not start is what counts, also when closing the half-open daemon fails in turn.
+    await close().catch((closing: unknown) =>
+      logger.error(`${name} could not be closed`, { error: closing }),
+    );
     throw error;
   }
   const url = `http://${urlHost((options.listen ?? config[name]).host)}:${bound.port}`;

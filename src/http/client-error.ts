@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
-import { PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
+import { HEADERS, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
 import { codeOf, errorBody, PlatformError } from '../kit/errors.ts';
+import type { Random } from '../kit/random.ts';
 
 const FAULTS: Record<string, [PlatformCode, string]> = {
   HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'The request headers are larger than 16 KB.'],
@@ -12,7 +13,11 @@ const REASONS: Partial<Record<PlatformCode, string>> = {
 };
 
 /** Answers what never became a request (bad framing, oversize headers) in the error shape, then closes: its framing cannot be trusted. */
-export function answerClientError(error: Error, socket: Socket): void {
+export function createClientErrorAnswer(random: Random) {
+  return (error: Error, socket: Socket): void => answerClientError(error, socket, random.uuid());
+}
+
+function answerClientError(error: Error, socket: Socket, requestId: string): void {
   const code = codeOf(error) ?? '';
   // Once an answer has begun, ours would land in the middle of it.
   const { _httpMessage } = socket as { _httpMessage?: { _headerSent: boolean } };
@@ -24,6 +29,6 @@ export function answerClientError(error: Error, socket: Socket): void {
   const body = JSON.stringify(errorBody(new PlatformError(name, message)));
   const reason = REASONS[name] ?? 'Bad Request';
   socket.end(
-    `HTTP/1.1 ${PLATFORM_CODES[name]} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${PLATFORM_CODES[name]} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${HEADERS.requestId}: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
   );
 }

@@ -9,5 +9,6 @@ export * from './not-implemented.ts';
 export type { OpenApiDocument } from './openapi.ts';
 export * from './raw-error.ts';
 export * from './raw-upgrade-error.ts';
+export * from './request-path.ts';
 export * from './server.ts';
 export * from './standard-routes.ts';

@@ -6,11 +6,18 @@ import { PlatformError } from '../kit/errors.ts';
 import { createRateLimiter, type RateLimiter } from '../kit/rate-limiter.ts';
 import type { Http } from './server.ts';
 
+/** A limiter for endpoints that count together, and whose budget a call uses; default: that of the caller's namespace. */
+export interface SharedLimit {
+  limiter: RateLimiter;
+  limit: number;
+  keyOf?: (request: FastifyRequest, caller: Caller) => string;
+}
+
 export interface MountOptions {
   /** `caller`: authenticated first, 401 otherwise; `open`: anybody. */
   auth: 'caller' | 'open';
-  /** Calls a minute per namespace; pass a shared limiter for endpoints that count together. */
-  perMinute?: number | { limiter: RateLimiter; limit: number };
+  /** Calls a minute per namespace of the caller. */
+  perMinute?: number | SharedLimit;
   bodyLimitBytes?: number;
 }
 
@@ -54,7 +61,7 @@ export function mount<E extends Endpoint>(
       : {}),
     async handler(request, reply) {
       const caller = request.caller ?? NOBODY;
-      limit?.(caller);
+      limit?.(request, caller);
       const input = {
         params: parse(endpoint.params, request.params, 'params'),
         query: parse(endpoint.query, request.query, 'query'),
@@ -82,14 +89,18 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
   });
 }
 
-function limitOf(perMinute: MountOptions['perMinute'], http: Http): ((caller: Caller) => void) | undefined {
+function limitOf(
+  perMinute: MountOptions['perMinute'],
+  http: Http,
+): ((request: FastifyRequest, caller: Caller) => void) | undefined {
   if (perMinute === undefined) return undefined;
-  const { limiter, limit } =
+  const shared: SharedLimit =
     typeof perMinute === 'number'
       ? { limiter: createRateLimiter(http.kit.clock, minutes(1)), limit: perMinute }
       : perMinute;
-  return ({ namespaceId }) => {
-    const { allowed, resetMs } = limiter.take(namespaceId, limit);
+  const { limiter, limit, keyOf = (_request, { namespaceId }) => namespaceId } = shared;
+  return (request, caller) => {
+    const { allowed, resetMs } = limiter.take(keyOf(request, caller), limit);
     if (!allowed) throw rateLimited(limit, resetMs);
   };
 }

@@ -17,12 +17,13 @@ import type { Random } from '../kit/random.ts';
 import { newSpanId, parentSpanOf, saneId, traceIdOf } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import { createAccessLog } from './access-log.ts';
-import { answerClientError } from './client-error.ts';
+import { createClientErrorAnswer } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
 import { toHttpError } from './error-body.ts';
 import { continueWhenWanted } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
+import { deliveryPathFault, pathFault } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, type RegisteredRoute } from './route-table.ts';
 
@@ -101,15 +102,17 @@ export function createHttp(options: HttpOptions): Http {
       maxHeaderSize: LIMITS.headerBytes,
       headersTimeout: LIMITS.headersTimeoutMs,
       connectionsCheckingInterval: 2000,
-      // Other protocols (h2c) are declined by not taking them up, as HTTP says; older Nodes hand them to `upgrade`.
-      shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === 'websocket',
+      // What is not taken up is declined, as HTTP says: other protocols (h2c), and sockets where there are none. Older
+      // Nodes hand them to `upgrade`.
+      shouldUpgradeCallback: (request) =>
+        request.headers.upgrade?.toLowerCase() === 'websocket' && http.server.listenerCount('upgrade') > 0,
       // Node would answer with an empty body; `requireHost` answers in our shape.
       requireHostHeader: false,
     },
     requestTimeout: LIMITS.requestTimeoutMs,
     ...(options.trustedProxies?.length ? { trustProxy: [...options.trustedProxies] } : {}),
     rewriteUrl: originForm,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: createClientErrorAnswer(random),
     // These pass every hook by, so what the hooks do is done here.
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
@@ -154,6 +157,7 @@ export function createHttp(options: HttpOptions): Http {
     reply.header('x-content-type-options', 'nosniff');
     try {
       requireHost(request.raw);
+      requirePlainPath(request.raw.url!);
       if (!isDelivery(request.raw.url!)) options.checkHost?.(request.raw.headers.host);
       done();
     } catch (error) {
@@ -175,10 +179,22 @@ export function createHttp(options: HttpOptions): Http {
   return http;
 }
 
-/** HTTP/1.1 wants it of every client (RFC 9112 3.2). */
-function requireHost({ headers, httpVersionMinor }: IncomingMessage): void {
-  if (headers.host !== undefined || httpVersionMinor === 0) return;
-  throw new PlatformError('VALIDATION_ERROR', 'The request has no Host header.');
+/** HTTP/1.1 wants one of every client; of two, who knows which one a proxy before us looked at (RFC 9112 3.2). */
+function requireHost({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
+  if (headers.host === undefined) {
+    if (httpVersionMinor === 0) return;
+    throw new PlatformError('VALIDATION_ERROR', 'The request has no Host header.');
+  }
+  let seen = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') seen++;
+  }
+  if (seen > 1) throw new PlatformError('VALIDATION_ERROR', 'The request has more than one Host header.');
+}
+
+function requirePlainPath(url: string): void {
+  const fault = isDelivery(url) ? deliveryPathFault(pathOf(url)) : pathFault(pathOf(url));
+  if (fault) throw new PlatformError('VALIDATION_ERROR', `${fault} Send the path in its plain form.`);
 }
 
 /** A route's own hooks and the one that counts and logs. On routes, as a hook of the server would be on all of them. */

@@ -157,6 +157,40 @@ test('a daemon that does not drain holds up one Ctrl-C, and not a second', SLOW,
   expect(isAlive(pid)).toBe(false);
 });
 
+test('Ctrl-C while services start stops them all, and none is taken for crashed', SLOW, async () => {
+  const { start } = await testPlatform();
+  for (const waitMs of [450, 650, 850]) {
+    const up = start('up');
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    up.child.kill('SIGINT');
+    const { code, stderr } = await up.done;
+    expect([waitMs, code]).toEqual([waitMs, 130]);
+    expect(stderr).not.toContain('starts again');
+  }
+});
+
+test('when one service fails a restart of all, none is left running', SLOW, async () => {
+  const { svc, folder } = await testPlatform();
+  await svc('up', '-d');
+  const config = JSON.parse(await readFile(join(folder, 'svc.config.json'), 'utf8'));
+  await writeFile(
+    join(folder, 'svc.config.json'),
+    JSON.stringify({ ...config, rest: { port: await occupyPort() } }),
+  );
+  expect((await svc('restart')).code).toBe(1);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  const states = (await svc('status')).json.result.services.map(
+    ({ name, state }: ServiceView) => `${name} ${state}`,
+  );
+  expect(states.toSorted()).toEqual([
+    'gateway stopped',
+    'marketplace stopped',
+    'rest failed',
+    'state stopped',
+    'workflow stopped',
+  ]);
+});
+
 test('restart reads the config anew, and refuses a faulty one while all goes on', SLOW, async () => {
   const { svc, service, folder } = await testPlatform();
   await svc('up', '-d');

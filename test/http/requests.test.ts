@@ -305,3 +305,41 @@ test('a sane request id is kept, any other is made', async () => {
   expect(await idFor('mine-1')).toBe('mine-1');
   for (const odd of ['', 'two words', 'x'.repeat(129)]) expect(await idFor(odd)).toMatch(/^[0-9a-f-]{36}$/);
 });
+
+describe('what router, authentication and logs must not read in two ways', () => {
+  test.each(['/items/../boom', '/./items/1', '/items/%2e%2e', '/items\\1', '/items/%zz', '/items/..'])(
+    '%s is 400',
+    async (path) => {
+      const daemon = await sample();
+      const { status, body } = await raw(
+        daemon,
+        `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`,
+      );
+      expect([status, JSON.parse(body).error.code]).toEqual([400, 'VALIDATION_ERROR']);
+    },
+  );
+
+  test('two Host headers are 400, whichever comes first', async () => {
+    const daemon = await sample();
+    for (const hosts of ['host: localhost\r\nHost: evil.example', 'Host: evil.example\r\nhost: localhost']) {
+      const { status } = await raw(daemon, `GET /items/1 HTTP/1.1\r\n${hosts}\r\nconnection: close\r\n\r\n`);
+      expect(status).toBe(400);
+    }
+  });
+});
+
+test('also an answer to what is no HTTP carries a request id', async () => {
+  const { head, status } = await raw(await sample(), 'GARBAGE\r\n\r\n');
+  expect(status).toBe(400);
+  expect(head).toMatch(/\r\nx-request-id: [0-9a-f-]{36}/);
+});
+
+test('a WebSocket where there is none gets an HTTP answer', async () => {
+  const upgrade =
+    'connection: close, upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==';
+  const { status } = await raw(
+    await sample(),
+    `GET /nothing HTTP/1.1\r\nhost: localhost\r\n${upgrade}\r\n\r\n`,
+  );
+  expect(status).toBe(404);
+});

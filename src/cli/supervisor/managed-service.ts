@@ -81,10 +81,18 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       await child.exited;
       throw explain(error, name, tail.lines());
     }
+    if (isStopping()) {
+      // Asked to stop in the moment it became ready: its end is no crash.
+      await child.exited;
+      throw new PlatformError('SERVICE_UNAVAILABLE', `${name} was stopped while it started.`);
+    }
     readyAt = clock.now();
     state = 'ready';
     onEvent({ type: 'ready', service: name, url: bound!.url, pid: child.pid, tookMs: readyAt - startedAt });
   }
+
+  // A function, because the compiler does not see that `stop` changes the state while `launch` waits.
+  const isStopping = (): boolean => state === 'stopping' || state === 'stopped';
 
   async function untilReady(child: ServiceProcess): Promise<void> {
     const deadline = AbortSignal.timeout(READY_DEADLINE_MS);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Authenticate } from '../../http/index.ts';
 import { seconds } from '../../kit/duration.ts';
+import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 import { version } from '../../kit/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
@@ -9,7 +10,7 @@ import type { Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createAdmins } from './domain/admins.ts';
 import { createAttemptLimits } from './domain/attempt-limits.ts';
-import { type Authenticator, createAuthenticator } from './domain/authenticator.ts';
+import { type Authenticator, createAuthenticator, type Principal } from './domain/authenticator.ts';
 import { createClientRegistry } from './domain/client-registry.ts';
 import { createClients } from './domain/clients.ts';
 import { createEnrolments } from './domain/enrolments.ts';
@@ -188,9 +189,19 @@ interface Closing {
 }
 
 /** Who calls one of the gateway's own endpoints; counted against the same limits as proxied calls. */
+/** A plugin's container calls the services behind the gateway; secrets, tokens and hosts are not its to administer. */
+function refuseContainers({ kind }: Principal): void {
+  if (kind !== 'container') return;
+  throw new PlatformError(
+    'FORBIDDEN',
+    "A container's token is for its plugin's platform calls; administer with a token of your own.",
+  );
+}
+
 function limited(authenticator: Authenticator, limitRequests: LimitRequests | null): Authenticate {
   return async (request) => {
     const caller = await authenticator.authenticate(subjectOf(request));
+    refuseContainers(caller);
     limitRequests?.(countedOf(request, caller));
     return caller;
   };

@@ -160,6 +160,13 @@ test('provision and revoke share 10 calls a minute per namespace, the list has 6
   await provision(gateway, 'plain');
 });
 
+test('a tenant that uses up its calls does not lock the operator out of other namespaces', async () => {
+  const gateway = await startGateway();
+  for (let i = 0; i < 10; i++) await gateway.call(provisionWebhook, { body: plain }, MEMBER_TOKEN);
+  await expect(gateway.call(provisionWebhook, { body: plain })).rejects.toMatchObject({ status: 429 });
+  await gateway.call(provisionWebhook, { body: plain }, ADMIN_TOKEN, { 'x-svc-namespace': 'other' });
+});
+
 test('without a token the admin API is 401; another namespace is for admins alone', async () => {
   const gateway = await startGateway();
   expect((await gateway.fetch('/api/v1/webhooks')).status).toBe(401);

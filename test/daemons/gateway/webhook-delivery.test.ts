@@ -211,6 +211,7 @@ test("a handler's failure is 500 with its code, a throw an EXECUTION_ERROR, and 
     payload: { do: 'throw', delivery: { id: 1 } },
   });
   expect([threw.status, threw.body.error.code]).toEqual([500, 'EXECUTION_ERROR']);
+  expect(JSON.stringify(threw.body)).not.toContain('the handler threw');
   expect(
     (await deliver(gateway, { event: 'created', secret, payload: { delivery: { id: 1 } } })).body.status,
   ).toBe('ok');

@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import { type Http, pathOf, sendRawError } from '../../../http/index.ts';
-import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { type Http, sendRawError } from '../../../http/index.ts';
+import { toPlatformError } from '../../../kit/errors.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
 import type { LimitRequests } from '../domain/request-limits.ts';
 import type { Forward } from '../proxy/forward.ts';
-import { pathFault } from '../proxy/request-path.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 import { actingNamespace } from './acting-namespace.ts';
 import { countedOf } from './counted.ts';
@@ -54,7 +53,6 @@ function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack();
     try {
-      requireForwardable(request);
       const known = authenticator.recall(request.raw.rawHeaders);
       if (known) proceed(request, reply, known);
       else
@@ -83,11 +81,6 @@ function answerError(request: FastifyRequest, reply: FastifyReply, thrown: unkno
 
 function joined(left: readonly string[] | null, right: readonly string[] | null): readonly string[] | null {
   return left && right ? [...left, ...right] : (left ?? right);
-}
-
-function requireForwardable(request: FastifyRequest): void {
-  const fault = pathFault(pathOf(request.raw.url!));
-  if (fault) throw new PlatformError('VALIDATION_ERROR', `${fault} Send the path in its plain form.`);
 }
 
 function unreachable(): never {

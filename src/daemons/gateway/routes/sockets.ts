@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HEADERS } from '../../../contracts/index.ts';
-import { type Http, pathOf, refuseUpgrade } from '../../../http/index.ts';
+import { type Http, pathFault, pathOf, refuseUpgrade } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { newSpanId, saneId, traceIdOf } from '../../../kit/trace.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
 import type { LimitRequests } from '../domain/request-limits.ts';
-import { pathFault } from '../proxy/request-path.ts';
 import type { ProxySocket } from '../proxy/socket-proxy.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 import { actingNamespace } from './acting-namespace.ts';

@@ -15,3 +15,14 @@ export function pathFault(path: string): string | undefined {
   if (DOT_SEGMENT.test(path)) return 'The path holds a "." or ".." segment.';
   return undefined;
 }
+
+const PLAIN_DOT_SEGMENT = /(?:^|\/)\.{1,2}(?=\/|$)/;
+
+/** As `pathFault` for deliveries, whose instance ids may hold any character, escaped. */
+export function deliveryPathFault(path: string): string | undefined {
+  if (PLAIN.test(path)) return undefined;
+  if (path.includes('\\')) return 'The path holds a backslash.';
+  if (BAD_ESCAPE.test(path)) return 'The path has a malformed percent escape.';
+  if (PLAIN_DOT_SEGMENT.test(path)) return 'The path holds a "." or ".." segment.';
+  return undefined;
+}
