@@ -85,6 +85,8 @@ function fillPath(path: string, params: object): string {
     if (value === '' || value === '.' || value === '..') {
       throw new PlatformError('VALIDATION_ERROR', `${name} cannot be ${JSON.stringify(value)}.`);
     }
+    if (!value.isWellFormed())
+      throw new PlatformError('VALIDATION_ERROR', `${name} holds half of a surrogate pair.`);
     return encodeURIComponent(value);
   });
 }

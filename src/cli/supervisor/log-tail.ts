@@ -31,7 +31,10 @@ export function createLogTail(): LogTail {
     },
     lines,
     lastComplaint() {
-      const records = lines().map(parseRecord);
+      // A request that failed earlier is not why the process ended.
+      const records = lines()
+        .map(parseRecord)
+        .filter(({ layer }) => layer !== 'http');
       const said = (levels: string[]) => records.findLast((record) => levels.includes(record.level))?.message;
       return said(['fatal']) ?? said(['error']);
     },
@@ -42,10 +45,10 @@ export function createLogTail(): LogTail {
   };
 }
 
-function parseRecord(line: string): { level: string; message: string } {
+function parseRecord(line: string): { level: string; message: string; layer?: unknown } {
   try {
-    const { level, message } = JSON.parse(line) as { level?: unknown; message?: unknown };
-    return { level: String(level), message: String(message) };
+    const { level, message, layer } = JSON.parse(line) as Record<string, unknown>;
+    return { level: String(level), message: String(message), layer };
   } catch {
     return { level: 'error', message: line };
   }
