@@ -45,6 +45,7 @@ test.each(['rest', 'webhook', 'workflow', 'command'])(
       code: 0,
       envelope: { ok: true, result: { id: '@acme/orders' } },
     });
+    expect((await svc(folder, 'plugins', 'validate')).code).toBe(0);
     const hooks = pathToFileURL(join(packageRoot, 'test/support/use-sources.js')).href;
     const tested = await run(['--import', hooks, '--test', '--test-reporter=tap'], folder);
     expect(tested.stdout).toMatch(/# pass [1-9]/);

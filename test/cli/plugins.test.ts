@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { marketplace } from '../../src/daemons/marketplace/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
@@ -27,7 +27,30 @@ async function startPlatform() {
         resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
       );
     });
-  return { projectDir, svc };
+  /** A command that runs until it is interrupted. */
+  function spawnSvc(cwd: string, ...args: string[]) {
+    const child = spawn(process.execPath, [entryFile('cli'), ...args, '--url', url, '--token', 'any'], {
+      cwd,
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+    onTestFinished(async () => {
+      child.kill('SIGKILL');
+      await ended;
+    });
+    return {
+      until: (pattern: RegExp) => expect.poll(() => output, { timeout: 15_000 }).toMatch(pattern),
+      async interrupt() {
+        child.kill('SIGINT');
+        return ended;
+      },
+    };
+  }
+  return { projectDir, svc, spawnSvc };
 }
 
 test('install shows what comes and wants an answer; update shows the difference', async () => {
@@ -83,4 +106,19 @@ test('plugins are listed, shown, switched, linked and removed', async () => {
     ok: false,
     error: { code: 'PLUGIN_NOT_FOUND' },
   });
+});
+
+test('dev has the services read a folder anew when it changes, and tells what is broken', async () => {
+  const { projectDir, svc, spawnSvc } = await startPlatform();
+  const folder = await pluginFolder();
+  const dev = spawnSvc(projectDir, 'plugins', 'dev', folder, '--json');
+  await dev.until(/waiting for changes/);
+  expect(JSON.parse((await svc(projectDir, 'plugins', 'list', '--json')).stdout).result.items).toMatchObject([
+    { id: '@acme/greeter', origin: 'linked' },
+  ]);
+  await writeFiles(folder, { 'h.js': 'export const greet = () => "edited";' });
+  await dev.until(/"reloaded":true,"id":"@acme\/greeter"/);
+  await writeFiles(folder, { 'h.js': 'syntax(' });
+  await dev.until(/"reloaded":false,"faults":\[\{"code":"INVALID_HANDLER"/);
+  expect(await dev.interrupt()).toBe(0);
 });
