@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { vi } from 'vitest';
 import { getDelivery, listDeliveries, type WebhookDeliveryDetails } from '../../src/contracts/index.ts';
 import type { TestDaemonOptions } from './daemon.ts';
 import { type Delivery, type DeliveryReply, deliver, startGateway, type TestGateway } from './gateway.ts';
@@ -48,4 +49,9 @@ export function runsOf(gateway: Pick<TestGateway, 'logs'>, message: 'handled' | 
   return gateway.logs.lines
     .filter((line) => line.message === message)
     .map((line) => (line.meta as { run: unknown }).run);
+}
+
+/** Tries until it passes: machines that test are busy, and what is waited for comes when it comes. */
+export function eventually(check: () => unknown): Promise<unknown> {
+  return vi.waitFor(check, { timeout: 15_000, interval: 50 });
 }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   listDeliveries,
   pauseWebhook,
@@ -11,7 +11,15 @@ import {
 } from '../../../src/contracts/index.ts';
 import { hours } from '../../../src/kit/duration.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, OTHER_TOKEN } from '../../support/gateway.ts';
-import { details, runsOf, secretOf, send, startSenders, statuses } from '../../support/webhook-senders.ts';
+import {
+  details,
+  eventually,
+  runsOf,
+  secretOf,
+  send,
+  startSenders,
+  statuses,
+} from '../../support/webhook-senders.ts';
 
 test('every delivery leaves a record, refused ones too, and other namespaces see none of it', async () => {
   const gateway = await startSenders();
@@ -165,7 +173,7 @@ test('a failed delivery can be replayed, and its sender is then told that it is 
   const original = failed.headers.get('x-webhook-id')!;
   const again = await gateway.call(replayDelivery, { params: { webhookId: original } });
   expect(again.replayOf).toBe(original);
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect(await details(gateway, again.webhookId)).toMatchObject({
       status: 'succeeded',
       origin: 'replay',
@@ -174,7 +182,7 @@ test('a failed delivery can be replayed, and its sender is then told that it is 
     }),
   );
   expect(await details(gateway, original)).toMatchObject({ status: 'failed', replayedBy: again.webhookId });
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await send(gateway, 'sync', secret, { id: 'r', n: 'r', failTimes: 1 })).body).toEqual({
       status: 'duplicate',
     }),
@@ -206,12 +214,12 @@ test('a bulk replay runs what failed since then, oldest first, and leaves out wh
   expect((await send(gateway, 'sync', secret, { id: 'b', n: 'b', failTimes: 1 })).status).toBe(200);
   const first = await gateway.call(replayDeliveries, { body: { status: 'failed', since } });
   expect([first.items.length, first.skipped, first.more]).toEqual([2, 1, false]);
-  await vi.waitFor(() => expect(runsOf(gateway, 'done').toSorted()).toEqual(['a', 'b', 'c']));
+  await eventually(() => expect(runsOf(gateway, 'done').toSorted()).toEqual(['a', 'b', 'c']));
   const second = await gateway.call(replayDeliveries, { body: { status: 'failed', since } });
   expect([second.items.length, second.skipped]).toEqual([0, 3]);
   const limited = await gateway.call(replayDeliveries, { body: { since: 0, limit: 1 } });
   expect(limited.items.map(({ replayOf }) => replayOf)).toHaveLength(1);
-  await vi.waitFor(() => expect(runsOf(gateway, 'done')).toContain('old'));
+  await eventually(() => expect(runsOf(gateway, 'done')).toContain('old'));
 });
 
 test.each(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks', 'sync', 'signed'])(
@@ -264,7 +272,7 @@ test('a paused sync webhook asks its senders to come back; a paused async one ho
   const next = await startSenders({ dataDir: gateway.dataDir, clock: gateway.clock });
   expect(await statuses(next, { status: 'accepted' })).toHaveLength(5);
   expect(await next.call(resumeWebhook, target('narrow'))).toEqual({ paused: false });
-  await vi.waitFor(() => expect(runsOf(next, 'done')).toEqual([0, 1, 2, 3, 4]));
+  await eventually(() => expect(runsOf(next, 'done')).toEqual([0, 1, 2, 3, 4]));
   expect((await send(next, 'sync', sync, { id: 1 })).status).toBe(503);
   await next.call(resumeWebhook, target('sync'));
   expect((await send(next, 'sync', sync, { id: 1 })).status).toBe(200);
@@ -326,7 +334,7 @@ test('the stream tells what comes and how it ends, and goes on after its last ev
   expect(told[1]!.data).toMatchObject({ event: 'queued', body: '{"id":"s1","n":1,"sleepMs":600}' });
 
   await send(gateway, 'queued', secret, { id: 's2', n: 2 });
-  await vi.waitFor(() => expect(runsOf(gateway, 'done')).toEqual(expect.arrayContaining([1, 2])));
+  await eventually(() => expect(runsOf(gateway, 'done')).toEqual(expect.arrayContaining([1, 2])));
   await gateway.close();
   const next = await startSenders({ dataDir: gateway.dataDir, clock: gateway.clock });
   // From the first event on: the end of the first delivery is told, then the second.

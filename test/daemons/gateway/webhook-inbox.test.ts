@@ -1,13 +1,21 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { replayDelivery } from '../../../src/contracts/index.ts';
 import { createQueue } from '../../../src/daemons/gateway/domain/webhook-queue.ts';
 import { days, minutes } from '../../../src/kit/duration.ts';
 import { checkManifest } from '../../../src/plugins/registry/manifest-file.ts';
 import { type DeliveryReply, OTHER_TOKEN, type TestGateway } from '../../support/gateway.ts';
-import { details, runsOf, secretOf, send, startSenders, statuses } from '../../support/webhook-senders.ts';
+import {
+  details,
+  eventually,
+  runsOf,
+  secretOf,
+  send,
+  startSenders,
+  statuses,
+} from '../../support/webhook-senders.ts';
 
 const idOf = ({ headers }: { headers: Headers }): string => headers.get('x-webhook-id')!;
 const statusOf = async (gateway: TestGateway, id: string) => (await details(gateway, id)).status;
@@ -17,7 +25,7 @@ test('a failed delivery runs again after its backoff, and is done when an attemp
   const secret = await secretOf(gateway, 'retried');
   const sent = await send(gateway, 'retried', secret, { n: 'r', failTimes: 2 });
   expect(sent.status).toBe(202);
-  await vi.waitFor(async () => expect(await statusOf(gateway, idOf(sent))).toBe('retrying'));
+  await eventually(async () => expect(await statusOf(gateway, idOf(sent))).toBe('retrying'));
   const { nextAttemptAt, attempts } = await details(gateway, idOf(sent));
   // A fifth of the backoff is left to chance.
   expect([attempts, nextAttemptAt! - gateway.clock.now()]).toEqual([
@@ -28,10 +36,10 @@ test('a failed delivery runs again after its backoff, and is done when an attemp
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(runsOf(gateway, 'handled')).toHaveLength(1);
   gateway.clock.advance(201);
-  await vi.waitFor(() => expect(runsOf(gateway, 'handled')).toHaveLength(2));
-  await vi.waitFor(async () => expect((await details(gateway, idOf(sent))).attempts).toBe(2));
+  await eventually(() => expect(runsOf(gateway, 'handled')).toHaveLength(2));
+  await eventually(async () => expect((await details(gateway, idOf(sent))).attempts).toBe(2));
   gateway.clock.advance(2000);
-  await vi.waitFor(async () => expect(await statusOf(gateway, idOf(sent))).toBe('succeeded'));
+  await eventually(async () => expect(await statusOf(gateway, idOf(sent))).toBe('succeeded'));
   expect(await details(gateway, idOf(sent))).toMatchObject({
     attempts: 3,
     nextAttemptAt: null,
@@ -44,7 +52,7 @@ test('when all attempts failed it is dead, the log says so, and a replay begins 
   const secret = await secretOf(gateway, 'retried');
   const sent = await send(gateway, 'retried', secret, { n: 'd', failTimes: 3 });
   for (let attempt = 1; attempt <= 3; attempt++) {
-    await vi.waitFor(async () => expect((await details(gateway, idOf(sent))).attempts).toBe(attempt));
+    await eventually(async () => expect((await details(gateway, idOf(sent))).attempts).toBe(attempt));
     gateway.clock.advance(minutes(1));
   }
   expect(await details(gateway, idOf(sent))).toMatchObject({ status: 'dead', reason: 'NOT_NOW: Try again' });
@@ -54,20 +62,20 @@ test('when all attempts failed it is dead, the log says so, and a replay begins 
   gateway.clock.advance(days(1));
   expect(runsOf(gateway, 'handled')).toHaveLength(3);
   const again = await gateway.call(replayDelivery, { params: { webhookId: idOf(sent) } });
-  await vi.waitFor(async () => expect(await statusOf(gateway, again.webhookId)).toBe('succeeded'));
+  await eventually(async () => expect(await statusOf(gateway, again.webhookId)).toBe('succeeded'));
 });
 
 test('a delivery that waits for another attempt does so over a restart', async () => {
   const first = await startSenders();
   const secret = await secretOf(first, 'retried');
   const sent = await send(first, 'retried', secret, { n: 'w', failTimes: 1 });
-  await vi.waitFor(async () => expect(await statusOf(first, idOf(sent))).toBe('retrying'));
+  await eventually(async () => expect(await statusOf(first, idOf(sent))).toBe('retrying'));
   await first.close();
   const second = await startSenders({ dataDir: first.dataDir, clock: first.clock });
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(runsOf(second, 'handled')).toEqual([]);
   second.clock.advance(1000);
-  await vi.waitFor(() => expect(runsOf(second, 'handled')).toEqual(['w']));
+  await eventually(() => expect(runsOf(second, 'handled')).toEqual(['w']));
 });
 
 test('concurrency 1 runs one delivery of a namespace at a time, in the order they came', async () => {
@@ -75,7 +83,7 @@ test('concurrency 1 runs one delivery of a namespace at a time, in the order the
   const [secret, other] = [await secretOf(gateway, 'narrow'), await secretOf(gateway, 'narrow', OTHER_TOKEN)];
   for (let n = 0; n < 3; n++) await send(gateway, 'narrow', secret, { n, sleepMs: 150 });
   await send(gateway, 'narrow', other, { n: 'other' }, { namespace: 'other' });
-  await vi.waitFor(() => expect(runsOf(gateway, 'done')).toHaveLength(4));
+  await eventually(() => expect(runsOf(gateway, 'done')).toHaveLength(4));
   const own = gateway.logs.lines
     .filter((line) => ['handled', 'done'].includes(String(line.message)))
     .map((line) => `${line.message} ${(line.meta as { run: unknown }).run}`)
@@ -94,10 +102,10 @@ test('orderBy: one order runs in its order, also when an attempt fails; other or
   await of('c1', 'c1-b');
   await of('c2', 'c2-a');
   await of('c1', 'c1-c');
-  await vi.waitFor(() => expect(runsOf(gateway, 'done')).toEqual(['c2-a']));
-  await vi.waitFor(async () => expect(await statuses(gateway, { status: 'retrying' })).toHaveLength(1));
+  await eventually(() => expect(runsOf(gateway, 'done')).toEqual(['c2-a']));
+  await eventually(async () => expect(await statuses(gateway, { status: 'retrying' })).toHaveLength(1));
   gateway.clock.advance(60);
-  await vi.waitFor(() => expect(runsOf(gateway, 'done')).toEqual(['c2-a', 'c1-a', 'c1-b', 'c1-c']));
+  await eventually(() => expect(runsOf(gateway, 'done')).toEqual(['c2-a', 'c1-a', 'c1-b', 'c1-c']));
 });
 
 test('what is async-only is refused on a synchronous webhook, with the path', () => {
@@ -143,7 +151,7 @@ test('a delivery that the store does not take is answered 503 with Retry-After, 
   // The id was not marked as seen by the failure.
   expect((await send(gateway, 'queued', queued, { id: 'full', n: 1 })).status).toBe(202);
   expect((await send(gateway, 'sync', sync, { id: 'full', n: 2 })).status).toBe(200);
-  await vi.waitFor(() => expect(runsOf(gateway, 'done').toSorted()).toEqual([1, 2]));
+  await eventually(() => expect(runsOf(gateway, 'done').toSorted()).toEqual([1, 2]));
 });
 
 test('an address that keeps failing is refused before it is checked, in its own namespace alone', async () => {
@@ -166,14 +174,14 @@ test('records go by age and by size, and accepting goes on while they go', async
   const pad = 'x'.repeat(20_000);
   const sent: DeliveryReply[] = [];
   for (let n = 0; n < 30; n++) sent.push(await send(gateway, 'queued', secret, { id: `p${n}`, n, pad }));
-  await vi.waitFor(() => expect(runsOf(gateway, 'done')).toHaveLength(30));
-  await vi.waitFor(async () => expect(await statuses(gateway, { status: 'succeeded' })).toHaveLength(30));
+  await eventually(() => expect(runsOf(gateway, 'done')).toHaveLength(30));
+  await eventually(async () => expect(await statuses(gateway, { status: 'succeeded' })).toHaveLength(30));
   expect((await details(gateway, idOf(sent[0]!))).body).toContain(pad);
   const sweep = (): void => gateway.clock.advance(minutes(1));
   sweep();
   const during = await send(gateway, 'queued', secret, { id: 'during', n: 'during' });
   expect(during.status).toBe(202);
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect(await details(gateway, idOf(sent[0]!))).toMatchObject({
       body: null,
       status: 'succeeded',
@@ -181,7 +189,7 @@ test('records go by age and by size, and accepting goes on while they go', async
     }),
   );
   gateway.clock.advance(days(1));
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     sweep();
     expect(await statuses(gateway)).toEqual([]);
   });
@@ -197,9 +205,9 @@ test('a sync delivery that its gateway did not live to end shows as interrupted,
   disk.exec("update delivery set status = 'running', http_status = null, outcome = null, duration_ms = null");
   disk.close();
   const second = await startSenders({ dataDir: first.dataDir, clock: first.clock });
-  await vi.waitFor(async () => expect(await statuses(second)).toEqual(['interrupted sync']));
+  await eventually(async () => expect(await statuses(second)).toEqual(['interrupted sync']));
   const again = await second.call(replayDelivery, { params: { webhookId: idOf(ok) } });
-  await vi.waitFor(async () => expect(await statusOf(second, again.webhookId)).toBe('succeeded'));
+  await eventually(async () => expect(await statusOf(second, again.webhookId)).toBe('succeeded'));
 });
 
 describe('the queue', () => {
