@@ -6,7 +6,9 @@ import type { KeyMaterial } from '../kit/keys.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
+import type { CreateLimiter } from '../kit/rate-limiter.ts';
 import type { Tracer } from '../kit/tracer.ts';
+import type { ProcessGroup } from './group/process-group.ts';
 import type { Peers } from './peers.ts';
 
 /** The operator's credentials on this machine, made at first start. */
@@ -35,6 +37,10 @@ export interface Resources {
   /** Only where traces are exported. */
   tracer?: Tracer | undefined;
   peers: Peers;
+  /** The processes that are this daemon; most are one. */
+  group: ProcessGroup;
+  /** Limits that hold for all processes of the daemon together. */
+  createLimiter: CreateLimiter;
   /** The port as bound; port 0 in the config is a real one here. Throws before the server listens. */
   boundPort: () => number;
 }
@@ -56,6 +62,8 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
   /** After the last request was answered. */
   close?: (services: Services) => void | Promise<void>;
+  /** How many processes share the daemon's port; one unless told. */
+  processes?: (config: PlatformConfig) => number;
   bodyLimitBytes?: (config: PlatformConfig) => number;
   /** Addresses whose word on the client's address counts; none by default. */
   trustedProxies?: (config: PlatformConfig) => readonly string[];

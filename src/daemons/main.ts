@@ -5,15 +5,22 @@ import { createLogger } from '../kit/logger.ts';
 import { bufferedOutput } from '../kit/output.ts';
 import { systemRandom } from '../kit/random.ts';
 import { otlpTarget } from '../kit/tracer.ts';
+import type { Frame } from './group/link.ts';
+import type { PrimaryChannel } from './group/sibling.ts';
 import { createPeers } from './peers.ts';
-import { type DaemonStart, type FromDaemon, type ToDaemon, toErrorMessage } from './process-protocol.ts';
+import { type DaemonStart, type FromSibling, type ToSibling, toErrorMessage } from './process-protocol.ts';
 import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 
-/** The process of one daemon: `main.ts <name>`, started by the supervisor, which tells it everything over the channel. */
+/**
+ * A process of one daemon: `main.ts <name>`, started by the supervisor, which tells it everything over the channel; or by
+ * the daemon's first process, which then stands in the supervisor's place.
+ */
 
 /** How long requests under way may take to finish once we are asked to stop. */
 const DRAIN_DEADLINE_MS = 10_000;
+/** The same for a sibling whose first process died: the next one waits for it with its port and its store. */
+const ORPHAN_DEADLINE_MS = 2000;
 
 const name = ServiceName.parse(process.argv[2]);
 const output = bufferedOutput(1, systemClock);
@@ -24,21 +31,27 @@ process.title = `svc ${name}`;
 let daemon: RunningDaemon | undefined;
 let starting: Promise<void> | undefined;
 let stopping = false;
+/** Whether our parent is the daemon's first process instead of the supervisor. */
+let sibling = false;
 
-process.on('message', (message: ToDaemon) => {
-  if (message.type === 'start') starting = start(message.start);
+let onFrame = (_frame: Frame): void => {};
+
+process.on('message', (message: ToSibling) => {
+  if (message.type === 'group') onFrame(message.frame);
+  else if (message.type === 'start') starting = start(message.start);
   else if (message.type === 'peers') peers.set(message.urls);
   else void stop();
 });
 // The channel ends with the supervisor, however that ended: nobody is left to watch over us or to stop us.
-process.on('disconnect', () => void stop());
+process.on('disconnect', () => void stop(sibling ? ORPHAN_DEADLINE_MS : DRAIN_DEADLINE_MS));
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());
 process.on('uncaughtException', die);
 process.on('unhandledRejection', die);
 if (!process.connected) die(new Error('A daemon is started by `svc up`, not by hand.'));
 
-async function start({ logLevel, ...told }: DaemonStart): Promise<void> {
+async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promise<void> {
+  sibling = member !== undefined;
   peers.set(told.peers);
   try {
     daemon = await startByName(name, {
@@ -49,6 +62,7 @@ async function start({ logLevel, ...told }: DaemonStart): Promise<void> {
       random: systemRandom(),
       otlp: otlpTarget(process.env),
       ...(logLevel ? { logLevel } : {}),
+      ...(member ? { primary: channelToPrimary(member.place) } : {}),
     });
     tell({ type: 'listening', url: daemon.url, port: daemon.port });
   } catch (error) {
@@ -58,13 +72,23 @@ async function start({ logLevel, ...told }: DaemonStart): Promise<void> {
   }
 }
 
-async function stop(): Promise<void> {
+function channelToPrimary(place: number): PrimaryChannel {
+  return {
+    place,
+    send(frame) {
+      tell({ type: 'group', frame });
+      return process.connected;
+    },
+    onFrame(listener) {
+      onFrame = listener;
+    },
+  };
+}
+
+async function stop(deadlineMs = DRAIN_DEADLINE_MS): Promise<void> {
   if (stopping) return;
   stopping = true;
-  setTimeout(
-    () => die(new Error(`${name} did not drain within ${DRAIN_DEADLINE_MS} ms`)),
-    DRAIN_DEADLINE_MS,
-  ).unref();
+  setTimeout(() => die(new Error(`${name} did not drain within ${deadlineMs} ms`)), deadlineMs).unref();
   try {
     await starting;
     await daemon?.close();
@@ -81,7 +105,7 @@ function die(error: unknown): never {
   process.exit(1);
 }
 
-function tell(message: FromDaemon, sent: () => void = () => {}): void {
+function tell(message: FromSibling, sent: () => void = () => {}): void {
   if (process.connected) process.send?.(message, undefined, undefined, sent);
   else sent();
 }

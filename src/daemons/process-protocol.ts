@@ -3,6 +3,7 @@ import { PlatformError, toPlatformError } from '../kit/errors.ts';
 import type { KeyMaterial } from '../kit/keys.ts';
 import type { LogLevel } from '../kit/logger.ts';
 import type { OperatorCredentials } from './define-daemon.ts';
+import type { Frame } from './group/link.ts';
 
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 
@@ -13,11 +14,13 @@ export interface DaemonStart {
   projectDir: string;
   dataDir: string;
   keys: KeyMaterial;
-  operator: OperatorCredentials;
+  operator: OperatorCredentials | null;
   /** Those that are known already; the others follow. */
   peers: PeerUrls;
   listen: { host: string; port: number };
   logLevel?: LogLevel;
+  /** Set for a process that its daemon's first one started to share its port. */
+  sibling?: { place: number };
 }
 
 /** What the supervisor says. */
@@ -25,6 +28,9 @@ export type ToDaemon =
   | { type: 'start'; start: DaemonStart }
   | { type: 'peers'; urls: PeerUrls }
   | { type: 'stop' };
+
+/** What a daemon's first process says to the others; it stands in the supervisor's place. */
+export type ToSibling = ToDaemon | { type: 'group'; frame: Frame };
 
 /** A PlatformError as it travels between processes. */
 export interface ErrorMessage {
@@ -37,6 +43,8 @@ export interface ErrorMessage {
 export type FromDaemon =
   | { type: 'listening'; url: string; port: number }
   | { type: 'failed'; error: ErrorMessage };
+
+export type FromSibling = FromDaemon | { type: 'group'; frame: Frame };
 
 export function toErrorMessage(thrown: unknown): ErrorMessage {
   const { code, message, details } = toPlatformError(thrown);

@@ -1,4 +1,5 @@
-import { isIPv6 } from 'node:net';
+import { createServer, isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlatformConfig } from '../contracts/index.ts';
 import {
   createHostCheck,
@@ -17,6 +18,11 @@ import type { LineOutput } from '../kit/output.ts';
 import { keepSecret } from '../kit/redact.ts';
 import type { OtlpTarget } from '../kit/tracer.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
+import { createGroup } from './group/create-group.ts';
+import { sharedLimiters } from './group/shared-limiters.ts';
+import { shareMetrics } from './group/shared-metrics.ts';
+import type { PrimaryChannel } from './group/sibling.ts';
+import type { DaemonStart } from './process-protocol.ts';
 import { createStoreMetrics } from './store-metrics.ts';
 
 export interface StartOptions
@@ -33,6 +39,8 @@ export interface StartOptions
   otlp?: OtlpTarget | undefined;
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
   listen?: { host: string; port: number };
+  /** Set in a process that the daemon's first one started. */
+  primary?: PrimaryChannel;
 }
 
 export interface RunningDaemon<Services = unknown> {
@@ -71,14 +79,36 @@ export async function startDaemon<Services extends DaemonServices>(
   const tracer = options.otlp
     ? (await import('../kit/otlp.ts')).createOtlpTracer({ ...options.otlp, service: name, clock, logger })
     : undefined;
-  const resources: Resources = { ...options, logger, metrics, analytics, tracer, boundPort };
+  const group = createGroup({
+    ...options,
+    name,
+    size: definition.processes?.(config) ?? 1,
+    primary: options.primary,
+    platform: process.platform,
+    describe: () => startOf(options),
+    logger,
+  });
+  shareMetrics(group, metrics);
+  const createLimiter = sharedLimiters(group, clock);
+  const resources: Resources = {
+    ...options,
+    logger,
+    metrics,
+    analytics,
+    tracer,
+    group,
+    createLimiter,
+    boundPort,
+  };
   let draining = false;
   let services: Services | undefined;
   let http: Http | undefined;
 
   async function close(): Promise<void> {
     draining = true;
+    if (group.role === 'primary') group.stop();
     await http?.close();
+    if (group.role === 'primary') await group.ended();
     if (services) await definition.close?.(services);
     metrics.close();
     analytics.flush();
@@ -104,6 +134,7 @@ export async function startDaemon<Services extends DaemonServices>(
       clock,
       random,
       tracer,
+      createLimiter,
       authenticate:
         services.authenticate ??
         upstreamIdentity({
@@ -120,8 +151,11 @@ export async function startDaemon<Services extends DaemonServices>(
     });
     standardRoutes(http, { ...STANDARD_ROUTES, ...definition.standard, isDraining: () => draining });
     for (const routes of definition.routes) routes(http, services);
-    bound.port = await listen(http, options.listen ?? config[name], name);
+    const address = options.listen ?? config[name];
+    if (group.role === 'primary') await requireFree(address, name);
+    bound.port = await listen(http, { ...address, reusePort: group.role !== 'alone' }, name);
     await definition.ready?.(services, resources);
+    if (group.role === 'primary') group.start({ host: address.host, port: bound.port });
   } catch (error) {
     logger.diagnostic({
       domain: 'daemon',
@@ -173,26 +207,77 @@ function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig):
 /** Node's 511 turns a burst of a thousand connections into a second of waiting for those beyond. */
 const BACKLOG = 4096;
 
-async function listen(http: Http, address: { host: string; port: number }, name: string): Promise<number> {
+async function listen(
+  http: Http,
+  address: { host: string; port: number; reusePort: boolean },
+  name: string,
+): Promise<number> {
+  const { host, port, reusePort } = address;
   try {
-    await http.listen({ host: address.host, port: address.port, backlog: BACKLOG });
+    // A socket that is shared with nobody is asked for as it always was.
+    await http.listen({ host, port, backlog: BACKLOG, ...(reusePort ? { reusePort } : {}) });
   } catch (error) {
-    const { host, port } = address;
-    if (codeOf(error) === 'EADDRINUSE') {
-      throw new PlatformError(
-        'CONFLICT',
-        `Port ${port} on ${host} is taken; free it or choose another with \`svc up --port ${name}=<port>\`.`,
-        { details: { service: name, host, port }, cause: error },
-      );
-    }
-    throw new PlatformError(
-      'INTERNAL_ERROR',
-      `${name} cannot listen on ${host}:${port}: ${messageOf(error)}`,
-      { details: { service: name, host, port }, cause: error },
-    );
+    throw cannotListen(error, address, name);
   }
   const bound = http.server.address();
-  return typeof bound === 'object' && bound ? bound.port : address.port;
+  return typeof bound === 'object' && bound ? bound.port : port;
+}
+
+function cannotListen(
+  error: unknown,
+  { host, port }: { host: string; port: number },
+  name: string,
+): PlatformError {
+  const details = { service: name, host, port };
+  if (codeOf(error) === 'EADDRINUSE') {
+    return new PlatformError(
+      'CONFLICT',
+      `Port ${port} on ${host} is taken; free it or choose another with \`svc up --port ${name}=<port>\`.`,
+      { details, cause: error },
+    );
+  }
+  return new PlatformError(
+    'INTERNAL_ERROR',
+    `${name} cannot listen on ${host}:${port}: ${messageOf(error)}`,
+    {
+      details,
+      cause: error,
+    },
+  );
+}
+
+/** How long processes of a predecessor that was killed may take to leave the port. */
+const FREE_WITHIN_MS = 3000;
+const FREE_POLL_MS = 50;
+
+/**
+ * A shared port is shared with whoever asks: a second platform on it would get half of our requests. So the first
+ * process makes sure that nobody listens there. Throws CONFLICT.
+ */
+async function requireFree(address: { host: string; port: number }, name: string): Promise<void> {
+  if (address.port === 0) return;
+  for (let waitedMs = 0; ; waitedMs += FREE_POLL_MS) {
+    const error = await tryListen(address);
+    if (!error) return;
+    if (codeOf(error) !== 'EADDRINUSE' || waitedMs >= FREE_WITHIN_MS)
+      throw cannotListen(error, address, name);
+    await sleep(FREE_POLL_MS);
+  }
+}
+
+function tryListen({ host, port }: { host: string; port: number }): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', resolve);
+    probe.listen({ host, port }, () => probe.close(() => resolve(undefined)));
+  });
+}
+
+/** What a process that shares our work is told: all that we were. */
+function startOf(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
+  const { config, profile, projectDir, dataDir, keys, operator, peers, logLevel } = options;
+  const told = { config, profile, projectDir, dataDir, keys, operator, peers: peers.known() };
+  return logLevel ? { ...told, logLevel } : told;
 }
 
 /** A host as it stands in a URL that this machine can call: any-address becomes loopback. */

@@ -3,12 +3,12 @@ import type { z } from 'zod';
 import type { Caller, Endpoint, ReplyInput, Validated } from '../contracts/index.ts';
 import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
-import { createRateLimiter, type RateLimiter } from '../kit/rate-limiter.ts';
+import type { RateVerdict, SharedLimiter } from '../kit/rate-limiter.ts';
 import type { Http } from './server.ts';
 
 /** A limiter for endpoints that count together, and whose budget a call uses; default: that of the caller's namespace. */
 export interface SharedLimit {
-  limiter: RateLimiter;
+  limiter: SharedLimiter;
   limit: number;
   keyOf?: (request: FastifyRequest, caller: Caller) => string;
 }
@@ -41,7 +41,7 @@ export function mount<E extends Endpoint>(
   handler: EndpointHandler<E>,
 ): void {
   const { kit } = http;
-  const limit = limitOf(options.perMinute, http);
+  const limit = limitOf(options.perMinute, endpoint, http);
   kit.endpoints.push({
     method: endpoint.method,
     path: endpoint.path,
@@ -61,7 +61,8 @@ export function mount<E extends Endpoint>(
       : {}),
     async handler(request, reply) {
       const caller = request.caller ?? NOBODY;
-      limit?.(request, caller);
+      const counted = limit?.(request, caller);
+      if (counted) await counted;
       const input = {
         params: parse(endpoint.params, request.params, 'params'),
         query: parse(endpoint.query, request.query, 'query'),
@@ -89,19 +90,26 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
   });
 }
 
+/** Throws at once, or by the promise it returns where several processes count. */
 function limitOf(
   perMinute: MountOptions['perMinute'],
+  { method, path }: Endpoint,
   http: Http,
-): ((request: FastifyRequest, caller: Caller) => void) | undefined {
+): ((request: FastifyRequest, caller: Caller) => Promise<void> | undefined) | undefined {
   if (perMinute === undefined) return undefined;
   const shared: SharedLimit =
     typeof perMinute === 'number'
-      ? { limiter: createRateLimiter(http.kit.clock, minutes(1)), limit: perMinute }
+      ? { limiter: http.kit.createLimiter(`${method} ${path}`, { windowMs: minutes(1) }), limit: perMinute }
       : perMinute;
   const { limiter, limit, keyOf = (_request, { namespaceId }) => namespaceId } = shared;
-  return (request, caller) => {
-    const { allowed, resetMs } = limiter.take(keyOf(request, caller), limit);
+  const judge = ({ allowed, resetMs }: RateVerdict): void => {
     if (!allowed) throw rateLimited(limit, resetMs);
+  };
+  return (request, caller) => {
+    const taken = limiter.take(keyOf(request, caller), limit);
+    if (taken instanceof Promise) return taken.then(judge);
+    judge(taken);
+    return undefined;
   };
 }
 

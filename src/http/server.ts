@@ -14,6 +14,7 @@ import { nestsDeeperThan } from '../kit/json.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
+import { type CreateLimiter, localLimiters } from '../kit/rate-limiter.ts';
 import { newSpanId, parentSpanOf, saneId, traceIdOf } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import { createAccessLog } from './access-log.ts';
@@ -59,6 +60,8 @@ export interface HttpKit {
   metrics: Metrics;
   clock: Clock;
   random: Random;
+  /** Makes the limiters of endpoints. */
+  createLimiter: CreateLimiter;
   authenticate: Authenticate;
   /** Told of each request where traces are exported. */
   tracer?: Tracer | undefined;
@@ -81,7 +84,9 @@ export type Http = FastifyInstance;
 
 type KitState = 'account' | 'draining' | 'lastRequestAt' | 'lastConnectionAt' | 'endpoints' | 'routes';
 
-export interface HttpOptions extends Omit<HttpKit, KitState> {
+export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
+  /** Default: limits of this process alone. */
+  createLimiter?: CreateLimiter;
   bodyLimitBytes?: number;
   /** Addresses whose `X-Forwarded-*` count. */
   trustedProxies?: readonly string[];
@@ -127,7 +132,8 @@ export function createHttp(options: HttpOptions): Http {
   const account = (request: FastifyRequest, status: number): void =>
     finishRequest(request, status, metrics, access, options.tracer);
   const state = { draining: false, lastRequestAt: 0, lastConnectionAt: 0, endpoints: [], routes: [] };
-  http.decorate('kit', { ...options, ...state, account });
+  const createLimiter = options.createLimiter ?? localLimiters(options.clock);
+  http.decorate('kit', { ...options, ...state, createLimiter, account });
   http.addHook('onRoute', (route) => {
     const { method, url } = route;
     if (!route.config?.accountsItself) route.onResponse = accounting(route.onResponse, account);

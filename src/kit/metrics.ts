@@ -1,5 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  Counter,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  Registry,
+} from 'prom-client';
 import type { Clock } from './clock.ts';
 import { every } from './clock.ts';
 
@@ -18,7 +25,22 @@ export interface Metrics {
   observeRequest: ObserveRequest;
   /** The text of `GET /metrics`. */
   render(): Promise<string>;
+  /** What this process counted, as data that travels to another one. */
+  snapshot(): Promise<MetricsSnapshot>;
+  /** From now on `render` answers with this: where several processes are one service. */
+  renderBy(render: () => Promise<string>): void;
   close(): void;
+}
+
+export type MetricsSnapshot = Array<MetricObjectWithValues<{ value: number; labels: object }>>;
+
+/** Several processes as one: sums, but for what a metric says of itself (uptime: the longest). */
+export function sumMetrics(snapshots: readonly MetricsSnapshot[]): Pick<Metrics, 'render' | 'snapshot'> {
+  const sum = AggregatorRegistry.aggregate([...snapshots]);
+  return {
+    render: () => sum.metrics(),
+    snapshot: () => sum.getMetricsAsJSON() as Promise<MetricsSnapshot>,
+  };
 }
 
 /** The metrics every service has. @spec Metrics */
@@ -31,6 +53,7 @@ export function createMetrics(service: string, clock: Clock): Metrics {
     name: 'svc_service_uptime_seconds',
     help: 'Seconds since the service started',
     labelNames: ['service'],
+    aggregator: 'max',
     registers,
     collect() {
       this.set({ service }, (clock.now() - startedAt) / 1000);
@@ -58,11 +81,16 @@ export function createMetrics(service: string, clock: Clock): Metrics {
       cpuSeen = total;
     },
   });
+  let render = (): Promise<string> => registry.metrics();
   return {
     service,
     registry,
     observeRequest: requestObserver(service, registers),
-    render: () => registry.metrics(),
+    render: () => render(),
+    snapshot: () => registry.getMetricsAsJSON() as Promise<MetricsSnapshot>,
+    renderBy(other) {
+      render = other;
+    },
     close: watchEventLoop(service, registers, clock),
   };
 }

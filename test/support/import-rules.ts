@@ -113,10 +113,13 @@ function forbiddenInDaemon(file: string, target: string): string | undefined {
   return undefined;
 }
 
+/** Folders of `daemons` that are no daemon. */
+const SHARED_BY_DAEMONS = ['group'];
+
 /** `daemons/rest/domain/x.ts` -> `rest`; a file directly in `daemons` belongs to none. */
 function daemonOf(path: string): string | undefined {
-  const parts = path.split('/');
-  return parts[0] === 'daemons' && parts.length > 2 ? parts[1] : undefined;
+  const [top, name = '', ...rest] = path.split('/');
+  return top === 'daemons' && rest.length > 0 && !SHARED_BY_DAEMONS.includes(name) ? name : undefined;
 }
 
 function isDomain(file: string): boolean {

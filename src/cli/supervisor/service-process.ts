@@ -9,9 +9,9 @@ import {
 } from '../../daemons/process-protocol.ts';
 import type { Environment } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
+import { lineBlocks } from '../../kit/line-blocks.ts';
 import { entryFile } from '../../kit/paths.ts';
 import { dataFolder } from './data-folder.ts';
-import { lineBlocks } from './line-blocks.ts';
 
 export interface ExitInfo {
   code: number | null;

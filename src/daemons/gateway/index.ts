@@ -39,6 +39,7 @@ export const gateway = defineDaemon({
   ],
   /** Deliveries that an earlier process accepted: once the other services can be told where we are. */
   ready: ({ dispatcher }) => dispatcher.recover(),
+  processes: (config) => config.gateway.processes,
   standard: { guardMetrics },
   trustedProxies: (config) => config.gateway.trustedProxies,
   bodyLimitBytes: (config) => config.gateway.bodyLimitBytes,

@@ -1,11 +1,8 @@
-import { join } from 'node:path';
 import type { Authenticate } from '../../http/index.ts';
-import { seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
-import type { Logger } from '../../kit/logger.ts';
 import { version } from '../../kit/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
-import { acquireOwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
+import { type OwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createAdmins } from './domain/admins.ts';
@@ -23,11 +20,12 @@ import { createMintedTokens } from './domain/minted-tokens.ts';
 import { createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import { createRevocations } from './domain/revocations.ts';
 import { signingKeys } from './domain/signing-secrets.ts';
-import { syncStaticTokens } from './domain/static-tokens.ts';
+import { storedStaticTokens, syncStaticTokens } from './domain/static-tokens.ts';
 import { createTokenExchange } from './domain/token-exchange.ts';
 import type { WebhookDispatcher } from './domain/webhook-dispatcher.ts';
 import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
 import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
+import { ownStore } from './own-store.ts';
 import { createForwarder } from './proxy/forward.ts';
 import { createLeanClient } from './proxy/lean-client.ts';
 import { createSocketProxy } from './proxy/socket-proxy.ts';
@@ -40,22 +38,15 @@ import type { UpgradeHandler } from './routes/sockets.ts';
 import { subjectOf } from './routes/subject.ts';
 import { webhookServices } from './webhook-services.ts';
 
-/** A gateway that is restarted finds its predecessor still writing its last answers. */
-const LOCK_WAIT_MS = seconds(5);
-
 export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 
 /** Opens `svc.db`, of which the gateway is the only owner, and builds the gateway's parts on it. */
 export async function gatewayServices(resources: Resources) {
-  const { dataDir, profile, keys, clock, logger } = resources;
-  warnOfProcesses(resources.config.gateway.processes, logger);
+  const { dataDir, profile, keys, clock, logger, group } = resources;
+  const owns = group.role !== 'sibling';
   // First, because it refuses a start: nothing is open yet.
   const signing = signingKeys(keys, profile, logger);
-  const lock = await acquireOwnerLock({
-    file: join(dataDir, 'svc.db'),
-    waitMs: LOCK_WAIT_MS,
-    label: 'gateway',
-  });
+  const lock = await ownStore(dataDir, group);
   let store: GatewayStore | undefined;
   let plugins: PluginRuntime | undefined;
   const elsewhere = createElsewhere(resources);
@@ -63,17 +54,14 @@ export async function gatewayServices(resources: Resources) {
     plugins = await createPluginRuntime(resources, elsewhere.create);
     store = await sqliteGatewayStore({ dataDir, clock, logger });
     const webhooks = await webhookServices(resources, store, plugins);
-    const stopHousekeeping = startHousekeeping({
-      store,
-      ...resources.config.retention,
-      clock,
-      logger,
-    });
+    const stopHousekeeping = owns
+      ? startHousekeeping({ store, ...resources.config.retention, clock, logger })
+      : async () => {};
     createLoadMetrics(resources.metrics, {
       deliveries: () => webhooks.dispatcher.load,
       hosts: () => elsewhere.sessions.connected,
     });
-    await forgetFormerSessions(store.hosts, clock.now());
+    if (owns) await forgetFormerSessions(store.hosts, clock.now());
     const parts = await build(resources, store, signing);
     return {
       ...parts,
@@ -89,26 +77,13 @@ export async function gatewayServices(resources: Resources) {
   }
 }
 
-/** @spec docs/decisions.md "Gateway processes" */
-function warnOfProcesses(processes: number, logger: Logger): void {
-  if (processes === 1) return;
-  logger.diagnostic({
-    domain: 'gateway',
-    event: 'gateway.single_process',
-    level: 'warn',
-    reasonCode: 'SINGLE_PROCESS',
-    message: `gateway.processes is ${processes}, but this version of the gateway runs in one process.`,
-    outcome: 'degraded',
-  });
-}
-
 async function build(resources: Resources, store: GatewayStore, keys: ReturnType<typeof signingKeys>) {
   const identity = await buildIdentity(resources, store, keys);
   const { config, logger, metrics, peers } = resources;
   const { upstreams, upstreamTimeoutMs, bodyLimitBytes } = config.gateway;
   const timeouts = { timeoutMs: upstreamTimeoutMs };
   const upstreamClient = createUpstreamClient(createLeanClient(timeouts), createUndiciClient(timeouts));
-  const limitRequests = createRequestLimits(config, resources.clock);
+  const limitRequests = createRequestLimits(config, resources.createLimiter);
   const { internalSecret } = resources.keys;
   const known = createUpstreams(upstreams, peers);
   const count = upstreamRequestCounter(metrics);
@@ -145,13 +120,16 @@ async function buildIdentity(
   store: GatewayStore,
   keys: ReturnType<typeof signingKeys>,
 ) {
-  const { config, clock, random, logger, operator } = resources;
+  const { config, clock, random, logger, operator, group } = resources;
+  const owns = group.role !== 'sibling';
   const { staticTokens: entries, admins: adminHosts } = config.gateway;
-  const staticTokens = await syncStaticTokens(store.cache, entries, logger);
-  const revocations = await createRevocations({ store: store.revocations, clock, logger, shared: false });
+  const staticTokens = owns
+    ? await syncStaticTokens(store.cache, entries, logger)
+    : storedStaticTokens(store.cache);
+  const revocations = await createRevocations({ store: store.revocations, clock, logger, group });
   const jwts = createJwts({ keys, clock, random });
   const registry = createClientRegistry({ store: store.clients, clock, random });
-  if (operator) await registry.adopt({ ...operator, name: 'operator' });
+  if (operator && owns) await registry.adopt({ ...operator, name: 'operator' });
   const authenticator = createAuthenticator({ staticTokens, jwts, revocations, clock, logger });
   revocations.onRevoked(authenticator.forget);
   const admins = createAdmins(adminHosts);
@@ -162,7 +140,7 @@ async function buildIdentity(
     revocations,
     admins,
     authenticator,
-    attempts: createAttemptLimits(clock),
+    attempts: createAttemptLimits(resources.createLimiter),
     exchange: createTokenExchange({ clients: registry, refreshTokens, jwts, clock, random, logger }),
     enrolments: createEnrolments({ cache: store.cache, clock, random }),
     hosts: createHosts({ store: store.hosts, clients: registry, revocations, admins, clock, random, logger }),
@@ -185,7 +163,7 @@ interface Closing {
   elsewhere: Elsewhere;
   dispatcher: WebhookDispatcher;
   stopHousekeeping: () => Promise<void>;
-  lock: Awaited<ReturnType<typeof acquireOwnerLock>>;
+  lock: OwnerLock;
 }
 
 /** Who calls one of the gateway's own endpoints; counted against the same limits as proxied calls. */
@@ -202,7 +180,8 @@ function limited(authenticator: Authenticator, limitRequests: LimitRequests | nu
   return async (request) => {
     const caller = await authenticator.authenticate(subjectOf(request));
     refuseContainers(caller);
-    limitRequests?.(countedOf(request, caller));
+    const counted = limitRequests?.(countedOf(request, caller));
+    if (counted instanceof Promise) await counted;
     return caller;
   };
 }

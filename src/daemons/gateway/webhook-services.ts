@@ -3,15 +3,22 @@ import { PlatformError } from '../../kit/errors.ts';
 import { createSeal } from '../../kit/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { ProcessGroup } from '../group/process-group.ts';
 import type { PluginRuntime } from '../plugin-runtime.ts';
 import { createWebhookAdmin } from './domain/webhook-admin.ts';
 import { createWebhookDeliveries } from './domain/webhook-deliveries.ts';
 import { createWebhookDelivery } from './domain/webhook-delivery.ts';
-import { createWebhookDispatcher, type WebhookDispatcher } from './domain/webhook-dispatcher.ts';
+import {
+  createWebhookDispatcher,
+  type WebhookDispatcher,
+  type WebhookDispatcherDeps,
+} from './domain/webhook-dispatcher.ts';
 import { createHandlerCall } from './domain/webhook-handler-call.ts';
+import { watchInterrupted } from './domain/webhook-interrupted.ts';
 import { createWebhookPauses, type WebhookPauses } from './domain/webhook-pauses.ts';
 import { createWebhookSamples } from './domain/webhook-samples.ts';
 import { createWebhookSecrets } from './domain/webhook-secrets.ts';
+import { createSiblingDispatcher, leadDispatch } from './domain/webhook-sibling-dispatcher.ts';
 import { createWebhookTargets, type DeclaredWebhook } from './domain/webhook-targets.ts';
 import { createWebhookVerifier } from './domain/webhook-verifier.ts';
 import { deliveryCounter } from './metrics.ts';
@@ -21,7 +28,7 @@ const SIDE_CALL_TIMEOUT_MS = 10_000;
 
 /** Builds what webhooks need on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
-  const { config, clock, random, logger, keys, metrics, boundPort } = resources;
+  const { config, clock, random, logger, keys, metrics, boundPort, group, createLimiter } = resources;
   refuseUnauthenticatedWebhooks(plugins);
   const targets = createWebhookTargets(() => plugins.registry.plugins);
   const secrets = createWebhookSecrets({
@@ -29,7 +36,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     seal: createSeal(keys.masterKey),
     clock,
     logger,
-    shared: config.gateway.processes > 1,
+    shared: group.role !== 'alone',
   });
   const observe = deliveryCounter(metrics);
   const { inbox } = store;
@@ -38,7 +45,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
       plugins.execute({ ...request, handler: HandlerRef.parse(request.handler), params: {}, user: null }),
     logger,
   );
-  const dispatcher: WebhookDispatcher = createWebhookDispatcher({
+  const dispatcher = createDispatcher(group, {
     call,
     inbox,
     targets,
@@ -55,7 +62,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     cache: store.cache,
     clock,
     logger,
-    shared: config.gateway.processes > 1,
+    group,
     onResume: () => dispatcher.runBacklog(),
   });
 
@@ -91,7 +98,11 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     clock,
     logger,
   );
+  const underWay = group.role === 'alone' ? undefined : new Set<string>();
+  if (underWay) watchInterrupted(group, underWay, { inbox, clock, logger });
   const delivery = createWebhookDelivery({
+    createLimiter,
+    underWay,
     targets,
     secrets,
     verifier,
@@ -122,6 +133,14 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
         callSide(target, handler, 'webhook', input, { ...options, namespaceId: input.namespaceId }),
     }),
   };
+}
+
+/** One process runs what all of them accept. */
+function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): WebhookDispatcher {
+  if (group.role === 'sibling') return createSiblingDispatcher(group);
+  const dispatcher = createWebhookDispatcher(deps);
+  if (group.role === 'primary') leadDispatch(group, dispatcher);
+  return dispatcher;
 }
 
 /** An endpoint that takes deliveries from anybody is a mistake nobody may run by accident. @spec Webhook declaration: auth */

@@ -121,10 +121,11 @@ export interface WebhookInbox {
   /** Accepted or waiting for another attempt, oldest first: what a gateway dispatches. Marks nothing. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * At the start of a gateway that owns the store: marks sync deliveries that an earlier one left `running` as interrupted
-   * and frees their markers, so that redeliveries need not wait for leases; returns how many.
+   * Marks sync deliveries that another process left `running` as interrupted and frees their markers, so that redeliveries
+   * need not wait for leases; returns how many. At the start of a gateway that owns the store: all of them. Given
+   * `receivedUntil` (epoch ms) and `except`: those received by then, without those ids.
    */
-  interrupt(): Promise<number>;
+  interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
   /** With its body, unless that was pruned. */
   find(webhookId: string): Promise<DeliveryRecord | undefined>;
   /** Newest first, each with `body` null: bodies are large, `find` has them. Looks at a bounded number of rows a call. */

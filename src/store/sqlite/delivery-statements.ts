@@ -27,8 +27,15 @@ export const DELIVERY_STATEMENTS = [
   `update delivery set replayed_by = unhex(?) where webhook_id = unhex(?)`,
   /** releasePending */
   `delete from delivery_marker where state = 'pending'`,
+  /** releasePendingOf: but not what a living delivery claimed since */
+  `delete from delivery_marker where state = 'pending'
+     and digest in (select marker from delivery where status = 'running' and marker is not null and received_at <= ?
+       and webhook_id not in (select unhex(value) from json_each(?)))
+     and digest not in (select marker from delivery where marker is not null
+       and webhook_id in (select unhex(value) from json_each(?)))`,
   /** interrupt */
-  `update delivery set status = 'interrupted' where status = 'running'`,
+  `update delivery set status = 'interrupted' where status = 'running' and received_at <= ?
+     and webhook_id not in (select unhex(value) from json_each(?))`,
   /** pruneOld: rows lie in the order they came, so looking at the oldest few finds what is old without an index on time */
   `delete from delivery where received_at < ? and position in (
      select position from delivery where status not in ('accepted', 'retrying') order by position limit ?)`,
@@ -64,6 +71,7 @@ const NAMES = [
   'releaseMarker',
   'replayed',
   'releasePending',
+  'releasePendingOf',
   'interrupt',
   'pruneOld',
   'pruneMarkers',

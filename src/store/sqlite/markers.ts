@@ -70,6 +70,8 @@ export function createMarkers(
       index.add(digest, id);
       seen = id;
     }
+    // Another process may have begun to move old ones.
+    hasOld ||= sql.anyOld.get() !== undefined;
     lookedAt = clock.now();
   }
 
@@ -81,11 +83,13 @@ export function createMarkers(
   }
 
   function look(digest: Uint8Array, now: number): MarkerState | undefined {
+    let moved = false;
     for (const id of index.find(digest)) {
       const row = sql.row.get(id);
       if (row && row.expiresAt > now && row.digest.equals(digest)) return row.state;
+      moved ||= row === undefined;
     }
-    if (!hasOld) return undefined;
+    if (!hasOld && !moved) return undefined;
     return sql.old.get(bufferOf(digest), now) ? 'done' : undefined;
   }
 

@@ -72,9 +72,11 @@ export function sqliteWebhookInbox(
     isSettled: async (marker, now) => (await markers.findDigest(marker, now)) === 'done',
     note: (delivery, end: DeliveryEnd) => notes.add({ delivery, end }),
     unfinished: (limit, after = 0) => db.read(() => rows.unfinished(limit, after)),
-    async interrupt() {
-      await changes([SQL.releasePending, []]);
-      return changes([SQL.interrupt, []]);
+    async interrupt(which) {
+      const until = which?.receivedUntil ?? Number.MAX_SAFE_INTEGER;
+      const except = JSON.stringify((which?.except ?? []).map(uuidHex));
+      await changes(which ? [SQL.releasePendingOf, [until, except, except]] : [SQL.releasePending, []]);
+      return changes([SQL.interrupt, [until, except]]);
     },
     async find(webhookId) {
       await notes.flush();

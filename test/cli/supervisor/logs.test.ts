@@ -2,9 +2,9 @@ import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { lastRecords } from '../../../src/cli/log-reader.ts';
-import { lineBlocks } from '../../../src/cli/supervisor/line-blocks.ts';
 import { openLogFile } from '../../../src/cli/supervisor/log-file.ts';
 import { createLogTail } from '../../../src/cli/supervisor/log-tail.ts';
+import { lineBlocks } from '../../../src/kit/line-blocks.ts';
 import { tempDir } from '../../support/daemon.ts';
 
 const record = (time: number, message = `m${time}`) => JSON.stringify({ level: 'info', time, message });

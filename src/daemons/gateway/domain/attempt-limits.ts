@@ -1,7 +1,6 @@
 import { rateLimited } from '../../../http/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
-import { createRateLimiter } from '../../../kit/rate-limiter.ts';
+import type { CreateLimiter } from '../../../kit/rate-limiter.ts';
 
 /** Failures a minute. One address may be an office; one client at one address is one program that has it wrong. */
 const PER_ADDRESS = 30;
@@ -16,8 +15,8 @@ export interface AttemptLimits {
 }
 
 /** Brute force: bounds the guesses, and the scrypt work that strangers can ask for. @spec docs/decisions.md "Limits" */
-export function createAttemptLimits(clock: Clock): AttemptLimits {
-  const failures = createRateLimiter(clock, minutes(1));
+export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
+  const failures = createLimiter('login attempts', { windowMs: minutes(1), exact: true });
 
   return {
     async guard(ip, clientId, attempt) {
@@ -25,7 +24,7 @@ export function createAttemptLimits(clock: Clock): AttemptLimits {
       if (clientId !== null) keys.push([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
       // Counted before the outcome is known: a thousand attempts at once must not all find the count at zero.
       for (const [key, limit] of keys) {
-        const { allowed, resetMs } = failures.take(key, limit);
+        const { allowed, resetMs } = await failures.take(key, limit);
         if (!allowed) throw rateLimited(limit, resetMs);
       }
       const result = await attempt();

@@ -1,9 +1,8 @@
 import type { PlatformConfig } from '../../../contracts/index.ts';
 import { rateLimited } from '../../../http/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import { createRateLimiter, type RateLimiter } from '../../../kit/rate-limiter.ts';
+import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/rate-limiter.ts';
 
 /** Whom a request counts against. */
 export interface Counted {
@@ -16,11 +15,14 @@ export interface Counted {
 /** What the tightest limit says, as the `RateLimit-*` headers put it; flat names and values. */
 export type LimitHeaders = string[];
 
-/** Counts one request; null when nothing is limited. Throws RATE_LIMIT_EXCEEDED. */
-export type LimitRequests = (request: Counted) => LimitHeaders | null;
+/**
+ * Counts one request; null when nothing is limited. Throws RATE_LIMIT_EXCEEDED; at once, or by a promise where several
+ * processes count.
+ */
+export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
 
 interface Rule {
-  limiter: RateLimiter;
+  limiter: SharedLimiter;
   keyOf(request: Counted): string;
   /** Requests a minute; null: as many as they like. */
   limitOf(request: Counted): number | null;
@@ -32,39 +34,57 @@ interface Rule {
  */
 export function createRequestLimits(
   { gateway, tenants }: Pick<PlatformConfig, 'gateway' | 'tenants'>,
-  clock: Clock,
+  createLimiter: CreateLimiter,
 ): LimitRequests | null {
   const { perTokenPerMinute, perTenantPerMinute, perIpPerMinute } = gateway.rateLimit;
   const perTenant = new Map(
     Object.entries(tenants).map(([name, { requestsPerMinute }]) => [name, requestsPerMinute]),
   );
-  const limiter = (): RateLimiter => createRateLimiter(clock, minutes(1));
+  const limiter = (name: string): SharedLimiter =>
+    createLimiter(`requests per ${name}`, { windowMs: minutes(1) });
   const rules: Rule[] = [];
   if (perTokenPerMinute) {
-    rules.push({ limiter: limiter(), keyOf: ({ token }) => token, limitOf: () => perTokenPerMinute });
+    rules.push({ limiter: limiter('token'), keyOf: ({ token }) => token, limitOf: () => perTokenPerMinute });
   }
   if (perTenantPerMinute || [...perTenant.values()].some(Boolean)) {
     rules.push({
-      limiter: limiter(),
+      limiter: limiter('tenant'),
       keyOf: ({ namespaceId }) => namespaceId,
       limitOf: ({ namespaceId }) => perTenant.get(namespaceId) ?? perTenantPerMinute,
     });
   }
   if (perIpPerMinute)
-    rules.push({ limiter: limiter(), keyOf: ({ ip }) => ip, limitOf: () => perIpPerMinute });
+    rules.push({ limiter: limiter('address'), keyOf: ({ ip }) => ip, limitOf: () => perIpPerMinute });
   return rules.length === 0 ? null : (request) => count(rules, request);
 }
 
-function count(rules: readonly Rule[], request: Counted): LimitHeaders | null {
-  let tightest: { limit: number; remaining: number; resetMs: number } | undefined;
-  for (const { limiter, keyOf, limitOf } of rules) {
+/** The verdict that leaves least, of those asked so far. */
+type Tightest = { limit: number; remaining: number; resetMs: number } | undefined;
+
+function count(
+  rules: readonly Rule[],
+  request: Counted,
+  from = 0,
+  before: Tightest = undefined,
+): LimitHeaders | null | Promise<LimitHeaders | null> {
+  let tightest = before;
+  for (let i = from; i < rules.length; i++) {
+    const { limiter, keyOf, limitOf } = rules[i]!;
     const limit = limitOf(request);
     if (limit === null) continue;
-    const { allowed, remaining, resetMs } = limiter.take(keyOf(request), limit);
-    if (!allowed) throw exceeded(limit, resetMs);
-    if (!tightest || remaining < tightest.remaining) tightest = { limit, remaining, resetMs };
+    const taken = limiter.take(keyOf(request), limit);
+    if (taken instanceof Promise) {
+      const known = tightest;
+      return taken.then((verdict) => count(rules, request, i + 1, tighter(known, limit, verdict)));
+    }
+    tightest = tighter(tightest, limit, taken);
   }
   return tightest ? headersOf(tightest.limit, tightest.remaining, tightest.resetMs) : null;
+}
+
+function tighter(tightest: Tightest, limit: number, { allowed, remaining, resetMs }: RateVerdict): Tightest {
+  if (!allowed) throw exceeded(limit, resetMs);
+  return !tightest || remaining < tightest.remaining ? { limit, remaining, resetMs } : tightest;
 }
 
 function exceeded(limit: number, resetMs: number): PlatformError {

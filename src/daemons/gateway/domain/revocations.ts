@@ -2,10 +2,12 @@ import { type Clock, every } from '../../../kit/clock.ts';
 import { messageOf } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Revocation, RevocationStore } from '../../../store/ports/index.ts';
+import type { ProcessGroup } from '../../group/process-group.ts';
 
-/** How soon a process learns what another one revoked. */
+/** How soon a process learns what another one revoked, should it not be told. */
 const POLL_MS = 200;
 const PAGE = 1000;
+const NEWS = 'revocations';
 
 /** The part of a caller that can be revoked. */
 export interface Revocable {
@@ -15,7 +17,7 @@ export interface Revocable {
 
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
-  /** Refuses a host and all that is its own; in force when the promise settles. False when it was so before. */
+  /** Refuses a host and all that is its own; in force in all processes when the promise settles. False when it was so before. */
   revokeHost(hostId: string): Promise<boolean>;
   revokeToken(jti: string, expiresAt: number): Promise<boolean>;
   /** Called at each revocation, wherever it was asked for, after it is in force here. */
@@ -27,8 +29,8 @@ export interface RevocationsDeps {
   store: RevocationStore;
   clock: Clock;
   logger: Logger;
-  /** Whether other processes share the store and may revoke too. */
-  shared: boolean;
+  /** Other processes share the store and may revoke too. */
+  group: ProcessGroup;
 }
 
 /**
@@ -39,7 +41,7 @@ export async function createRevocations({
   store,
   clock,
   logger,
-  shared,
+  group,
 }: RevocationsDeps): Promise<Revocations> {
   const hosts = new Set<string>();
   const tokens = new Map<string, number>();
@@ -71,18 +73,21 @@ export async function createRevocations({
   }
 
   await readNews();
-  const stop = shared ? every(clock, POLL_MS, poll) : () => {};
+  group.onNews(NEWS, readNews);
+  const stop = group.role !== 'alone' ? every(clock, POLL_MS, poll) : () => {};
   return {
     isRevoked: ({ hostId, jti }) => hosts.has(hostId) || (jti !== null && tokens.has(jti)),
     async revokeHost(hostId) {
       const fresh = await store.revokeHost(hostId, clock.now());
       await readNews();
+      await group.announce(NEWS);
       return fresh;
     },
     async revokeToken(jti, expiresAt) {
       forgetExpired();
       const fresh = await store.revokeToken(jti, expiresAt, clock.now());
       await readNews();
+      await group.announce(NEWS);
       return fresh;
     },
     onRevoked: (listener) => listeners.push(listener),

@@ -29,6 +29,11 @@ export async function syncStaticTokens(
   for await (const key of storedKeys(cache)) {
     if (!Object.hasOwn(entries, key.slice(PREFIX.length))) await cache.delete(PLATFORM_SCOPE, key);
   }
+  return storedStaticTokens(cache);
+}
+
+/** The static tokens as another process of this gateway wrote them. */
+export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
   return {
     async find(token) {
       // What cannot be a key of the cache cannot be a token of the config either.

@@ -93,7 +93,7 @@ export function createWebhookDeliveries({
     };
     await inbox.replay(delivery, '', record);
     const payload = parseOnce(Buffer.from(record.body!))().value;
-    dispatcher.enqueue(delivery, target, payload, record.marker);
+    await dispatcher.enqueue(delivery, target, payload, record.marker);
     return { webhookId: delivery.webhookId, replayOf: record.webhookId };
   }
 

@@ -12,7 +12,7 @@ import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../kit/er
 import { readDotPath } from '../../../kit/json.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
-import { createRateLimiter } from '../../../kit/rate-limiter.ts';
+import { type CreateLimiter, createRateLimiter, type RateVerdict } from '../../../kit/rate-limiter.ts';
 import type {
   ClaimResult,
   MarkerClaim,
@@ -70,6 +70,9 @@ export interface WebhookDeliveryDeps {
   call: CallHandler;
   pauses: () => WebhookPauses;
   inbox: WebhookInbox;
+  createLimiter: CreateLimiter;
+  /** Ids of the deliveries that are on their way through the steps; kept only where it is given. */
+  underWay?: Set<string> | undefined;
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -96,11 +99,12 @@ type Answered = { status: number; body: unknown; record: 'challenge' | 'duplicat
 /** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/decisions.md "Webhook delivery" */
 export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   const { targets, secrets, verifier, dispatcher, call, pauses, inbox, clock, random, logger } = deps;
-  const limiter = createRateLimiter(clock, minutes(1));
+  const limiter = deps.createLimiter('webhook deliveries', { windowMs: minutes(1) });
   const waits = createMarkerWaits(inbox, clock);
   const namespaces = createBoundedCache<ReturnType<typeof NamespaceId.safeParse>>(1000);
   /** Refused signatures by address and namespace. */
-  const failures = createRateLimiter(clock, minutes(1));
+  const failures = deps.createLimiter('webhook failures', { windowMs: minutes(1), exact: true });
+  /** Of each process: what it bounds is each one's own work. */
   const explanations = createRateLimiter(clock, minutes(1));
 
   async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
@@ -116,6 +120,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       refusal: null,
     };
     const received = dispatcher.receives();
+    deps.underWay?.add(passage.webhookId);
     try {
       const { status, body, record } = await pass(passage);
       if (record !== 'handled') note(passage, record, status);
@@ -132,6 +137,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       return answer(passage, error.status, errorBody(error), error.headers);
     } finally {
       received();
+      deps.underWay?.delete(passage.webhookId);
     }
   }
 
@@ -151,7 +157,8 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     );
     const { webhook } = target;
     const keys = await findNamespace(passage);
-    step(passage, 'rate_limit', () => limit(passage, webhook, keys !== undefined));
+    const limited = step(passage, 'rate_limit', () => limit(passage, webhook, keys !== undefined));
+    if (limited) await limited;
 
     const body = await readBody(passage, webhook);
     const payload = parseOnce(body);
@@ -223,14 +230,32 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   /** Step 3. Namespaces without a secret share one budget, so that made-up names cost no memory and win no extra tries. */
-  function limit(passage: Passage, webhook: WebhookHandlerDecl, provisioned: boolean): void {
+  function limit(
+    passage: Passage,
+    webhook: WebhookHandlerDecl,
+    provisioned: boolean,
+  ): Promise<void> | undefined {
     const { requestsPerMinute } = webhook.rateLimit;
     const owner = provisioned ? passage.namespaceId : '';
     const instance = provisioned ? passage.instanceId : '';
     const key = JSON.stringify([owner, passage.incoming.pluginId, webhook.event, instance]);
-    const { allowed, resetMs } = limiter.take(key, requestsPerMinute);
-    if (allowed) return;
-    throw tooMany(`This webhook takes ${requestsPerMinute} deliveries a minute`, requestsPerMinute, resetMs);
+    const judge = ({ allowed, resetMs }: RateVerdict): void => {
+      if (allowed) return;
+      throw tooMany(
+        `This webhook takes ${requestsPerMinute} deliveries a minute`,
+        requestsPerMinute,
+        resetMs,
+      );
+    };
+    const taken = limiter.take(key, requestsPerMinute);
+    if (taken instanceof Promise) {
+      return taken.then(judge).catch((error) => {
+        mark(passage, 'rate_limit', codeOf(error) ?? 'failed');
+        throw error;
+      });
+    }
+    judge(taken);
+    return undefined;
   }
 
   /** An address that fails and fails is not checked again for a while: neither plugin code nor records for it. */
@@ -275,7 +300,8 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       return inbox.accept(delivery, marker, passage.steps.text());
     });
     if (claim === 'done') return DUPLICATE;
-    dispatcher.enqueue(delivery, target, payload);
+    const queued = dispatcher.enqueue(delivery, target, payload);
+    if (queued) await queued;
     return { status: 202, body: { status: 'accepted', webhookId: passage.webhookId }, record: 'handled' };
   }
 
@@ -408,7 +434,9 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   ): PlatformError {
     const { fault } = verdict;
     const { incoming, namespaceId } = passage;
-    failures.take(failureKey(passage), LIMITS.webhookFailuresPerMinute);
+    const noted = failures.take(failureKey(passage), LIMITS.webhookFailuresPerMinute);
+    // Whoever counts may be gone; the sender is refused all the same.
+    if (noted instanceof Promise) noted.catch(() => {});
     passage.refusal = JSON.stringify({ explanation: explain(passage, target, verdict, keys) });
     logger.diagnostic(
       {

@@ -47,8 +47,37 @@ const BUSY_FROM = 16;
 /** This share of a backoff is left to chance, so that what failed together does not come back together. */
 const JITTER = 0.2;
 
+export interface WebhookDispatcher {
+  /**
+   * Runs an accepted delivery as soon as there is room. It is in the store already. A promise only where the order of
+   * deliveries needs the caller to wait before it tells its sender.
+   */
+  enqueue(
+    delivery: NewDelivery,
+    target: DeclaredWebhook,
+    payload: unknown,
+    marker?: Uint8Array | null,
+  ): void | Promise<void>;
+  /** How many async deliveries are held in memory, and how many run. */
+  readonly load: { waiting: number; running: number };
+  /** Counts a delivery that is being received, until the returned function is called. */
+  receives(): () => void;
+  /** Runs what the store has and memory has not. */
+  runBacklog(): void;
+  /** Dispatches what an earlier process accepted and did not finish, and tells what it was in the middle of. */
+  recover(): Promise<void>;
+  /** Waits for what runs; what waits stays in the store for the next start. */
+  close(): Promise<void>;
+}
+
+/** A dispatcher that other processes of the gateway hand their deliveries to. */
+export interface LeadingDispatcher extends WebhookDispatcher {
+  /** Takes in what another process accepted, in this order. */
+  admit(webhookIds: readonly string[]): Promise<void>;
+}
+
 /** Runs what was accepted: from memory, or from the durable inbox. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
-export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
+export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDispatcher {
   const { call, inbox, targets, pauses, clock, random, logger } = deps;
   const queue = createQueue<Item>({
     bytesOf: ({ delivery }) => delivery.body?.byteLength ?? 0,
@@ -244,20 +273,13 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
     return target;
   }
 
-  /** Runs what the store has and memory has not. */
   function runBacklog(): void {
     backlog = true;
     pump();
   }
 
   return {
-    /** Runs an accepted delivery as soon as there is room. It is in the store already. */
-    enqueue(
-      delivery: NewDelivery,
-      target: DeclaredWebhook,
-      payload: unknown,
-      marker: Uint8Array | null = null,
-    ): void {
+    enqueue(delivery, target, payload, marker = null) {
       if (pauses().isPaused(delivery)) return;
       // Once some lie in the store alone, the later ones go behind them.
       if (backlog || isFull() || closed) backlog = true;
@@ -267,27 +289,35 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
       }
       pump();
     },
-    /** How many async deliveries are held in memory, and how many run. */
-    get load(): { waiting: number; running: number } {
+    get load() {
       return { waiting: queue.size, running: running.size };
     },
-    /** Counts a delivery that is being received, until the returned function is called. */
-    receives(): () => void {
+    async admit(webhookIds) {
+      for (const id of webhookIds) {
+        // Once some lie in the store alone, the later ones go behind them.
+        if (backlog || isFull() || closed) {
+          backlog = true;
+          break;
+        }
+        const record = await inbox.find(id);
+        if (record?.status === 'accepted') hold(record);
+      }
+      pump();
+    },
+    receives() {
       receiving++;
       return () => {
         receiving--;
       };
     },
     runBacklog,
-    /** Dispatches what an earlier process accepted and did not finish, and tells what it was in the middle of. */
-    async recover(): Promise<void> {
+    async recover() {
       const interrupted = await inbox.interrupt();
       if (interrupted > 0)
         logger.warn(`${interrupted} deliveries were running when the gateway died; they show as interrupted`);
       runBacklog();
     },
-    /** Waits for what runs; what waits stays in the store for the next start. */
-    async close(): Promise<void> {
+    async close() {
       closed = true;
       stopLooking();
       for (const stop of timers.values()) stop();
@@ -296,7 +326,6 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps) {
     },
   };
 }
-export type WebhookDispatcher = ReturnType<typeof createWebhookDispatcher>;
 
 function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry | undefined) {
   if (succeeded) return 'succeeded';

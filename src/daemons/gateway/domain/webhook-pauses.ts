@@ -2,6 +2,7 @@ import type { Clock } from '../../../kit/clock.ts';
 import { every } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { KeyValueStore, SecretKey } from '../../../store/ports/index.ts';
+import type { ProcessGroup } from '../../group/process-group.ts';
 
 const SCOPE = 'webhook-pause';
 const MOST_PAUSES = 100_000;
@@ -21,8 +22,8 @@ export interface WebhookPausesDeps {
   cache: KeyValueStore;
   clock: Clock;
   logger: Logger;
-  /** Whether other processes of this gateway pause and resume too. */
-  shared: boolean;
+  /** Other processes of this gateway pause and resume too. */
+  group: ProcessGroup;
   /** What was held may run. */
   onResume: () => void;
 }
@@ -32,11 +33,13 @@ export async function createWebhookPauses({
   cache,
   clock,
   logger,
-  shared,
+  group,
   onResume,
 }: WebhookPausesDeps): Promise<WebhookPauses> {
   let paused = await load();
-  const stop = shared ? every(clock, LOOK_EVERY_MS, () => void lookAgain()) : () => {};
+  const stop = group.role !== 'alone' ? every(clock, LOOK_EVERY_MS, () => void lookAgain()) : () => {};
+
+  group.onNews(SCOPE, lookAgain);
 
   async function load(): Promise<Set<string>> {
     const entries = await cache.scan(SCOPE, { prefix: '', limit: MOST_PAUSES });
@@ -63,11 +66,13 @@ export async function createWebhookPauses({
     async pause(key) {
       await cache.set(SCOPE, nameOf(key), true);
       paused.add(nameOf(key));
+      await group.announce(SCOPE);
     },
     async resume(key) {
       await cache.delete(SCOPE, nameOf(key));
       paused.delete(nameOf(key));
       onResume();
+      await group.announce(SCOPE);
     },
     close: stop,
   };

@@ -3,7 +3,7 @@ import { type Http, sendRawError } from '../../../http/index.ts';
 import { toPlatformError } from '../../../kit/errors.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
-import type { LimitRequests } from '../domain/request-limits.ts';
+import type { LimitHeaders, LimitRequests } from '../domain/request-limits.ts';
 import type { Forward } from '../proxy/forward.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 import { actingNamespace } from './acting-namespace.ts';
@@ -44,9 +44,24 @@ function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
   async function authenticate(request: FastifyRequest): Promise<Principal> {
     return authenticator.authenticate(subjectOf(request));
   }
-  function proceed(request: FastifyRequest, reply: FastifyReply, caller: Principal): void {
+  /** A promise only where the verdict on a limit has to be asked for. */
+  function proceed(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    caller: Principal,
+  ): Promise<void> | undefined {
     request.caller = caller;
     const limits = limitRequests?.(countedOf(request, caller)) ?? null;
+    if (limits instanceof Promise) return limits.then((known) => pass(request, reply, caller, known));
+    pass(request, reply, caller, limits);
+    return undefined;
+  }
+  function pass(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    caller: Principal,
+    limits: LimitHeaders | null,
+  ): void {
     const acting = actingNamespace(request.raw, caller, admins);
     forward(request, reply, upstream, acting, joined(request.corsHeaders, limits));
   }
@@ -54,11 +69,10 @@ function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
     reply.hijack();
     try {
       const known = authenticator.recall(request.raw.rawHeaders);
-      if (known) proceed(request, reply, known);
-      else
-        authenticate(request)
-          .then((caller) => proceed(request, reply, caller))
-          .catch((error) => answerError(request, reply, error));
+      const waits = known
+        ? proceed(request, reply, known)
+        : authenticate(request).then((caller) => proceed(request, reply, caller));
+      waits?.catch((error) => answerError(request, reply, error));
     } catch (error) {
       answerError(request, reply, error);
     }

@@ -65,7 +65,11 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
         ip,
       });
       tenantId = caller.namespaceId;
-      services.limitRequests?.({ token: request.headers.authorization ?? '', namespaceId: tenantId, ip });
+      await services.limitRequests?.({
+        token: request.headers.authorization ?? '',
+        namespaceId: tenantId,
+        ip,
+      });
       const upgrade = {
         request,
         socket,

@@ -11,7 +11,6 @@ import {
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/duration.ts';
-import { createRateLimiter } from '../../../kit/rate-limiter.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { WebhookAdmin } from '../domain/webhook-admin.ts';
 import { scopeOf } from './webhook-scope.ts';
@@ -26,7 +25,7 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: Webhook
   const changes = {
     auth: 'caller',
     perMinute: {
-      limiter: createRateLimiter(http.kit.clock, minutes(1)),
+      limiter: http.kit.createLimiter('webhook changes', { windowMs: minutes(1) }),
       limit: LIMITS.webhookProvisionsPerMinute,
       // Of the namespace acted on: a tenant must not use up what the operator needs elsewhere.
       keyOf: (request: FastifyRequest, caller: Caller) => scopeOf(admins, { request, caller }),

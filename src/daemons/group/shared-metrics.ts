@@ -1,0 +1,47 @@
+import { type Metrics, type MetricsSnapshot, sumMetrics } from '../../kit/metrics.ts';
+import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from './process-group.ts';
+
+/** `/metrics` of any process tells of all. @spec Metrics; docs/decisions.md "Gateway processes" */
+export function shareMetrics(group: ProcessGroup, metrics: Metrics): void {
+  if (group.role === 'primary') gather(group, metrics);
+  else if (group.role === 'sibling') passOn(group, metrics);
+}
+
+function passOn(group: SiblingProcess, metrics: Metrics): void {
+  group.answer('metrics.snapshot', () => metrics.snapshot());
+  metrics.renderBy(async () => (await group.primary.call('metrics.text')) as string);
+}
+
+function gather(group: PrimaryProcess, metrics: Metrics): void {
+  /** What was last told of each process. */
+  const told = new Map<Member, MetricsSnapshot>();
+  /** What was told of processes that are gone: a counter that fell would look like a restart of the whole service. */
+  let former: Promise<MetricsSnapshot> = Promise.resolve([]);
+
+  async function snapshotOf(member: Member): Promise<MetricsSnapshot> {
+    try {
+      const snapshot = (await member.call('metrics.snapshot')) as MetricsSnapshot;
+      if (group.members().includes(member)) told.set(member, snapshot);
+      return snapshot;
+    } catch {
+      // Still starting, or just gone: what it said before counts.
+      return told.get(member) ?? [];
+    }
+  }
+
+  group.onLost((member) => {
+    const last = told.get(member);
+    told.delete(member);
+    if (last) former = former.then((sum) => addUp(sum, last));
+  });
+  metrics.renderBy(async () => {
+    const members = await Promise.all(group.members().map(snapshotOf));
+    return sumMetrics([await metrics.snapshot(), ...members, await former]).render();
+  });
+  group.answer('metrics.text', () => metrics.render());
+}
+
+/** Gauges tell of what is; they go with their process. */
+function addUp(former: MetricsSnapshot, last: MetricsSnapshot): Promise<MetricsSnapshot> {
+  return sumMetrics([former, last.filter(({ type }) => String(type) !== 'gauge')]).snapshot();
+}

@@ -1,0 +1,139 @@
+import type { Clock } from '../../kit/clock.ts';
+import type { PlatformError } from '../../kit/errors.ts';
+import {
+  type CreateLimiter,
+  createWindows,
+  type LimiterOptions,
+  type RateVerdict,
+  type SharedLimiter,
+  type Window,
+} from '../../kit/rate-limiter.ts';
+import type {
+  BackQuestion,
+  FullQuestion,
+  RecallQuestion,
+  TakeAnswer,
+  TakeQuestion,
+} from './limiter-protocol.ts';
+import type { SiblingProcess } from './process-group.ts';
+
+/** Who was just refused is refused again without asking: a flood must not become a flood between our processes. */
+const REFUSED_FOR_MS = 250;
+
+interface Lease extends Window {
+  /** Calls that may be let through without asking. */
+  remaining: number;
+  /** What the primary had left when it lent them. */
+  left: number;
+  /** Refuse without asking until then. */
+  refusedUntil: number;
+}
+
+interface Waiter {
+  resolve(verdict: RateVerdict): void;
+  reject(error: PlatformError): void;
+}
+
+interface SiblingLimiter extends SharedLimiter {
+  recall(question: RecallQuestion): number;
+  full(question: FullQuestion): void;
+}
+
+/** The limiters of a process that asks the one that counts. */
+export function siblingLimiters(group: SiblingProcess, clock: Clock): CreateLimiter {
+  const limiters = new Map<string, SiblingLimiter>();
+  group.answer('limit.recall', (body) => {
+    const question = body as RecallQuestion;
+    return limiters.get(question.name)?.recall(question) ?? 0;
+  });
+  group.answer('limit.full', (body) => {
+    const question = body as FullQuestion;
+    limiters.get(question.name)?.full(question);
+  });
+  return (name, options) => {
+    const limiter = limiters.get(name) ?? createSiblingLimiter(group, clock, name, options);
+    limiters.set(name, limiter);
+    return limiter;
+  };
+}
+
+function createSiblingLimiter(
+  group: SiblingProcess,
+  clock: Clock,
+  name: string,
+  { windowMs, exact = false }: LimiterOptions,
+): SiblingLimiter {
+  const leases = createWindows<Lease>(clock, windowMs);
+  /** Keys whose limit is reached, as the primary told. */
+  const fulls = createWindows<Window>(clock, windowMs);
+  const asking = new Map<string, Waiter[]>();
+
+  const verdict = (allowed: boolean, { remaining, left, endsAt }: Lease): RateVerdict => ({
+    allowed,
+    remaining: remaining + left,
+    resetMs: Math.max(0, endsAt - clock.now()),
+  });
+
+  function ask(key: string, limit: number, waiters: Waiter[]): void {
+    const question: TakeQuestion = { name, key, limit, windowMs, exact, want: waiters.length };
+    group.primary.ask('limit.take', question, (reply) => {
+      if ('error' in reply) {
+        asking.delete(key);
+        for (const waiter of waiters) waiter.reject(reply.error);
+        return;
+      }
+      const { granted, left, endsAt } = reply.body as TakeAnswer;
+      const refusedUntil = granted === 0 ? clock.now() + REFUSED_FOR_MS : 0;
+      const lease: Lease = { remaining: granted, left, endsAt, refusedUntil };
+      leases.set(key, lease);
+      while (waiters.length > 0 && lease.remaining > 0) {
+        lease.remaining--;
+        waiters.shift()!.resolve(verdict(true, lease));
+      }
+      if (granted === 0) for (const waiter of waiters.splice(0)) waiter.resolve(verdict(false, lease));
+      // More came while the question was on its way.
+      if (waiters.length > 0) ask(key, limit, waiters);
+      else asking.delete(key);
+    });
+  }
+
+  return {
+    take(key, limit) {
+      const now = clock.now();
+      const lease = leases.find(key, now);
+      const waiters = asking.get(key);
+      if (lease && lease.remaining > 0 && !waiters) {
+        lease.remaining--;
+        return verdict(true, lease);
+      }
+      if (lease && now < lease.refusedUntil) return verdict(false, lease);
+      return new Promise((resolve, reject) => {
+        if (waiters) waiters.push({ resolve, reject });
+        else {
+          const first = [{ resolve, reject }];
+          asking.set(key, first);
+          ask(key, limit, first);
+        }
+      });
+    },
+    /** What is known here: the primary tells when an exact limit is reached. */
+    peek(key, limit) {
+      const now = clock.now();
+      const full = fulls.find(key, now);
+      if (full) return { allowed: false, remaining: 0, resetMs: full.endsAt - now };
+      return { allowed: true, remaining: limit, resetMs: windowMs };
+    },
+    giveBack(key) {
+      const question: BackQuestion = { name, key };
+      group.primary.ask('limit.back', question, () => {});
+    },
+    recall({ key, endsAt }) {
+      const lease = leases.find(key, clock.now());
+      if (lease?.endsAt !== endsAt) return 0;
+      const unused = lease.remaining;
+      lease.remaining = 0;
+      return unused;
+    },
+    full: ({ key, endsAt }) => fulls.set(key, { endsAt }),
+  };
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { ServiceName } from '../../contracts/index.ts';
+import { lineBlocks } from '../../kit/line-blocks.ts';
+import type { Logger } from '../../kit/logger.ts';
+import type { LineOutput } from '../../kit/output.ts';
+import { entryFile } from '../../kit/paths.ts';
+import type { DaemonStart, FromSibling, PeerUrls, ToSibling } from '../process-protocol.ts';
+import type { Frame } from './link.ts';
+
+/** A sibling's program from the outside. */
+export interface SiblingProgram {
+  readonly pid: number;
+  /** Says how it ended. */
+  readonly ended: Promise<string>;
+  /** False when it is gone. */
+  send(frame: Frame): boolean;
+  sendPeers(urls: PeerUrls): void;
+  stop(): void;
+  kill(): void;
+}
+
+export interface SiblingProgramOptions {
+  name: ServiceName;
+  start: DaemonStart;
+  /** Where its log goes: whole lines, so that those of two processes never mix within one. */
+  output: LineOutput;
+  logger: Logger;
+  onFrame: (frame: Frame) => void;
+  onListening: () => void;
+}
+
+/** Starts one more process of this daemon. It ends by itself once this process is gone. */
+export function startSiblingProgram(options: SiblingProgramOptions): SiblingProgram {
+  const { name, start, onFrame, onListening } = options;
+  const child = fork(entryFile('daemon'), [name], {
+    cwd: start.projectDir,
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let failure: string | undefined;
+  child.on('message', (message: FromSibling) => {
+    if (message.type === 'group') onFrame(message.frame);
+    else if (message.type === 'listening') onListening();
+    else failure = message.error.message;
+  });
+  relayLog(child, options);
+  const ended = new Promise<string>((resolve) => {
+    child.once('close', (code, signal) =>
+      resolve(failure ?? (signal ? `signal ${signal}` : `exit code ${code}`)),
+    );
+    child.once('error', (error) => child.pid === undefined && resolve(error.message));
+  });
+  const tell = (message: ToSibling): boolean => {
+    // A failed write shows as the end of the process.
+    if (child.connected) child.send(message, () => {});
+    return child.connected;
+  };
+  tell({ type: 'start', start });
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    send: (frame) => tell({ type: 'group', frame }),
+    sendPeers: (urls) => void tell({ type: 'peers', urls }),
+    stop: () => void tell({ type: 'stop' }),
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+/** Its records become ours, unread; what V8 or a native part prints becomes a record. */
+function relayLog(child: ChildProcess, { output, logger }: SiblingProgramOptions): void {
+  const records = lineBlocks((block) => output.write(block.toString('utf8')));
+  child.stdout?.on('data', records.push);
+  child.stdout?.once('end', records.end);
+  const complaints = lineBlocks((block) => {
+    for (const line of block.toString('utf8').split('\n')) {
+      if (line.trim() !== '')
+        logger.error(line, { layer: 'process', meta: { stream: 'stderr', pid: child.pid } });
+    }
+  });
+  child.stderr?.on('data', complaints.push);
+  child.stderr?.once('end', complaints.end);
+}

@@ -1,0 +1,30 @@
+import type { Frame } from './link.ts';
+import { type Answer, createLink } from './link.ts';
+import type { SiblingProcess } from './process-group.ts';
+
+/** The channel to the primary, as the program that was started holds it. */
+export interface PrimaryChannel {
+  place: number;
+  /** False when the primary is gone. */
+  send(frame: Frame): boolean;
+  onFrame(listener: (frame: Frame) => void): void;
+}
+
+/** This process as one that a primary started. */
+export function createSibling({ place, send, onFrame }: PrimaryChannel): SiblingProcess {
+  const answers = new Map<string, Answer<undefined>>();
+  const link = createLink({ send, answers, from: undefined });
+  const news = new Map<string, () => void | Promise<void>>();
+  answers.set('news', (topic) => news.get(topic as string)?.());
+  onFrame(link.receive);
+  return {
+    role: 'sibling',
+    place,
+    primary: link,
+    answer: (topic, answer) => void answers.set(topic, answer),
+    async announce(topic) {
+      await link.call('announce', topic).catch(() => {});
+    },
+    onNews: (topic, learn) => void news.set(topic, learn),
+  };
+}

@@ -1,0 +1,181 @@
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { ADMIN_TOKEN } from '../../support/gateway.ts';
+import { startUpstream } from './support/echo-upstream.ts';
+import { type Connection, isAlive, startProcesses } from './support/start-processes.ts';
+
+const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+const JSON_TYPE = { 'content-type': 'application/json' };
+const SLOW = { timeout: 60_000 };
+const POLL = { timeout: 20_000, interval: 50 };
+
+const post = (connection: Connection, path: string, body: unknown) =>
+  connection.send('POST', path, { headers: { ...ADMIN, ...JSON_TYPE }, body: JSON.stringify(body) });
+
+/** A request on a connection of its own: all that came until it ended. */
+function exchange(port: number): Promise<string> {
+  const head = `GET /api/v1/x HTTP/1.1\r\nhost: localhost\r\nauthorization: ${ADMIN.authorization}\r\n\r\n`;
+  return new Promise((resolve) => {
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(head));
+    socket.setEncoding('latin1').on('data', (part) => {
+      text += part;
+    });
+    socket.on('close', () => resolve(text)).on('error', (error) => resolve(String(error)));
+  });
+}
+
+/** Values of a metric's series, by their labels. */
+function series(text: string, name: string): Record<string, number> {
+  const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`));
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  );
+}
+
+test(
+  'two processes answer on one port, and a revocation by one holds at the other when it is confirmed',
+  SLOW,
+  async () => {
+    const upstream = await startUpstream();
+    const gateway = await startProcesses({ peers: { rest: upstream.url } });
+    await gateway.allUp();
+    const { primary, sibling } = await gateway.connections();
+    expect([primary, sibling].every(Boolean)).toBe(true);
+
+    for (const [revoking, other] of [
+      [sibling, primary],
+      [primary, sibling],
+    ] as const) {
+      const minted = await post(revoking, '/api/v1/tokens', {
+        hostId: 'h',
+        namespaceId: 'default',
+        ttlSeconds: 600,
+      });
+      expect(minted.status).toBe(201);
+      const bearer = { authorization: `Bearer ${minted.body.token}` };
+      // Both remember the token now.
+      for (const each of [other, revoking]) {
+        expect((await each.send('GET', '/api/v1/x', { headers: bearer })).status).toBe(200);
+      }
+      const revoked = await revoking.send('DELETE', `/api/v1/tokens/${minted.body.jti}`, { headers: ADMIN });
+      expect(revoked.status).toBe(200);
+      for (const each of [other, revoking]) {
+        expect((await each.send('GET', '/api/v1/x', { headers: bearer })).status).toBe(401);
+      }
+    }
+  },
+);
+
+test(
+  'limits hold for both together: to the call, small or large, also after borrowing ahead',
+  SLOW,
+  async () => {
+    const upstream = await startUpstream();
+    const gateway = await startProcesses({
+      peers: { rest: upstream.url },
+      config: { tenants: { busy: { requestsPerMinute: 500 } } },
+      gateway: {
+        staticTokens: {
+          [ADMIN_TOKEN]: { hostId: 'operator', namespaceId: 'default' },
+          busy: { hostId: 'b', namespaceId: 'busy' },
+        },
+      },
+    });
+    await gateway.allUp();
+    const { primary, sibling } = await gateway.connections();
+
+    // 10 a minute, over both: which of them answers must not matter.
+    const pause = { pluginId: '@acme/orders', event: 'plain' };
+    const statuses: number[] = [];
+    for (let i = 0; i < 14; i++) {
+      const answer = await post(i % 2 === 0 ? sibling : primary, '/api/v1/webhooks/pause', pause);
+      statuses.push(answer.status);
+      if (answer.status === 429) expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    expect(statuses).toEqual([...Array(10).fill(200), ...Array(4).fill(429)]);
+
+    // The sibling borrows ahead at its first call and then uses little of it: the primary must get the rest.
+    const busy = { headers: { authorization: 'Bearer busy' } };
+    const counts = new Map<number, number>();
+    const call = async (connection: Connection, times: number): Promise<void> => {
+      for (let i = 0; i < times; i++) {
+        const { status } = await connection.send('GET', '/api/v1/x', busy);
+        counts.set(status, (counts.get(status) ?? 0) + 1);
+      }
+    };
+    await call(sibling, 3);
+    await call(primary, 520);
+    await call(sibling, 5);
+    expect(Object.fromEntries(counts)).toEqual({ 200: 500, 429: 28 });
+  },
+);
+
+test('wrong passwords are counted over both', SLOW, async () => {
+  const gateway = await startProcesses();
+  await gateway.allUp();
+  const { primary, sibling } = await gateway.connections();
+  const guess = { clientId: 'client_nobody', clientSecret: 'wrong' };
+  const statuses: number[] = [];
+  for (let i = 0; i < 13; i++) {
+    statuses.push((await post(i % 2 === 0 ? primary : sibling, '/auth/token', guess)).status);
+  }
+  expect(statuses).toEqual([...Array(10).fill(401), 429, 429, 429]);
+});
+
+test('metrics of either are those of both, and do not fall when one dies', SLOW, async () => {
+  const upstream = await startUpstream();
+  const gateway = await startProcesses({ peers: { rest: upstream.url } });
+  await gateway.allUp();
+  const { primary, sibling } = await gateway.connections();
+  for (let i = 0; i < 5; i++) await primary.send('GET', '/api/v1/x', { headers: ADMIN });
+  for (let i = 0; i < 7; i++) await sibling.send('GET', '/api/v1/x', { headers: ADMIN });
+
+  const label = 'service="gateway",upstream="rest",status="200"';
+  const read = async (connection: Connection) => (await connection.send('GET', '/metrics')).body as string;
+  const [one, other] = [await read(primary), await read(sibling)];
+  for (const text of [one, other]) {
+    expect(series(text, 'svc_gateway_upstream_requests_total')).toEqual({
+      [`svc_gateway_upstream_requests_total{${label}}`]: 12,
+    });
+    expect(text).toContain('# TYPE svc_http_requests_total counter');
+    expect(text).toContain('# TYPE svc_http_request_duration_ms histogram');
+    const [uptime = 0] = Object.values(series(text, 'svc_service_uptime_seconds'));
+    expect(uptime).toBeGreaterThan(0);
+    // Two processes that were up for so long each must not count twice.
+    expect(uptime).toBeLessThanOrEqual(gateway.service.status().uptimeMs! / 1000 + 5);
+    const [rss = 0] = Object.values(series(text, 'svc_process_memory_rss_bytes'));
+    expect(rss).toBeGreaterThan(80 * 1024 * 1024);
+  }
+
+  const [pid] = gateway.siblingPids();
+  process.kill(pid!, 'SIGKILL');
+  await expect.poll(() => gateway.siblingPids().filter((next) => next !== pid), POLL).toHaveLength(1);
+  expect(series(await read(primary), 'svc_gateway_upstream_requests_total')).toEqual({
+    [`svc_gateway_upstream_requests_total{${label}}`]: 12,
+  });
+});
+
+test('a gateway on a shared port refuses one that is taken, shared or not', SLOW, async () => {
+  const gateway = await startProcesses();
+  await gateway.allUp();
+  const second = startProcesses({ listen: { host: '127.0.0.1', port: gateway.port } });
+  await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });
+});
+
+test('told to stop, both answer what is under way and end', SLOW, async () => {
+  const upstream = await startUpstream(
+    (_req, res) => void setTimeout(() => res.end('"ok"'), Math.random() * 200),
+  );
+  const gateway = await startProcesses({ peers: { rest: upstream.url } });
+  await gateway.allUp();
+  const [siblingPid] = gateway.siblingPids();
+  const pids = [gateway.primaryPid(), siblingPid!];
+  const answers = Array.from({ length: 1000 }, () => exchange(gateway.port));
+  while (upstream.seen.length < 300) await new Promise((resolve) => setTimeout(resolve, 1));
+  process.kill(pids[0]!, 'SIGTERM');
+  const texts = await Promise.all(answers);
+  const cut = texts.filter((text) => !/^HTTP\/1\.1 200 [\s\S]*"ok"/.test(text));
+  expect(cut).toEqual([]);
+  await expect.poll(() => pids.filter(isAlive), POLL).toEqual([]);
+});
