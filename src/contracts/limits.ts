@@ -18,6 +18,8 @@ export const LIMITS = {
   headersTimeoutMs: 10_000,
   /** Until a request has arrived whole. */
   requestTimeoutMs: 120_000,
+  /** How long no byte of a body that is awaited may come. */
+  bodyIdleMs: 30_000,
   keepAliveMs: 60_000,
   jsonDepth: 512,
   requestIdChars: 128,

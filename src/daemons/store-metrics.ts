@@ -20,6 +20,8 @@ export function createStoreMetrics({ registry, service }: Metrics, dataDir: stri
     name: 'svc_store_bytes',
     help: 'Size on disk of a database, and of its write-ahead log',
     labelNames: ['service', 'file'],
+    // Of a file that several processes share, each says the same.
+    aggregator: 'max',
     registers: [registry],
     collect() {
       for (const name of [file, `${file}-wal`]) {

@@ -27,6 +27,7 @@ import type { MountedEndpoint } from './openapi.ts';
 import { deliveryPathFault, pathFault } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, type RegisteredRoute } from './route-table.ts';
+import { cutStalledBodies } from './stalled-body.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -88,6 +89,8 @@ export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
   /** Default: limits of this process alone. */
   createLimiter?: CreateLimiter;
   bodyLimitBytes?: number;
+  /** How long a body may stand still; default 30 s. */
+  bodyIdleMs?: number;
   /** Addresses whose `X-Forwarded-*` count. */
   trustedProxies?: readonly string[];
 }
@@ -181,6 +184,7 @@ export function createHttp(options: HttpOptions): Http {
   });
   refuseExpectations(http.server, random);
   continueWhenWanted(http);
+  cutStalledBodies(http.server, options.bodyIdleMs ?? LIMITS.bodyIdleMs);
   drainPolitely(http);
   return http;
 }
