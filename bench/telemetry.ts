@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lineBlocks } from '../src/cli/supervisor/line-blocks.ts';
+import { lineBlocks } from '../src/kit/line-blocks.ts';
 import { openLogFile } from '../src/cli/supervisor/log-file.ts';
 import { provisionWebhook } from '../src/contracts/index.ts';
 import { createClient } from '../src/http/client.ts';
