@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { answerClientError } from './client-error.ts';
 
 /**
  * A body must keep moving: a client that sends none of the rest of it for so long is told 408 and cut off, so that it
@@ -10,10 +9,8 @@ export function cutStalledBodies(server: Server, idleMs: number): void {
   server.setTimeout(idleMs, (socket: Socket) => {
     const request = pendingRequest(socket);
     if (!request || request.complete || request.readableFlowing !== true) return;
-    answerClientError(
-      Object.assign(new Error('The body stalled'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }),
-      socket,
-    );
+    const error = Object.assign(new Error('The body stalled'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    server.emit('clientError', error, socket);
     socket.destroySoon();
   });
 }
