@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
-import type { ManifestV3 } from '../contracts/index.ts';
+import type { z } from 'zod';
+import { type ManifestV3, PluginSchedule, WorkflowDefinition } from '../contracts/index.ts';
 import type { PluginDescriber } from './describe.ts';
 import { handlerRefs, zodRefs } from './registry/handler-files.ts';
+import { formatPath } from './registry/manifest-file.ts';
 import type { LoadedPlugin, PluginFault } from './registry/types.ts';
 import { loadFolder } from './registry.ts';
 
@@ -21,7 +23,30 @@ const KIND_OF = { commands: 'command', rest: 'route', webhooks: 'webhook', jobs:
 export async function validatePlugin(folder: string, describer: PluginDescriber): Promise<ValidatedPlugin> {
   const { plugin, broken } = await loadFolder(resolve(folder), describer.manifest);
   if (!plugin) return { faults: broken?.faults ?? [] };
-  return { plugin, faults: await exportFaults(plugin, plugin.manifest, describer) };
+  const { manifest } = plugin;
+  return {
+    plugin,
+    faults: [...definitionFaults(manifest), ...(await exportFaults(plugin, manifest, describer))],
+  };
+}
+
+/**
+ * The shape of workflows and schedules. A service that meets a faulty one leaves out that one alone, so they are no
+ * fault of the manifest there; what they use is known only where all plugins are.
+ */
+function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
+  const check = (schema: z.ZodType, values: readonly unknown[], key: string): PluginFault[] =>
+    values.flatMap((value, index) =>
+      (schema.safeParse(value).error?.issues ?? []).map((issue) => ({
+        code: 'INVALID_MANIFEST' as const,
+        path: formatPath([key, index, ...issue.path]),
+        message: issue.message,
+      })),
+    );
+  return [
+    ...check(WorkflowDefinition, workflows, 'workflows'),
+    ...check(PluginSchedule, schedules, 'schedules'),
+  ];
 }
 
 async function exportFaults(

@@ -128,5 +128,19 @@ test('validation tells every fault of the code with its place', async () => {
     { code: 'INVALID_HANDLER', path: 'commands[3].handler', message: expect.stringContaining('"absent"') },
     { code: 'INVALID_HANDLER', path: 'commands[1].input', message: expect.stringContaining('no zod schema') },
   ]);
+  const flow = await folderOf({
+    'svc.plugin.json': {
+      ...MANIFEST,
+      workflows: [{ id: 'nightly', jobs: { main: { steps: [{ use: 'set' }] } } }],
+      schedules: [{ cron: '0 3 * * *' }],
+    },
+  });
+  expect(
+    (await validatePlugin(flow, await describer())).faults.map(({ code, path }) => [code, path]),
+  ).toEqual([
+    ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0].uses'],
+    ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0]'],
+    ['INVALID_MANIFEST', 'schedules[0].workflow'],
+  ]);
   expect((await validatePlugin(join(FIXTURES, 'good'), await describer())).faults).toEqual([]);
 });
