@@ -71,7 +71,14 @@ const Execution = section({
   container: section({
     socket: z.string().default('/var/run/docker.sock'),
     image: z.string().default('svc-runner'),
-    network: z.string().default('bridge'),
+    network: z
+      .string()
+      .default('bridge')
+      .describe('For plugins with permissions.network ["*"]; others have none'),
+    memoryMb: z.number().int().min(64).default(256),
+    pidsLimit: z.number().int().min(16).default(128),
+    cpus: z.number().positive().nullable().default(null).describe('null: as many as there are'),
+    maxContainers: z.number().int().min(1).max(1000).default(8),
   }),
   plugins: z
     .record(

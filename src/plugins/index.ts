@@ -1,3 +1,8 @@
+export {
+  type ContainerAccess,
+  type ContainerBackend,
+  createContainerBackend,
+} from './backends/container/index.ts';
 export { createHostBackend, type HostBackendDeps, type RunOnHost } from './backends/host/index.ts';
 export { type CallRouter, createCallRouter } from './backends/worker/call-router.ts';
 export { readResult } from './backends/worker/frames.ts';
@@ -7,6 +12,7 @@ export type * from './execution.ts';
 export { isInside } from './inside.ts';
 export { INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
+export { packFolder, unpackFolder } from './package-stream.ts';
 export { zodRefs } from './registry/handler-files.ts';
 export { relate } from './registry/relations.ts';
 export {
@@ -20,7 +26,6 @@ export {
   type PluginFault,
   type PluginRegistry,
 } from './registry.ts';
-export { packFolder, unpackFolder } from './package-stream.ts';
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
 export {
   createPlatformServices,

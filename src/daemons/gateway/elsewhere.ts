@@ -1,10 +1,15 @@
-import type { HostTarget } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { createHostBackend, type ExecutionBackend, type PlatformServices } from '../../plugins/index.ts';
+import type { ExecutionRequest, HostTarget, PlatformConfig } from '../../contracts/index.ts';
+import { messageOf } from '../../kit/errors.ts';
+import {
+  type ContainerAccess,
+  createContainerBackend,
+  createHostBackend,
+  type PlatformServices,
+} from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ElsewhereBackends, PluginRuntime } from '../plugin-runtime.ts';
-import { createContainerPasses } from './domain/container-passes.ts';
+import { type ContainerPasses, createContainerPasses } from './domain/container-passes.ts';
 import { createDispatch } from './domain/dispatch.ts';
 import { createHostSessions, type HostSessions } from './domain/host-sessions.ts';
 import type { Jwts } from './domain/jwt.ts';
@@ -14,11 +19,15 @@ import type { Revocations } from './domain/revocations.ts';
 export interface Elsewhere {
   sessions: HostSessions;
   create(services: PlatformServices): ElsewhereBackends;
+  /** What containers authenticate with, once that can be made. */
+  usePasses(passes: ContainerPasses): void;
   close(): void;
 }
 
-export function createElsewhere({ config, clock }: Pick<Resources, 'config' | 'clock'>): Elsewhere {
+export function createElsewhere(resources: Resources): Elsewhere {
+  const { config, clock, logger, dataDir } = resources;
   const sessions = createHostSessions(clock);
+  let passes: ContainerPasses | undefined;
   const { plugins } = config.execution;
 
   function targetOf(pluginId: string): HostTarget {
@@ -27,27 +36,54 @@ export function createElsewhere({ config, clock }: Pick<Resources, 'config' | 'c
       : { backend: 'host' };
     return target;
   }
+  async function issueAccess(request: ExecutionRequest): Promise<ContainerAccess> {
+    if (!passes) throw new Error('No container runs before the gateway is built.');
+    const { token, internalSecret, end } = await passes.issue(request);
+    const mayDispatch = request.permissions.platform?.dispatch === true;
+    const env = {
+      SVC_TOKEN: token,
+      SVC_GATEWAY_URL: config.gateway.publicUrl ?? `http://localhost:${resources.boundPort()}`,
+      ...(mayDispatch ? { GATEWAY_INTERNAL_SECRET: internalSecret } : {}),
+    };
+    return { env, end };
+  }
+
+  function containers(services: PlatformServices) {
+    const { container } = config.execution;
+    const backend = createContainerBackend({
+      config: container,
+      services,
+      logger,
+      clock,
+      dataDir,
+      issueAccess,
+    });
+    if (usesContainers(config.execution)) {
+      backend.removeOrphans().then(
+        (count) =>
+          count > 0 && logger.warn(`Removed ${count} containers that an earlier gateway left behind`),
+        (error) => logger.warn(`Containers cannot run yet: ${messageOf(error)}`, { error }),
+      );
+    }
+    return backend;
+  }
+
   return {
     sessions,
-    create: () => ({
+    create: (services) => ({
       host: createHostBackend({ run: sessions.run, targetOf, clock }),
-      container: unavailable,
+      container: containers(services),
     }),
+    usePasses(made) {
+      passes = made;
+    },
     close: sessions.close,
   };
 }
 
-const unavailable: ExecutionBackend = {
-  name: 'container',
-  async run({ plugin }) {
-    throw new PlatformError(
-      'SANDBOX_ERROR',
-      `The plugin ${plugin.id} is to run in a container, which is not available in this version; set its backend to "worker" or "host".`,
-      { details: { pluginId: plugin.id, backend: 'container' } },
-    );
-  },
-  async close() {},
-};
+function usesContainers({ default: name, plugins }: PlatformConfig['execution']): boolean {
+  return name === 'container' || Object.values(plugins).some(({ backend }) => backend === 'container');
+}
 
 export interface ElsewhereParts {
   store: GatewayStore;
@@ -59,10 +95,12 @@ export interface ElsewhereParts {
 /** What the host socket and the internal dispatch need. */
 export function elsewhereServices(
   { config, keys, clock, random, logger }: Resources,
-  { sessions }: Elsewhere,
+  { sessions, usePasses }: Elsewhere,
   { store, plugins, jwts, revocations }: ElsewhereParts,
 ) {
   const { internalSecret } = keys;
+  const passes = createContainerPasses({ jwts, revocations, internalSecret, clock, logger });
+  usePasses(passes);
   return {
     hostSessions: sessions,
     hostStore: store.hosts,
@@ -70,7 +108,7 @@ export function elsewhereServices(
     execution: config.execution,
     platformServices: plugins.services,
     dispatch: createDispatch({ plugins, random }),
-    passes: createContainerPasses({ jwts, revocations, internalSecret, clock, logger }),
+    passes,
     internalSecret,
   };
 }

@@ -3,6 +3,8 @@ import process from 'node:process';
 import { createLineReader } from '../line-reader.ts';
 import type { FromRunner, ToRunner } from './protocol.ts';
 
+/** Where there is no way to hand over a descriptor: frames go over stdin and stdout. */
+const STDIO_FLAG = '--stdio';
 /** The descriptor every parent hands over. */
 const CHANNEL_FD = 3;
 /** The daemon is trusted; this only keeps a broken one from filling our memory. */
@@ -19,20 +21,39 @@ export interface Channel {
 
 /** Opens the frames' channel. When the parent closes it or dies, this process ends. */
 export function openChannel(onFrame: (frame: ToRunner) => void): Channel {
-  const socket = new net.Socket({ fd: CHANNEL_FD, readable: true, writable: true });
+  const { input, output } = process.argv.includes(STDIO_FLAG) ? overStdio() : overDescriptor();
   const reader = createLineReader(MAX_FRAME_BYTES, (line) => onFrame(JSON.parse(line) as ToRunner));
-  socket.on('data', (chunk: Buffer) => {
+  input.on('data', (chunk: Buffer) => {
     if (!reader.push(chunk)) process.exit(1);
   });
-  socket.on('end', () => process.exit(0));
-  socket.on('error', () => process.exit(0));
+  input.on('end', () => process.exit(0));
+  for (const end of new Set([input, output])) end.on('error', () => process.exit(0));
   return {
-    send: (frame) => void socket.write(`${JSON.stringify(frame)}\n`),
-    sendText: (json) => void socket.write(`${json}\n`),
+    send: (frame) => void output.write(`${JSON.stringify(frame)}\n`),
+    sendText: (json) => void output.write(`${json}\n`),
     sendLast(frame, exitCode) {
       const exit = () => process.exit(exitCode);
-      socket.write(`${JSON.stringify(frame)}\n`, exit);
+      output.write(`${JSON.stringify(frame)}\n`, exit);
       setTimeout(exit, LAST_WORDS_MS);
     },
+  };
+}
+
+interface Ends {
+  input: net.Socket;
+  output: net.Socket;
+}
+
+function overDescriptor(): Ends {
+  const socket = new net.Socket({ fd: CHANNEL_FD, readable: true, writable: true });
+  return { input: socket, output: socket };
+}
+
+/** What plugin code prints goes to stderr: a line of its own among the frames would end it. */
+function overStdio(): Ends {
+  Object.defineProperty(process, 'stdout', { configurable: true, get: () => process.stderr });
+  return {
+    input: new net.Socket({ fd: 0, readable: true, writable: false }),
+    output: new net.Socket({ fd: 1, readable: false, writable: true }),
   };
 }

@@ -15,9 +15,10 @@ import { prepareLaunch } from '../../sandbox/index.ts';
 import { createPluginLogSink } from '../../services/log.ts';
 import { createPool, type Pool, type PoolStats } from './pool.ts';
 import { startRunnerProcess } from './runner-process.ts';
+import { spawnRunner } from './spawn-runner.ts';
 
 const MEGABYTE = 1024 * 1024;
-const DEFAULT_LIMITS: RunnerLimits = {
+export const RUNNER_LIMITS: RunnerLimits = {
   resultBytes: 6 * MEGABYTE,
   // Room for the frame around the largest result, and for what JSON makes of its characters.
   frameBytes: 8 * MEGABYTE,
@@ -59,7 +60,7 @@ export interface WorkerBackend extends ExecutionBackend {
  */
 export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
   const { config, services, logger, clock, dataDir, environment = process.env } = deps;
-  const limits: RunnerLimits = { ...DEFAULT_LIMITS, ...deps.limits };
+  const limits: RunnerLimits = { ...RUNNER_LIMITS, ...deps.limits };
   const sink = createPluginLogSink({ logger, clock });
   const pools = new Map<string, { plugin: ExecutionRequest['plugin']; pool: Pool }>();
   /** Set aside and not gone yet. */
@@ -110,7 +111,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       start: (launch, events) =>
         startRunnerProcess(
           {
-            launch,
+            spawn: (spawnEvents) => spawnRunner(launch, spawnEvents),
             plugin: { ...plugin, root },
             permissions,
             memoryMb,
@@ -155,7 +156,8 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
   };
 }
 
-async function realRoot(plugin: ExecutionRequest['plugin']): Promise<string> {
+/** The plugin's folder without links. Throws SANDBOX_ERROR when it is gone. */
+export async function realRoot(plugin: ExecutionRequest['plugin']): Promise<string> {
   try {
     return await realpath(plugin.root);
   } catch (cause) {

@@ -6,7 +6,7 @@ import type { Logger } from '../../../kit/logger.ts';
 import { entryFile } from '../../../kit/paths.ts';
 import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import { PROTOCOL_VERSION, type RunnerLimits } from '../../runner/protocol.ts';
-import { grantedNames, type Launch } from '../../sandbox/index.ts';
+import { grantedNames } from '../../sandbox/index.ts';
 import type { PluginLogSink } from '../../services/log.ts';
 import { type Call, cancelled, timedOut } from './call.ts';
 import { createCallRouter } from './call-router.ts';
@@ -15,7 +15,7 @@ import { openFrameChannel } from './frame-channel.ts';
 import { asFrame, type RawFrame, readCall, readError, readResult, readText } from './frames.ts';
 import { residentMb } from './memory.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
-import { spawnRunner } from './spawn-runner.ts';
+import type { SpawnEvents, SpawnedRunner } from './spawn-runner.ts';
 
 /** From the start of the process until the runner is ready; plugin code comes later, within the call's timeout. */
 export const START_MS = 15_000;
@@ -29,7 +29,8 @@ const RETIRE_SHARE = 0.8;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 
 export interface RunnerProcessDeps {
-  launch: Launch;
+  /** Starts the confined process; speaks to it by its channel from then on. */
+  spawn(events: SpawnEvents): SpawnedRunner;
   plugin: ExecutionRequest['plugin'];
   permissions: ExecutionRequest['permissions'];
   memoryMb: number;
@@ -87,7 +88,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   let fatal: ProcessExit['fatal'] = null;
   let stopWatching: (() => void) | undefined;
 
-  const runner = spawnRunner(deps.launch, {
+  const runner = deps.spawn({
     onLine: (layer, line) => sink.write({ ...logFields, layer }, layer === 'stderr' ? 'warn' : 'info', line),
     onExit: finish,
   });

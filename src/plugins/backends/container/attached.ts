@@ -1,0 +1,59 @@
+import { Duplex, PassThrough } from 'node:stream';
+
+/** Kind, three zero bytes, length. @spec Docker Engine API: Stream format */
+const HEADER_BYTES = 8;
+const STDOUT = 1;
+
+export interface AttachedStreams {
+  /** stdin and stdout: the frames' channel. */
+  channel: Duplex;
+  stderr: PassThrough;
+}
+
+/** Tells apart what a container writes to stdout and to stderr; passes on backpressure both ways. */
+export function splitStreams(socket: Duplex): AttachedStreams {
+  const stderr = new PassThrough();
+  const header = Buffer.alloc(HEADER_BYTES);
+  let have = 0;
+  let left = 0;
+  const channel = new Duplex({
+    read: () => socket.resume(),
+    write: (chunk, _encoding, done) => void socket.write(chunk, done),
+    final: (done) => void socket.end(done),
+    destroy: (error, done) => {
+      socket.destroy();
+      done(error);
+    },
+  });
+
+  function take(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (left === 0) {
+        const step = Math.min(HEADER_BYTES - have, chunk.length - at);
+        chunk.copy(header, have, at, at + step);
+        have += step;
+        at += step;
+        if (have < HEADER_BYTES) return;
+        have = 0;
+        left = header.readUInt32BE(4);
+        continue;
+      }
+      const piece = chunk.subarray(at, at + left);
+      at += piece.length;
+      left -= piece.length;
+      const hasRoom = header[0] === STDOUT ? channel.push(piece) : stderr.write(piece);
+      if (!hasRoom) socket.pause();
+    }
+  }
+
+  socket.on('data', take);
+  stderr.on('drain', () => socket.resume());
+  const end = (): void => {
+    channel.push(null);
+    stderr.end();
+  };
+  socket.on('end', end);
+  socket.on('close', end);
+  socket.on('error', () => {});
+  return { channel, stderr };
+}

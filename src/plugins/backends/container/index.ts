@@ -1,0 +1,269 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
+import { type Clock, systemClock } from '../../../kit/clock.ts';
+import { seconds } from '../../../kit/duration.ts';
+import { messageOf, type PlatformError } from '../../../kit/errors.ts';
+import type { Logger } from '../../../kit/logger.ts';
+import type { ExecutionBackend, PlatformServices, RunOptions } from '../../execution.ts';
+import { resolveGrants } from '../../sandbox/grants.ts';
+import { createPluginLogSink } from '../../services/log.ts';
+import { type Call, cancelled, createCall, unavailable } from '../worker/call.ts';
+import { lostProcess } from '../worker/exit-reason.ts';
+import { RUNNER_LIMITS, realRoot } from '../worker/index.ts';
+import { captureOutput } from '../worker/output-capture.ts';
+import { startRunnerProcess } from '../worker/runner-process.ts';
+import type { SpawnEvents, SpawnedRunner } from '../worker/spawn-runner.ts';
+import { splitStreams } from './attached.ts';
+import { createEngine, type Engine } from './engine.ts';
+import { type ContainerConfig, containerSpec, memoryMbOf } from './spec.ts';
+
+const OWNER_LABEL = 'svc.owner';
+const BOOT_LABEL = 'svc.boot';
+/** Of a process that was told to leave, or whose handler may still react to `ctx.signal`. */
+const LEAVE_MS = seconds(1);
+const QUEUE_PER_PLACE = 16;
+
+/** What a container is given to call the platform by, and what ends it. */
+export interface ContainerAccess {
+  env: Record<string, string>;
+  end(): Promise<void>;
+}
+
+export interface ContainerBackendDeps {
+  config: ContainerConfig;
+  services: PlatformServices;
+  logger: Logger;
+  clock: Clock;
+  /** The project's `.svc`; containers are labelled by it, so that two platforms share an engine. */
+  dataDir: string;
+  issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
+  environment?: NodeJS.ProcessEnv;
+}
+
+export interface ContainerBackend extends ExecutionBackend {
+  /** Removes what an earlier process of this platform left behind; how many those were. Throws SANDBOX_ERROR. */
+  removeOrphans(): Promise<number>;
+}
+
+/**
+ * Runs each execution in a container of its own, with the same runner and the same frames as a worker, over stdin and
+ * stdout. @spec Container execution JWT; docs/architecture.md "One way to run plugin code"
+ */
+export function createContainerBackend(deps: ContainerBackendDeps): ContainerBackend {
+  const { config, services, logger, clock, dataDir, environment = process.env } = deps;
+  const engine = createEngine(config.socket);
+  const sink = createPluginLogSink({ logger, clock });
+  const boot = randomUUID();
+  const owner = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const places = createPlaces(config.maxContainers);
+  const leaving = new Set<Promise<void>>();
+  const closing = new AbortController();
+
+  async function execute(call: Call): Promise<CommandResult> {
+    const { request } = call;
+    const root = await realRoot(request.plugin);
+    const grants = await resolveGrants({ root, permissions: request.permissions, dataDir });
+    const access = await deps.issueAccess(request);
+    let id: string | undefined;
+    try {
+      const labels = {
+        [OWNER_LABEL]: owner,
+        [BOOT_LABEL]: boot,
+        'svc.execution': request.executionId,
+        'svc.plugin': request.plugin.id,
+      };
+      const extraEnv = access.env;
+      const spec = await containerSpec({ request, root, grants, config, labels, environment, extraEnv });
+      id = await engine.create(spec);
+      return await runIn(id, call, root);
+    } finally {
+      // First its token, as that is what could be used from elsewhere.
+      await access.end();
+      if (id !== undefined) removeLater(id);
+    }
+  }
+
+  async function runIn(id: string, call: Call, root: string): Promise<CommandResult> {
+    const { request } = call;
+    if (call.isSettled) return call.promise;
+    const socket = await engine.attach(id);
+    // Started in any case: Podman does not let go of a container that was attached and never began.
+    await engine.start(id);
+    if (call.isSettled) {
+      socket.destroy();
+      return call.promise;
+    }
+    const container = containerRunner(engine, id, socket);
+    const runner = startRunnerProcess(
+      {
+        spawn: container.spawn,
+        plugin: { ...request.plugin, root },
+        permissions: request.permissions,
+        memoryMb: memoryMbOf(config, request),
+        limits: RUNNER_LIMITS,
+        services,
+        sink,
+        logger,
+        clock,
+      },
+      {
+        onReady() {
+          if (!call.isSettled) runner.assign(call);
+        },
+        onFree: () => runner.end({ kind: 'idle' }),
+        onLoaded: () => {},
+        onExit: (exit) => call.reject(lostProcess(exit, request.plugin.id)),
+      },
+    );
+    const onClose = (): void => runner.end({ kind: 'closing' });
+    closing.signal.addEventListener('abort', onClose, { once: true });
+    call.promise.catch(() => runner.end({ kind: 'cancelled' }));
+    try {
+      return await call.promise;
+    } finally {
+      closing.signal.removeEventListener('abort', onClose);
+    }
+  }
+
+  /** The caller has its answer; the container goes as soon as it has stopped, or after a moment in any case. */
+  function removeLater(id: string): void {
+    const removal = remove(id).finally(() => leaving.delete(removal));
+    leaving.add(removal);
+  }
+
+  async function remove(id: string): Promise<void> {
+    try {
+      await engine.remove(id);
+    } catch (error) {
+      logger.diagnostic({
+        domain: 'plugins',
+        event: 'container.not_removed',
+        level: 'error',
+        reasonCode: 'CONTAINER_NOT_REMOVED',
+        message: `The container ${id.slice(0, 12)} could not be removed; the next start tries again: ${messageOf(error)}`,
+        outcome: 'failed',
+        error,
+      });
+    }
+  }
+
+  return {
+    name: 'container',
+    async run(request, options: RunOptions = {}) {
+      if (closing.signal.aborted) throw unavailable('The platform is stopping.', 5);
+      if (options.signal?.aborted) throw cancelled(request);
+      const call = createCall(request, options);
+      // Looked at by whoever runs it; until then its failure is nobody's.
+      call.promise.catch(() => {});
+      const leave = await places.enter(call);
+      // Until its process takes over: making a container takes a moment, in which a caller may leave.
+      call.cancelWith(() => call.reject(cancelled(request)));
+      try {
+        return await execute(call);
+      } finally {
+        leave();
+      }
+    },
+    async removeOrphans() {
+      if (!existsSync(config.socket)) return 0;
+      const found = await engine.list(`${OWNER_LABEL}=${owner}`);
+      const orphans = found.filter(({ labels }) => labels[BOOT_LABEL] !== boot);
+      await Promise.all(orphans.map(({ id }) => remove(id)));
+      return orphans.length;
+    },
+    async close() {
+      closing.abort();
+      places.close();
+      await places.idle();
+      await Promise.all(leaving);
+      await engine.close();
+    },
+  };
+}
+
+/** A running container as a process that `startRunnerProcess` can speak with. */
+function containerRunner(engine: Engine, id: string, socket: Awaited<ReturnType<Engine['attach']>>) {
+  const { channel, stderr } = splitStreams(socket);
+  let said = '';
+
+  function spawn(events: SpawnEvents): SpawnedRunner {
+    const output = captureOutput(stderr, systemClock, (line) => events.onLine('stderr', line));
+    let isGone = false;
+    async function finish(): Promise<void> {
+      if (isGone) return;
+      isGone = true;
+      const state = await engine.state(id).catch(() => undefined);
+      said = output.tail();
+      // The kernel ended it without a word; the engine knows why.
+      if (state?.ranOutOfMemory) said += '\nheap out of memory';
+      const code = state?.exitCode ?? null;
+      if (code !== null && code > 128) events.onExit(null, signalName(code - 128));
+      else events.onExit(code, null);
+    }
+    socket.on('close', () => void finish());
+    socket.on('end', () => void finish());
+    return {
+      channel,
+      pid: undefined,
+      stderrTail: () => said,
+      leave() {
+        channel.end();
+        systemClock.after(LEAVE_MS, () => socket.destroy());
+      },
+      // Removed by force right after; what matters here is that nobody listens to it any more.
+      kill: () => socket.destroy(),
+    };
+  }
+  return { spawn };
+}
+
+function signalName(number: number): string {
+  return number === 9 ? 'SIGKILL' : number === 15 ? 'SIGTERM' : `signal ${number}`;
+}
+
+/** So many containers at a time; further calls wait their turn, as long as a call may wait for a worker. */
+function createPlaces(count: number) {
+  let used = 0;
+  let isClosed = false;
+  let onIdle = (): void => {};
+  const waiting: Array<{ call: Call; take: () => void }> = [];
+
+  function leave(): void {
+    const next = waiting.shift();
+    if (next) next.take();
+    else if (--used === 0) onIdle();
+  }
+  return {
+    async enter(call: Call): Promise<() => void> {
+      if (used < count) {
+        used++;
+        return leave;
+      }
+      if (waiting.length >= count * QUEUE_PER_PLACE || isClosed)
+        throw unavailable(`${waiting.length} calls wait for a container already.`, 5);
+      return new Promise((resolve, reject) => {
+        const entry = { call, take: () => resolve(leave) };
+        const giveUp = (error: PlatformError): void => {
+          const at = waiting.indexOf(entry);
+          if (at === -1) return;
+          waiting.splice(at, 1);
+          reject(error);
+        };
+        waiting.push(entry);
+        systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
+          giveUp(unavailable('No container became free in time; all are busy.', 5)),
+        );
+        call.cancelWith(() => giveUp(cancelled(call.request)));
+      });
+    },
+    close() {
+      isClosed = true;
+    },
+    idle: () =>
+      new Promise<void>((resolve) => {
+        onIdle = resolve;
+        if (used === 0) resolve();
+      }),
+  };
+}

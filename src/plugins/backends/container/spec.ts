@@ -1,0 +1,101 @@
+import { realpathSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { ExecutionRequest, PlatformConfig } from '../../../contracts/index.ts';
+import { entryFile } from '../../../kit/paths.ts';
+import { scrubEnvironment } from '../../sandbox/environment.ts';
+import type { Grants } from '../../sandbox/grants.ts';
+import { hasRawNetwork, nodeFlags } from '../../sandbox/node-flags.ts';
+import type { ContainerSpec } from './engine.ts';
+
+const MEGABYTE = 1024 * 1024;
+/** In every runner image. */
+const NODE = '/usr/local/bin/node';
+const TMP = 'rw,noexec,nosuid,nodev,size=64m';
+/** Nobody, on every Linux. */
+const NOBODY = '65534:65534';
+
+export type ContainerConfig = PlatformConfig['execution']['container'];
+
+export interface SpecInput {
+  request: ExecutionRequest;
+  /** The plugin's folder as a real path. */
+  root: string;
+  grants: Grants;
+  config: ContainerConfig;
+  labels: Record<string, string>;
+  environment: NodeJS.ProcessEnv;
+  /** Beside what the manifest lists: the container's own token. */
+  extraEnv: Record<string, string>;
+}
+
+export function memoryMbOf(config: ContainerConfig, { permissions }: ExecutionRequest): number {
+  return Math.min(config.memoryMb, permissions.quotas?.memoryMb ?? config.memoryMb);
+}
+
+/**
+ * A container for one execution. Files lie inside where they lie outside, read-only, so that no path needs translating;
+ * Node's permission model holds inside as well. @spec docs/security.md "Containers"
+ */
+export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
+  const { request, root, grants, config, labels, environment, extraEnv } = input;
+  const { permissions } = request;
+  const memoryMb = memoryMbOf(config, request);
+  const env = { ...scrubEnvironment(permissions, environment), HOME: '/tmp', ...extraEnv };
+  return {
+    Image: config.image,
+    Entrypoint: [NODE],
+    Cmd: [...nodeFlags(grants, permissions, memoryMb), realpathSync(entryFile('runner')), '--stdio'],
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    User: await userFor(root),
+    WorkingDir: root,
+    Hostname: 'svc-runner',
+    Labels: labels,
+    OpenStdin: true,
+    StdinOnce: true,
+    StopTimeout: 0,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    HostConfig: {
+      NetworkMode: hasRawNetwork(permissions) ? config.network : 'none',
+      ReadonlyRootfs: true,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      Privileged: false,
+      Memory: memoryMb * MEGABYTE,
+      // The same figure as for memory: no swap beside it.
+      MemorySwap: memoryMb * MEGABYTE,
+      PidsLimit: config.pidsLimit,
+      ...(config.cpus === null ? {} : { NanoCpus: Math.round(config.cpus * 1e9) }),
+      Tmpfs: { '/tmp': TMP },
+      Mounts: mountsOf(grants),
+      // Frames carry inputs and results: they belong into no file of the engine.
+      LogConfig: { Type: 'none' },
+    },
+  };
+}
+
+function mountsOf({ read, write, links }: Grants): object[] {
+  const mounts = [
+    ...read.map((path) => mount(path, path, true)),
+    ...links.map(({ path, target }) => mount(target, path, true)),
+    ...write.map((path) => mount(path, path, false)),
+  ];
+  const byTarget = new Map(mounts.map((entry) => [entry.Target, entry]));
+  // Outer folders first: a mount hides what was mounted below it before.
+  return [...byTarget.values()].sort((a, b) => (a.Target < b.Target ? -1 : 1));
+}
+
+function mount(source: string, target: string, readOnly: boolean) {
+  return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
+}
+
+/**
+ * Never root where it can be avoided: the owner of the plugin's folder, else nobody. A folder of root that others may
+ * not read leaves root, which without any capability reads its own files and no others.
+ */
+async function userFor(root: string): Promise<string> {
+  const { uid, gid, mode } = await stat(root);
+  if (uid !== 0) return `${uid}:${gid}`;
+  return (mode & 0o005) === 0o005 ? NOBODY : '0:0';
+}
