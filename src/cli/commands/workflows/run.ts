@@ -15,7 +15,7 @@ import { runPairs } from './views.ts';
 export const run = defineCommand({
   name: 'workflows run',
   summary: 'Start a run of a registered workflow, or of a definition in a file',
-  example: `svc workflows run nightly --input '{"day": "2030-01-31"}' --follow`,
+  example: 'svc workflows run nightly --follow',
   args: z.object({
     workflow: z.string().min(1).describe('its id, or a .yaml or .json file'),
     input: InputFlag,
