@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { ServiceName } from '../contracts/index.ts';
 import { systemClock } from '../kit/clock.ts';
 import { messageOf } from '../kit/errors.ts';
@@ -75,8 +76,8 @@ async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promi
 function channelToPrimary(place: number): PrimaryChannel {
   return {
     place,
-    send(frame) {
-      tell({ type: 'group', frame });
+    send(frame, socket) {
+      tell({ type: 'group', frame }, undefined, socket);
       return process.connected;
     },
     onFrame(listener) {
@@ -105,7 +106,7 @@ function die(error: unknown): never {
   process.exit(1);
 }
 
-function tell(message: FromSibling, sent: () => void = () => {}): void {
-  if (process.connected) process.send?.(message, undefined, undefined, sent);
+function tell(message: FromSibling, sent: () => void = () => {}, socket?: Socket): void {
+  if (process.connected) process.send?.(message, socket, undefined, sent);
   else sent();
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import {
@@ -65,9 +66,16 @@ export interface RawAgent {
   closed: Promise<{ code: number; reason: string; atMs: number }>;
 }
 
-export function connectRaw(gateway: Target, token: string, host?: RegisteredHost): RawAgent {
+/** `connection`: one that stands already, to a process that the test chose. */
+export function connectRaw(
+  gateway: Target,
+  token: string,
+  host?: RegisteredHost,
+  connection?: Socket,
+): RawAgent {
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/hosts/connect`, {
     headers: { authorization: `Bearer ${token}` },
+    ...(connection ? { createConnection: () => connection } : {}),
   });
   onTestFinished(() => socket.terminate());
   const frames: GatewayFrame[] = [];

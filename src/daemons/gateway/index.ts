@@ -4,6 +4,7 @@ import { defineDaemon } from '../define-daemon.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { handedSocketRoutes } from './routes/handed-sockets.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
@@ -26,6 +27,7 @@ export const gateway = defineDaemon({
     authRoutes,
     hostRoutes,
     hostSocketRoutes,
+    handedSocketRoutes,
     internalDispatchRoutes,
     pluginPackageRoutes,
     clientRoutes,

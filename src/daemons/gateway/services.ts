@@ -4,7 +4,8 @@ import { version } from '../../kit/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { type OwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import type { ProcessGroup } from '../group/process-group.ts';
+import { type CreateElsewhere, createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createAdmins } from './domain/admins.ts';
 import { createAttemptLimits } from './domain/attempt-limits.ts';
 import { type Authenticator, createAuthenticator, type Principal } from './domain/authenticator.ts';
@@ -24,6 +25,7 @@ import { storedStaticTokens, syncStaticTokens } from './domain/static-tokens.ts'
 import { createTokenExchange } from './domain/token-exchange.ts';
 import type { WebhookDispatcher } from './domain/webhook-dispatcher.ts';
 import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
+import { answerRelayed, relayedBackends } from './elsewhere-relay.ts';
 import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
 import { ownStore } from './own-store.ts';
 import { createForwarder } from './proxy/forward.ts';
@@ -51,7 +53,7 @@ export async function gatewayServices(resources: Resources) {
   let plugins: PluginRuntime | undefined;
   const elsewhere = createElsewhere(resources);
   try {
-    plugins = await createPluginRuntime(resources, elsewhere.create);
+    plugins = await createPluginRuntime(resources, backendsElsewhere(group, elsewhere));
     store = await sqliteGatewayStore({ dataDir, clock, logger });
     const webhooks = await webhookServices(resources, store, plugins);
     const stopHousekeeping = owns
@@ -64,6 +66,7 @@ export async function gatewayServices(resources: Resources) {
     if (owns) await forgetFormerSessions(store.hosts, clock.now());
     const parts = await build(resources, store, signing);
     return {
+      group,
       ...parts,
       ...webhooks,
       ...elsewhereServices(resources, elsewhere, { ...parts, store, plugins }),
@@ -75,6 +78,16 @@ export async function gatewayServices(resources: Resources) {
     lock.release();
     throw error;
   }
+}
+
+/** What runs plugins outside this process's own workers: there is one of each, in the first process. */
+function backendsElsewhere(group: ProcessGroup, elsewhere: Elsewhere): CreateElsewhere {
+  if (group.role === 'sibling') return () => relayedBackends(group);
+  return (services) => {
+    const backends = elsewhere.create(services);
+    if (group.role === 'primary') answerRelayed(group, backends);
+    return backends;
+  };
 }
 
 async function build(resources: Resources, store: GatewayStore, keys: ReturnType<typeof signingKeys>) {

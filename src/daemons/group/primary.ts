@@ -133,7 +133,7 @@ function keepPlace(options: PlaceOptions): Place {
     const program = startSiblingProgram({
       ...options,
       start: { ...options.describe(), listen: options.listen, sibling: { place } },
-      onFrame: (frame) => link.receive(frame),
+      onFrame: (frame, socket) => link.receive(frame, socket),
       onListening: () =>
         logger.info(`Process ${place} of ${name} is ready`, { meta: { place, pid: program.pid } }),
     });

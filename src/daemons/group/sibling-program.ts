@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import type { Socket } from 'node:net';
 import type { ServiceName } from '../../contracts/index.ts';
 import { lineBlocks } from '../../kit/line-blocks.ts';
 import type { Logger } from '../../kit/logger.ts';
@@ -25,7 +26,7 @@ export interface SiblingProgramOptions {
   /** Where its log goes: whole lines, so that those of two processes never mix within one. */
   output: LineOutput;
   logger: Logger;
-  onFrame: (frame: Frame) => void;
+  onFrame: (frame: Frame, socket: Socket | undefined) => void;
   onListening: () => void;
 }
 
@@ -38,8 +39,8 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let failure: string | undefined;
-  child.on('message', (message: FromSibling) => {
-    if (message.type === 'group') onFrame(message.frame);
+  child.on('message', (message: FromSibling, socket?: Socket) => {
+    if (message.type === 'group') onFrame(message.frame, socket);
     else if (message.type === 'listening') onListening();
     else failure = message.error.message;
   });

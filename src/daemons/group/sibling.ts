@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Frame } from './link.ts';
 import { type Answer, createLink } from './link.ts';
 import type { SiblingProcess } from './process-group.ts';
@@ -6,7 +7,7 @@ import type { SiblingProcess } from './process-group.ts';
 export interface PrimaryChannel {
   place: number;
   /** False when the primary is gone. */
-  send(frame: Frame): boolean;
+  send(frame: Frame, socket?: Socket): boolean;
   onFrame(listener: (frame: Frame) => void): void;
 }
 

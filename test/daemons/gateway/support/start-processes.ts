@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 import { createManagedService, type ManagedService } from '../../../../src/cli/supervisor/managed-service.ts';
@@ -27,6 +30,8 @@ export interface GatewayProcesses {
   allUp(): Promise<void>;
   /** A connection of one's own to the primary, and one to a sibling. */
   connections(): Promise<{ primary: Connection; sibling: Connection }>;
+  /** An open connection to that process, on which nothing was sent yet. */
+  socketTo(pid: number): Promise<Socket>;
 }
 
 /** The gateway as real processes, under the part of the supervisor that starts it again; stopped when the test ends. */
@@ -36,6 +41,7 @@ export async function startProcesses(
     config?: Record<string, unknown>;
     peers?: PeerUrls;
     listen?: { host: string; port: number };
+    projectDir?: string;
   } = {},
 ): Promise<GatewayProcesses> {
   const dataDir = await tempDir();
@@ -57,7 +63,7 @@ export async function startProcesses(
       start: {
         config,
         profile: 'development',
-        projectDir: WEBHOOK_PROJECT,
+        projectDir: options.projectDir ?? WEBHOOK_PROJECT,
         dataDir,
         keys: TEST_KEYS,
         operator: TEST_OPERATOR,
@@ -92,6 +98,19 @@ export async function startProcesses(
     siblingPids,
     async allUp() {
       await expect.poll(siblingPids, POLL).toHaveLength(config.gateway.processes - 1);
+    },
+    async socketTo(pid) {
+      for (let tries = 0; tries < 200; tries++) {
+        const socket = connect(port, '127.0.0.1');
+        onTestFinished(() => void socket.destroy());
+        await once(socket, 'connect');
+        // The kernel chose whose it is; that process takes it up in its own time.
+        const owner = (): boolean => ownsPeerOf(pid, port, socket.localPort!);
+        for (let looks = 0; looks < 20 && !owner(); looks++) await sleep(5);
+        if (owner()) return socket;
+        socket.destroy();
+      }
+      throw new Error(`No connection reached the process ${pid}.`);
     },
     async connections() {
       const found = new Map<number, Connection>();

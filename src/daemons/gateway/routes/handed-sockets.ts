@@ -1,0 +1,90 @@
+import { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { type Http, refuseUpgrade } from '../../../http/index.ts';
+import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import type { ProcessGroup } from '../../group/process-group.ts';
+import type { Principal } from '../domain/authenticator.ts';
+import type { Upgrade, UpgradeHandler } from './sockets.ts';
+
+const TOPIC = 'socket';
+
+export interface HandedSocketsServices {
+  group: ProcessGroup;
+  ownSockets: Map<string, UpgradeHandler>;
+}
+
+/** An upgrade as it travels; the socket itself travels beside it. */
+interface HandedUpgrade extends Omit<Upgrade, 'request' | 'socket' | 'head' | 'caller'> {
+  path: string;
+  url: string;
+  headers: IncomingMessage['headers'];
+  rawHeaders: string[];
+  /** Base64. */
+  head: string;
+  /** `expiresAt` null: never, which JSON cannot say. */
+  caller: Omit<Principal, 'expiresAt'> & { expiresAt: number | null };
+}
+
+/**
+ * The sockets that the gateway serves itself belong to its first process, whichever one a client reached: the others
+ * authenticate the upgrade and hand the connection over. Mounted after those sockets.
+ */
+export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSocketsServices): void {
+  if (group.role === 'primary') {
+    group.answer(TOPIC, (body, _from, socket) => take(body as HandedUpgrade, socket, ownSockets));
+  } else if (group.role === 'sibling') {
+    for (const path of ownSockets.keys()) {
+      ownSockets.set(path, async (upgrade) => {
+        const { handed, socket } = packed(path, upgrade);
+        await group.primary.call(TOPIC, handed, { socket });
+      });
+    }
+  }
+}
+
+function packed(path: string, upgrade: Upgrade): { handed: HandedUpgrade; socket: Socket } {
+  const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
+  const socket = upgrade.socket as Socket;
+  // What came while the token was being looked at.
+  const more = (socket.read() as Buffer | null) ?? Buffer.alloc(0);
+  const handed: HandedUpgrade = {
+    path,
+    url: request.url ?? path,
+    headers: request.headers,
+    rawHeaders: request.rawHeaders,
+    head: Buffer.concat([head, more]).toString('base64'),
+    caller: { ...caller, expiresAt: Number.isFinite(caller.expiresAt) ? caller.expiresAt : null },
+    requestId,
+    traceId,
+    spanId,
+    ip,
+  };
+  return { handed, socket };
+}
+
+/** Answers a refusal on the socket itself, and tells it to who handed it over, which counts it. */
+async function take(
+  { path, url, headers, rawHeaders, head, caller, ...ids }: HandedUpgrade,
+  socket: Socket | undefined,
+  ownSockets: ReadonlyMap<string, UpgradeHandler>,
+): Promise<void> {
+  // The client left on the way.
+  if (!socket) return;
+  socket.on('error', () => socket.destroy());
+  const request = new IncomingMessage(socket);
+  Object.assign(request, { method: 'GET', url, headers, rawHeaders, httpVersion: '1.1' });
+  try {
+    const serve = ownSockets.get(path);
+    if (!serve) throw new PlatformError('NOT_FOUND', `There is no WebSocket at ${path}.`);
+    await serve({
+      ...ids,
+      request,
+      socket,
+      head: Buffer.from(head, 'base64'),
+      caller: { ...caller, expiresAt: caller.expiresAt ?? Number.POSITIVE_INFINITY },
+    });
+  } catch (error) {
+    refuseUpgrade(socket, toPlatformError(error), ids.requestId);
+    throw error;
+  }
+}
