@@ -6,6 +6,8 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<BenchResult> }>> = 
   startup: () => import('./startup.ts'),
   store: () => import('./store.ts'),
   handlers: () => import('./handlers.ts'),
+  backends: () => import('./backends.ts'),
+  agents: () => import('./agents.ts'),
   webhooks: () => import('./webhooks.ts'),
   telemetry: () => import('./telemetry.ts'),
   'webhook-crashes': () => import('./webhook-crashes.ts'),
