@@ -163,19 +163,23 @@ test('a gateway on a shared port refuses one that is taken, shared or not', SLOW
   await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
-test('told to stop, both answer what is under way and end', SLOW, async () => {
-  const upstream = await startUpstream(
-    (_req, res) => void setTimeout(() => res.end('"ok"'), Math.random() * 200),
-  );
-  const gateway = await startProcesses({ peers: { rest: upstream.url } });
-  await gateway.allUp();
-  const [siblingPid] = gateway.siblingPids();
-  const pids = [gateway.primaryPid(), siblingPid!];
-  const answers = Array.from({ length: 1000 }, () => exchange(gateway.port));
-  while (upstream.seen.length < 300) await new Promise((resolve) => setTimeout(resolve, 1));
-  process.kill(pids[0]!, 'SIGTERM');
-  const texts = await Promise.all(answers);
-  const cut = texts.filter((text) => !/^HTTP\/1\.1 200 [\s\S]*"ok"/.test(text));
-  expect(cut).toEqual([]);
-  await expect.poll(() => pids.filter(isAlive), POLL).toEqual([]);
-});
+test.each([1, 2])(
+  'SIGTERM during 1,000 requests: %i processes answer them all and end',
+  SLOW,
+  async (processes) => {
+    const upstream = await startUpstream(
+      (_req, res) => void setTimeout(() => res.end('"ok"'), Math.random() * 200),
+    );
+    const gateway = await startProcesses({ gateway: { processes }, peers: { rest: upstream.url } });
+    await gateway.allUp();
+    const pids = [gateway.primaryPid(), ...gateway.siblingPids()];
+    expect(pids).toHaveLength(processes);
+    const answers = Array.from({ length: 1000 }, () => exchange(gateway.port));
+    while (upstream.seen.length < 300) await new Promise((resolve) => setTimeout(resolve, 1));
+    process.kill(pids[0]!, 'SIGTERM');
+    const texts = await Promise.all(answers);
+    const cut = texts.filter((text) => !/^HTTP\/1\.1 200 [\s\S]*"ok"/.test(text));
+    expect(cut).toEqual([]);
+    await expect.poll(() => pids.filter(isAlive), POLL).toEqual([]);
+  },
+);
