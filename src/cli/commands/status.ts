@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { SERVICE_NAMES } from '../../contracts/index.ts';
+import { listHosts, SERVICE_NAMES } from '../../contracts/index.ts';
 import { formatDuration } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { version } from '../../kit/paths.ts';
+import { allPages, pageQueryOf } from '../all-pages.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import type { Style } from '../style.ts';
@@ -10,10 +11,14 @@ import { findSupervisor } from '../supervisor/control-client.ts';
 import type { SandboxStatus, ServiceStatus, SupervisorStatus } from '../supervisor/control-protocol.ts';
 import { statusText } from './status-view.ts';
 
+const HOSTS_MS = 1000;
+
 export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'> {
   running: boolean;
   pid: number | null;
   uptimeMs: number | null;
+  /** Host agents that are not revoked; null when the gateway could not be asked. */
+  hosts: { registered: number; online: number } | null;
 }
 
 /** Lines of an environment file: what a client on this machine needs. */
@@ -34,7 +39,8 @@ export const status = defineCommand({
   }),
   async run({ env }, context) {
     const current = await currentStatus(context);
-    return ok<StatusResult | EnvironmentLines>(env ? await environmentOf(current, context) : current);
+    if (env) return ok<StatusResult | EnvironmentLines>(await environmentOf(current, context));
+    return ok<StatusResult | EnvironmentLines>({ ...current, hosts: await countHosts(current, context) });
   },
   text: (result: StatusResult | EnvironmentLines, style) =>
     'env' in result
@@ -47,7 +53,7 @@ export const status = defineCommand({
 /** A platform that is stopped has a status too: every service `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
-  if (supervisor) return { running: true, ...(await supervisor.status()) };
+  if (supervisor) return { running: true, hosts: null, ...(await supervisor.status()) };
   const { profile, projectDir, dataDir, configFile } = platform();
   const services = SERVICE_NAMES.map(
     (name): ServiceStatus => ({
@@ -71,8 +77,27 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
     configFile,
     uptimeMs: null,
     sandbox: null,
+    hosts: null,
     services,
   };
+}
+
+/** Of all namespaces. A status must come in any case, so a gateway that does not answer is passed over. */
+async function countHosts(
+  { services }: StatusResult,
+  { client }: CommandContext,
+): Promise<StatusResult['hosts']> {
+  if (!services.some(({ name, state }) => name === 'gateway' && state === 'ready')) return null;
+  const signal = AbortSignal.timeout(HOSTS_MS);
+  try {
+    const hosts = await allPages((cursor) =>
+      client.call(listHosts, { query: pageQueryOf(undefined, cursor) }, { signal }),
+    );
+    const valid = hosts.filter((host) => host.valid);
+    return { registered: valid.length, online: valid.filter(({ status }) => status === 'online').length };
+  } catch {
+    return null;
+  }
 }
 
 async function environmentOf(current: StatusResult, context: CommandContext): Promise<EnvironmentLines> {
@@ -101,6 +126,9 @@ function describe(result: StatusResult, style: Style): string {
   return [
     `svc ${result.version} runs in ${where}: ${facts}`,
     `plugins are confined by ${sandboxWords(result.sandbox)}`,
+    ...(result.hosts?.registered
+      ? [`${result.hosts.online} of ${result.hosts.registered} hosts are connected`]
+      : []),
     '',
     statusText(result, style),
   ].join('\n');
