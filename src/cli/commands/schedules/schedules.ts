@@ -33,7 +33,7 @@ export const pause = defineCommand({
 
 export const resume = defineCommand({
   name: 'schedules resume',
-  summary: 'Start runs of a schedule again; what passed meanwhile is not caught up',
+  summary: 'Start runs of a schedule again',
   example: 'svc schedules resume nightly:1',
   args,
   run: async ({ schedule }, { client }) =>

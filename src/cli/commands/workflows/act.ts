@@ -28,7 +28,7 @@ export const cancel = defineCommand({
 
 export const rerun = defineCommand({
   name: 'workflows rerun',
-  summary: 'Run again, from the start or from a step; what succeeded before it is taken over',
+  summary: 'Run again, from the start or from a step',
   example: 'svc workflows rerun run_01b8dac5 --from build.test',
   args: z.object({ run: RunArg, from: StepArg.optional().describe('the step to begin with: <job>.<step>') }),
   async run({ run, from }, { client }) {

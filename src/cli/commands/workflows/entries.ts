@@ -60,7 +60,7 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
   entry(
     'workflows approve',
     'Approve, or with --refuse refuse, a step that waits for it',
-    'svc workflows approve run_01b8dac5 release.gate',
+    'svc workflows approve run_01b8dac5 release.gate --comment "looks good"',
     async () => (await act()).approve,
   ),
   entry(
@@ -72,7 +72,7 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
   entry(
     'workflows signal',
     'Send a signal to a run',
-    'svc workflows signal run_01b8dac5 paid',
+    `svc workflows signal run_01b8dac5 paid --input '{"amount": 12}'`,
     async () => (await act()).signal,
   ),
   entry(
@@ -102,7 +102,7 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
   entry(
     'jobs submit',
     "Submit a background job to a plugin's job handler",
-    'svc jobs submit github/sync',
+    `svc jobs submit github/sync --input '{"repository": "octo/hello"}'`,
     async () => (await jobs()).submit,
   ),
   entry(
