@@ -124,7 +124,7 @@ export function createEngine(socketPath: string): Engine {
       };
     },
     remove: async (id) =>
-      void (await call('DELETE', `/containers/${id}?force=true&v=true`, undefined, [404, 409])),
+      void (await call('DELETE', `/containers/${id}?force=true&v=true`, undefined, [404])),
     async list(label) {
       const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
       const found = (await call('GET', `/containers/json?all=true&filters=${filters}`)) as Array<{

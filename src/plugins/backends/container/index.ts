@@ -18,6 +18,8 @@ import { splitStreams } from './attached.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { type ContainerConfig, containerSpec, memoryMbOf } from './spec.ts';
 
+const REMOVAL_TRIES = 6;
+const REMOVAL_PAUSE_MS = 150;
 const OWNER_LABEL = 'svc.owner';
 const BOOT_LABEL = 'svc.boot';
 /** Of a process that was told to leave, or whose handler may still react to `ctx.signal`. */
@@ -118,6 +120,8 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
     );
     const onClose = (): void => runner.end({ kind: 'closing' });
     closing.signal.addEventListener('abort', onClose, { once: true });
+    // Closed while the container was being made: nobody tells the listener any more.
+    if (closing.signal.aborted) onClose();
     call.promise.catch(() => runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;
@@ -134,7 +138,15 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
 
   async function remove(id: string): Promise<void> {
     try {
-      await engine.remove(id);
+      // An engine that is still putting the container down refuses (409, 500) for a moment.
+      for (let tries = 1; ; tries++) {
+        try {
+          return await engine.remove(id);
+        } catch (error) {
+          if (tries === REMOVAL_TRIES) throw error;
+          await new Promise((resolve) => setTimeout(resolve, REMOVAL_PAUSE_MS * tries));
+        }
+      }
     } catch (error) {
       logger.diagnostic({
         domain: 'plugins',
