@@ -52,6 +52,8 @@ export async function startEngine(): Promise<TestEngine> {
     {
       env,
       stdio: 'ignore',
+      // Its monitor leaves notes (`oom`) where it stands.
+      cwd: folder,
     },
   );
   for (let waited = 0; !existsSync(socket); waited += 50) {
