@@ -1,5 +1,6 @@
 import { version } from '../kit/paths.ts';
-import { COMMANDS, type CommandEntry, verbsOf } from './command-table.ts';
+import type { CommandEntry } from './command-table/entry.ts';
+import { COMMANDS, verbsOf } from './command-table.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 
 /** `svc --help`: every command by group, with an example each. */

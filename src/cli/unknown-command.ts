@@ -1,5 +1,5 @@
 import { nearest } from '../kit/nearest.ts';
-import type { CommandEntry } from './command-table.ts';
+import type { CommandEntry } from './command-table/entry.ts';
 import { UsageError } from './parse-args.ts';
 
 /** Says what was probably meant. */

@@ -1,5 +1,5 @@
-import type { CommandEntry } from '../../command-table.ts';
-import type { AnyCommand } from '../../define-command.ts';
+import type { AnyCommand } from '../define-command.ts';
+import type { CommandEntry } from './entry.ts';
 
 const entry = (
   name: string,
@@ -8,10 +8,10 @@ const entry = (
   load: () => Promise<AnyCommand>,
 ): CommandEntry => ({ name, summary, group: 'Workflows', example, load });
 
-const read = () => import('./read.ts');
-const act = () => import('./act.ts');
-const schedules = () => import('../schedules/schedules.ts');
-const jobs = () => import('../jobs/jobs.ts');
+const read = () => import('../commands/workflows/read.ts');
+const act = () => import('../commands/workflows/act.ts');
+const schedules = () => import('../commands/schedules/schedules.ts');
+const jobs = () => import('../commands/jobs/jobs.ts');
 
 /** Workflows, their schedules and background jobs. */
 export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
@@ -25,7 +25,7 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
     'workflows run',
     'Start a run of a registered workflow, or of a definition in a file',
     'svc workflows run nightly --follow',
-    async () => (await import('./run.ts')).run,
+    async () => (await import('../commands/workflows/run.ts')).run,
   ),
   entry(
     'workflows runs',

@@ -1,4 +1,4 @@
-import type { CommandEntry } from '../../command-table.ts';
+import type { CommandEntry } from './entry.ts';
 
 export const EVENT_COMMANDS: readonly CommandEntry[] = [
   {
@@ -6,20 +6,20 @@ export const EVENT_COMMANDS: readonly CommandEntry[] = [
     summary: 'List analytics events, newest first',
     group: 'Platform',
     example: 'svc events list --type plugin.command.failed --since 1d',
-    load: async () => (await import('./list.ts')).list,
+    load: async () => (await import('../commands/events/list.ts')).list,
   },
   {
     name: 'events stats',
     summary: 'How many events there are, by type, source, actor and day',
     group: 'Platform',
     example: 'svc events stats --since 7d',
-    load: async () => (await import('./stats.ts')).stats,
+    load: async () => (await import('../commands/events/stats.ts')).stats,
   },
   {
     name: 'events tail',
     summary: 'Show events as they come, until Ctrl-C',
     group: 'Platform',
     example: 'svc events tail --type plugin.command.failed',
-    load: async () => (await import('./tail.ts')).tail,
+    load: async () => (await import('../commands/events/tail.ts')).tail,
   },
 ];

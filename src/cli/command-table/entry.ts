@@ -1,0 +1,12 @@
+import type { AnyCommand } from '../define-command.ts';
+
+/** What is known of a command before it is loaded: enough for help and for finding it. */
+export interface CommandEntry {
+  name: string;
+  summary: string;
+  group: 'Platform' | 'Access' | 'Webhooks' | 'Plugins' | 'Workflows';
+  example: string;
+  /** Works, but is not for people. */
+  hidden?: boolean;
+  load: () => Promise<AnyCommand>;
+}

@@ -1,0 +1,96 @@
+import type { CommandEntry } from './entry.ts';
+
+/** Plugins: their commands, their lives, their making. */
+export const PLUGIN_COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'run',
+    summary: "Run a plugin's command; its flags come from its input schema",
+    group: 'Plugins',
+    example: 'svc run github summary --repository octo/hello',
+    load: async () => (await import('../commands/run.ts')).run,
+  },
+  {
+    name: 'plugins list',
+    summary: 'List plugins, broken and disabled ones too',
+    group: 'Plugins',
+    example: 'svc plugins list',
+    load: async () => (await import('../commands/plugins/list.ts')).list,
+  },
+  {
+    name: 'plugins show',
+    summary: 'Show a plugin: what it brings along, and what it may do',
+    group: 'Plugins',
+    example: 'svc plugins show github',
+    load: async () => (await import('../commands/plugins/show.ts')).show,
+  },
+  {
+    name: 'plugins install',
+    summary: 'Install a plugin: npm name and range, archive, folder or git address',
+    group: 'Plugins',
+    example: 'svc plugins install @acme/orders@^1.2.0',
+    load: async () => (await import('../commands/plugins/install.ts')).install,
+  },
+  {
+    name: 'plugins update',
+    summary: 'Update an installed plugin, after showing what changes',
+    group: 'Plugins',
+    example: 'svc plugins update @acme/orders',
+    load: async () => (await import('../commands/plugins/update.ts')).update,
+  },
+  {
+    name: 'plugins uninstall',
+    summary: 'Uninstall a plugin; what it kept in its state stays',
+    group: 'Plugins',
+    example: 'svc plugins uninstall @acme/orders',
+    load: async () => (await import('../commands/plugins/uninstall.ts')).uninstall,
+  },
+  {
+    name: 'plugins enable',
+    summary: 'Switch a plugin on again',
+    group: 'Plugins',
+    example: 'svc plugins enable github',
+    load: async () => (await import('../commands/plugins/switch.ts')).enable,
+  },
+  {
+    name: 'plugins disable',
+    summary: 'Switch a plugin off; what it runs now finishes',
+    group: 'Plugins',
+    example: 'svc plugins disable github',
+    load: async () => (await import('../commands/plugins/switch.ts')).disable,
+  },
+  {
+    name: 'plugins link',
+    summary: 'Use a folder under development as a plugin, where it is',
+    group: 'Plugins',
+    example: 'svc plugins link ./my-plugin',
+    load: async () => (await import('../commands/plugins/link.ts')).link,
+  },
+  {
+    name: 'plugins unlink',
+    summary: 'Stop using a linked folder; it stays as it is',
+    group: 'Plugins',
+    example: 'svc plugins unlink my-plugin',
+    load: async () => (await import('../commands/plugins/link.ts')).unlink,
+  },
+  {
+    name: 'plugins dev',
+    summary: 'Link a folder, and have the services read it anew whenever it changes',
+    group: 'Plugins',
+    example: 'svc plugins dev ./my-plugin',
+    load: async () => (await import('../commands/plugins/dev.ts')).dev,
+  },
+  {
+    name: 'plugins create',
+    summary: 'Make a new plugin whose tests pass',
+    group: 'Plugins',
+    example: 'svc plugins create orders --template rest',
+    load: async () => (await import('../commands/plugins/create.ts')).create,
+  },
+  {
+    name: 'plugins validate',
+    summary: "Check a plugin's manifest, files and handlers, and list every fault",
+    group: 'Plugins',
+    example: 'svc plugins validate ./plugins/orders',
+    load: async () => (await import('../commands/plugins/validate.ts')).validate,
+  },
+];
