@@ -3,12 +3,14 @@ import type { CommandEntry } from './command-table/entry.ts';
 import { EVENT_COMMANDS } from './command-table/events.ts';
 import { PLATFORM_COMMANDS } from './command-table/platform.ts';
 import { PLUGIN_COMMANDS } from './command-table/plugins.ts';
+import { SETUP_COMMANDS } from './command-table/setup.ts';
 import { WEBHOOK_COMMANDS } from './command-table/webhooks.ts';
 import { WORKFLOW_COMMANDS } from './command-table/workflows.ts';
 
 /** Every command; help lists the groups in this order. */
 export const COMMANDS: readonly CommandEntry[] = [
   ...PLATFORM_COMMANDS,
+  ...SETUP_COMMANDS,
   ...WEBHOOK_COMMANDS,
   ...EVENT_COMMANDS,
   ...WORKFLOW_COMMANDS,

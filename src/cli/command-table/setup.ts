@@ -1,0 +1,33 @@
+import type { CommandEntry } from './entry.ts';
+
+/** Setting up, checking, moving and removing a platform. */
+export const SETUP_COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'config show',
+    summary: 'Show the configuration in effect: file, profile, environment',
+    group: 'Setup',
+    example: 'svc config show --origin',
+    load: async () => (await import('../commands/config/show.ts')).show,
+  },
+  {
+    name: 'config get',
+    summary: 'Show one value of the configuration in effect',
+    group: 'Setup',
+    example: 'svc config get gateway.port',
+    load: async () => (await import('../commands/config/get.ts')).get,
+  },
+  {
+    name: 'config validate',
+    summary: 'Check the configuration, every profile of it, and list each fault',
+    group: 'Setup',
+    example: 'svc config validate ./svc.config.json',
+    load: async () => (await import('../commands/config/validate.ts')).validate,
+  },
+  {
+    name: 'config schema',
+    summary: 'Print the JSON Schema of svc.config.json',
+    group: 'Setup',
+    example: 'svc config schema > svc.schema.json',
+    load: async () => (await import('../commands/config/schema.ts')).schema,
+  },
+];

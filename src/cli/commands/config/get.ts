@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { configOrigins } from '../../../kit/config/origin.ts';
+import { formatPath } from '../../../kit/config/problems.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { maskConfig } from './masked.ts';
+import { parsePath, valueAt } from './values.ts';
+
+interface Got {
+  path: string;
+  value: unknown;
+  origin: string;
+}
+
+/** @spec docs/operations.md "Configuration" */
+export const get = defineCommand({
+  name: 'config get',
+  summary: 'Show one value of the configuration in effect',
+  example: 'svc config get gateway.port',
+  args: z.object({ path: z.string().describe('such as gateway.port, or execution.plugins["@acme/x"]') }),
+  async run({ path: text }, { platform }) {
+    const path = parsePath(text);
+    const loaded = platform();
+    const value = valueAt(maskConfig(loaded.config), path);
+    return ok<Got>({ path: formatPath(path), value, origin: configOrigins(loaded)(path) });
+  },
+  text: ({ value }: Got) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2)),
+});

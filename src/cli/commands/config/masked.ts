@@ -1,0 +1,39 @@
+import type { PlatformConfig } from '../../../contracts/index.ts';
+import { redact } from '../../../kit/redact.ts';
+
+const MASK = '[redacted]';
+
+/** The configuration as it may be shown or sent: static tokens, passwords in addresses and plugins' own secrets are masked. */
+export function maskConfig(config: PlatformConfig): PlatformConfig {
+  const { gateway, store, cache, pluginConfig, adapters } = config;
+  const { rest, workflow } = gateway.upstreams;
+  return {
+    ...config,
+    gateway: {
+      ...gateway,
+      staticTokens: maskTokens(gateway.staticTokens),
+      upstreams: {
+        rest: { ...rest, url: maskUrl(rest.url) },
+        workflow: { ...workflow, url: maskUrl(workflow.url) },
+      },
+    },
+    store: { ...store, url: maskUrl(store.url) },
+    cache: { ...cache, url: maskUrl(cache.url) },
+    pluginConfig: redact(pluginConfig) as PlatformConfig['pluginConfig'],
+    adapters: redact(adapters) as PlatformConfig['adapters'],
+  };
+}
+
+/** A static token is its key. Numbered, so that two of them stay two. */
+function maskTokens(tokens: PlatformConfig['gateway']['staticTokens']): typeof tokens {
+  return Object.fromEntries(
+    Object.values(tokens).map((entry, index) => [`${MASK} ${index + 1}`, entry] as const),
+  );
+}
+
+/** User, password and query of an address can each be a secret. */
+function maskUrl<Url extends string | null>(url: Url): Url {
+  if (url === null) return url;
+  const masked = url.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/@]*@/i, `$1${MASK}@`).replace(/\?.*$/s, `?${MASK}`);
+  return masked as Url;
+}

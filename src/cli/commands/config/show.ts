@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { PlatformConfig } from '../../../contracts/index.ts';
+import { configOrigins } from '../../../kit/config/origin.ts';
+import { formatPath } from '../../../kit/config/problems.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { table } from '../../style.ts';
+import { maskConfig } from './masked.ts';
+import { leavesOf } from './values.ts';
+
+interface Shown {
+  configFile: string | null;
+  profile: string;
+  projectDir: string;
+  dataDir: string;
+  /** After profile and environment; secrets masked. */
+  config: PlatformConfig;
+  /** Where each value comes from, by path; with `--origin`. */
+  origins?: Record<string, string>;
+}
+
+/** @spec docs/operations.md "Configuration" */
+export const show = defineCommand({
+  name: 'config show',
+  summary: 'Show the configuration in effect: file, profile, environment',
+  example: 'svc config show --origin',
+  args: z.object({
+    origin: z.boolean().default(false).describe('say of each value where it comes from'),
+  }),
+  async run({ origin }, { platform, ui }) {
+    const loaded = platform();
+    const { configFile, profile, projectDir, dataDir } = loaded;
+    ui.note(`${configFile ?? 'no config file: the defaults'}, profile ${profile}, data in ${dataDir}`);
+    const config = maskConfig(loaded.config);
+    const shown: Shown = { configFile, profile, projectDir, dataDir, config };
+    if (origin) {
+      const originOf = configOrigins(loaded);
+      shown.origins = Object.fromEntries(
+        leavesOf(config).map(({ path }) => [formatPath(path), originOf(path)]),
+      );
+    }
+    return ok(shown);
+  },
+  text({ config, origins }: Shown, style) {
+    if (!origins) return JSON.stringify(config, null, 2);
+    const rows = leavesOf(config).map(({ path, value }) => {
+      const name = formatPath(path);
+      return [name, JSON.stringify(value), origins[name] ?? 'default'];
+    });
+    return table(['value', 'is', 'from'], rows, style);
+  },
+});

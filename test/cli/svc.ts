@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import { entryFile } from '../../src/kit/paths.ts';
+
+export interface SvcRun {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the envelope is said to hold.
+  json: any;
+}
+
+/** Runs `svc` from the sources in `cwd`, without a terminal; `json` is its stdout where that is one document. */
+export async function runSvc(
+  cwd: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<SvcRun> {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|FORCE_COLOR$|VITEST|NODE_COMPILE_CACHE$)/.test(name),
+  );
+  const child = spawn(process.execPath, [entryFile('cli'), ...args], {
+    cwd,
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (text) => (stdout += text));
+  child.stderr.on('data', (text) => (stderr += text));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, stdout, stderr, json: parse(stdout) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
