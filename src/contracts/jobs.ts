@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { AnyJson, RetryPolicy } from './workflow-definition.ts';
-import { RunError, RunStatus } from './workflows.ts';
+import { RunError, RunStatus } from './workflow-records.ts';
 
 export const JobId = z.string().min(1).max(128).brand('JobId');
 export type JobId = z.infer<typeof JobId>;

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { page } from './common.ts';
+import { endpoint } from './endpoint.ts';
+import { EpochMs, WorkflowRun } from './workflow-records.ts';
+
+const tags = ['workflows'];
+
+/** A plan that starts runs, and where it stands. */
+export const Schedule = z
+  .object({
+    id: z.string(),
+    workflowId: z.string(),
+    cron: z.string(),
+    timezone: z.string(),
+    overlap: z.string(),
+    catchUp: z.string(),
+    paused: z.boolean(),
+    nextAt: EpochMs.nullable(),
+    lastAt: EpochMs.nullable().describe('The planned time that was served last'),
+    lastRunId: z.string().nullable(),
+  })
+  .meta({ id: 'Schedule' });
+export type Schedule = z.infer<typeof Schedule>;
+
+const scheduleParams = z.object({ scheduleId: z.string().min(1).max(512) });
+
+export const listSchedules = endpoint({
+  method: 'GET',
+  path: '/api/v1/workflows/schedules',
+  summary: 'Schedules of the registered workflows',
+  tags,
+  reply: page(Schedule),
+});
+
+export const pauseSchedule = endpoint({
+  method: 'POST',
+  path: '/api/v1/workflows/schedules/:scheduleId/pause',
+  summary: 'Stop starting runs of a schedule',
+  tags,
+  params: scheduleParams,
+  reply: z.object({ schedule: Schedule }),
+  errors: ['NOT_FOUND'],
+});
+
+/** Times that passed while it was paused are not caught up. */
+export const resumeSchedule = endpoint({
+  method: 'POST',
+  path: '/api/v1/workflows/schedules/:scheduleId/resume',
+  summary: 'Start runs of a schedule again',
+  tags,
+  params: scheduleParams,
+  reply: z.object({ schedule: Schedule }),
+  errors: ['NOT_FOUND'],
+});
+
+export const triggerSchedule = endpoint({
+  method: 'POST',
+  path: '/api/v1/workflows/schedules/:scheduleId/trigger',
+  summary: 'Start a run of a schedule now',
+  tags,
+  status: 202,
+  params: scheduleParams,
+  reply: z.object({ run: WorkflowRun }),
+  errors: ['NOT_FOUND', 'WORKFLOW_NOT_FOUND', 'QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED'],
+});
