@@ -9,12 +9,58 @@ export class InputNeededError extends PlatformError {
   }
 }
 
-/** Asks before something that cannot be taken back. Throws InputNeededError where nobody can be asked. */
-export async function confirm({ globals, ui }: CommandContext, question: string): Promise<boolean> {
-  if (globals.yes) return true;
-  if (!globals.input || globals.json || !ui.interactive || !process.stdin.isTTY) {
-    throw new InputNeededError(`${question} Nobody can be asked here.`, '--yes answers yes.');
+/** Ctrl-C at a question: exit code 130. */
+export class CancelledError extends PlatformError {
+  constructor() {
+    super('CONFLICT', 'Cancelled; nothing was changed.');
+    this.name = 'CancelledError';
   }
+}
+
+/** Asks before something that cannot be taken back. Throws InputNeededError where nobody can be asked. */
+export async function confirm(context: CommandContext, question: string): Promise<boolean> {
+  if (context.globals.yes) return true;
+  requireSomebody(context, question, '--yes answers yes.');
   const { confirm: ask } = await import('@clack/prompts');
   return (await ask({ message: question, initialValue: false, output: process.stderr })) === true;
+}
+
+/** Asks for a word to be typed, before something that destroys. Throws InputNeededError where nobody can be asked. */
+export async function confirmByTyping(
+  context: CommandContext,
+  question: string,
+  word: string,
+): Promise<boolean> {
+  if (context.globals.yes) return true;
+  requireSomebody(context, question, '--yes answers yes.');
+  const { text, isCancel } = await import('@clack/prompts');
+  const message = `${question} Type ${word} to go on.`;
+  const typed = await text({ message, placeholder: word, output: process.stderr });
+  return !isCancel(typed) && typed.trim() === word;
+}
+
+export interface Choice<Value extends string> {
+  value: Value;
+  label: string;
+  hint: string;
+}
+
+/** One of several. Throws CancelledError, or InputNeededError that names the flag which answers. */
+export async function choose<Value extends string>(
+  context: CommandContext,
+  question: string,
+  choices: ReadonlyArray<Choice<Value>>,
+  flag: string,
+): Promise<Value> {
+  requireSomebody(context, question, `${flag} answers it, --yes takes the default (${choices[0]?.value}).`);
+  const { select, isCancel } = await import('@clack/prompts');
+  const options = choices.map(({ value, label, hint }) => ({ value: value as string, label, hint }));
+  const chosen = await select({ message: question, options, output: process.stderr });
+  if (isCancel(chosen)) throw new CancelledError();
+  return chosen as Value;
+}
+
+function requireSomebody({ globals, ui }: CommandContext, question: string, hint: string): void {
+  if (globals.input && !globals.json && ui.interactive && process.stdin.isTTY) return;
+  throw new InputNeededError(`${question} Nobody can be asked here.`, hint);
 }

@@ -12,6 +12,7 @@ export const EXIT = {
   notAllowed: 4,
   unreachable: 5,
   timedOut: 6,
+  interrupted: 130,
 } as const;
 
 const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
@@ -28,6 +29,7 @@ const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
 export function exitCodeOf(error: PlatformError): number {
   if (error.name === 'UsageError') return EXIT.usage;
   if (error.name === 'InputNeededError') return EXIT.inputNeeded;
+  if (error.name === 'CancelledError') return EXIT.interrupted;
   return EXIT_BY_CODE[error.code] ?? EXIT.failed;
 }
 
@@ -40,8 +42,9 @@ export function renderResult(
 ): string | null {
   if (outcome.meta?.[STREAMED]) return null;
   if (json) return JSON.stringify(outcome.error ? declaredFailure(outcome) : successEnvelope(outcome));
-  if (outcome.error) return null;
   if (outcome.result === undefined) return null;
+  // What a failure found out is worth printing where the command says how (`svc doctor`).
+  if (outcome.error && !command.text) return null;
   return command.text ? command.text(outcome.result as never, style) : renderValue(outcome.result, style);
 }
 

@@ -3,6 +3,13 @@ import type { CommandEntry } from './entry.ts';
 /** Setting up, checking, moving and removing a platform. */
 export const SETUP_COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'init',
+    summary: 'Make a project: config, secrets, an example plugin',
+    group: 'Setup',
+    example: 'svc init my-project --plugin github',
+    load: async () => (await import('../commands/init.ts')).init,
+  },
+  {
     name: 'config show',
     summary: 'Show the configuration in effect: file, profile, environment',
     group: 'Setup',

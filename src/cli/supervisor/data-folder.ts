@@ -63,11 +63,16 @@ export function ensureDataFolder({ root, run, logs }: DataFolder): void {
   }
 }
 
-/** Replaces a file as a whole, readable by its owner alone: a reader sees the old text or the new, after a crash too. */
+/** As `writeWholeFile`, readable by its owner alone. */
 export function writePrivateFile(file: string, text: string): void {
+  writeWholeFile(file, text, 0o600);
+}
+
+/** Replaces a file as a whole: a reader sees the old text or the new, after a crash too. Throws STORE_ERROR. */
+export function writeWholeFile(file: string, text: string, mode: number): void {
   const draft = `${file}.${process.pid}.new`;
   try {
-    const fd = openSync(draft, 'w', 0o600);
+    const fd = openSync(draft, 'w', mode);
     try {
       writeSync(fd, text);
       fsyncSync(fd);

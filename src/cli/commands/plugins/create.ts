@@ -33,20 +33,26 @@ export const create = defineCommand({
   async run({ name, template, folder: given }, context) {
     const folder = resolve(context.cwd, given ?? join('plugins', name.split('/').at(-1)!));
     await requireEmpty(folder);
-    const files = filesOf(template, name, version);
-    for (const [file, content] of Object.entries(files)) {
-      const path = join(folder, file);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, content, { flag: 'wx' });
-    }
-    await linkPlatform(folder);
+    const files = await writePlugin(folder, template, name);
     const at = relative(context.cwd, folder) || '.';
     context.ui.note(`Next: cd ${at} && npm test`);
-    return ok<Created>({ id: name, folder, template, files: Object.keys(files) });
+    return ok<Created>({ id: name, folder, template, files });
   },
   text: ({ id, folder, files }: Created, style) =>
     [`${style.green('created')} ${id} in ${folder}`, ...files.map((file) => `  ${file}`)].join('\n'),
 });
+
+/** Writes a template's files into a folder; resolves with their names. */
+export async function writePlugin(folder: string, template: TemplateName, id: string): Promise<string[]> {
+  const files = filesOf(template, id, version);
+  for (const [file, content] of Object.entries(files)) {
+    const path = join(folder, file);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content, { flag: 'wx' });
+  }
+  await linkPlatform(folder);
+  return Object.keys(files);
+}
 
 async function requireEmpty(folder: string): Promise<void> {
   if (!existsSync(folder) || (await readdir(folder)).length === 0) return;

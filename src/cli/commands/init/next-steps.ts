@@ -1,0 +1,20 @@
+import type { ExampleName } from './examples.ts';
+
+const TRY: Record<ExampleName, string | null> = {
+  github: 'svc webhooks provision github push   the secret to give to GitHub',
+  webhook: 'svc webhooks provision my-webhook order.created',
+  rest: 'svc plugins show my-rest             its routes',
+  workflow: 'svc workflows list                   what it can run',
+  none: 'svc plugins create orders            a plugin of your own',
+};
+
+/** Commands, each with what it is for. */
+export function nextSteps(folder: string, example: ExampleName): string[] {
+  const first = TRY[example];
+  return [
+    ...(folder === '.' ? [] : [`cd ${folder}`]),
+    'svc up -d                            start the platform',
+    ...(first ? [first] : []),
+    'svc doctor                           check this machine and project',
+  ];
+}

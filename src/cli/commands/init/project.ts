@@ -1,0 +1,115 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { CONFIG_FILE } from '../../../kit/config.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import type { Random } from '../../../kit/random.ts';
+import { writeWholeFile } from '../../supervisor/data-folder.ts';
+import { type ExampleName, pluginOf, writeExample } from './examples.ts';
+import { configText, extendedEnv, extendedIgnore } from './files.ts';
+
+export interface ProjectFile {
+  /** Relative to the project's folder; a folder ends with a slash. */
+  path: string;
+  action: 'created' | 'extended' | 'replaced' | 'kept';
+}
+
+export interface ProjectOptions {
+  folder: string;
+  example: ExampleName;
+  force: boolean;
+  random: Random;
+}
+
+/** A file that is going to be written; `text` null: it is right as it is. */
+interface Draft extends ProjectFile {
+  text: string | null;
+  mode: number;
+}
+
+/**
+ * Writes a project's files, the config last: a folder without one is no project yet. When anything fails, what was
+ * made is taken away again. Throws CONFLICT for a project that is there already; secrets are never replaced.
+ */
+export async function createProject(
+  options: ProjectOptions,
+): Promise<{ files: ProjectFile[]; plugin: string | null }> {
+  const { folder, example, random } = options;
+  requireNoProject(options);
+  const plugin = pluginOf(example);
+  const made: string[] = [];
+  try {
+    makeFolder(folder, made);
+    makeFolder(join(folder, 'plugins'), made);
+    const files = plugin && example !== 'none' ? [await addPlugin(folder, example, plugin, made)] : [];
+    // All that is kept from the reader is read before the first file is written.
+    for (const draft of draftsOf(folder, random)) {
+      if (draft.text !== null) writeDraft(folder, draft, made);
+      files.push({ path: draft.path, action: draft.action });
+    }
+    return { files, plugin };
+  } catch (error) {
+    for (const path of made.reverse()) rmSync(path, { recursive: true, force: true });
+    if (error instanceof PlatformError) throw error;
+    throw new PlatformError(
+      'STORE_ERROR',
+      `The project cannot be written to ${folder}: ${messageOf(error)}.`,
+      {
+        details: { folder, hint: 'Choose a folder that this user may write: svc init <folder>' },
+        cause: error,
+      },
+    );
+  }
+}
+
+function requireNoProject({ folder, force }: ProjectOptions): void {
+  const file = join(folder, CONFIG_FILE);
+  if (force || !existsSync(file)) return;
+  throw new PlatformError('CONFLICT', `${folder} is a project already: it has ${CONFIG_FILE}.`, {
+    details: { file, hint: '--force writes the config anew; secrets and plugins stay as they are.' },
+  });
+}
+
+/** A plugin's folder appears whole, or not at all. One that is there stays. */
+async function addPlugin(
+  folder: string,
+  example: Exclude<ExampleName, 'none'>,
+  plugin: string,
+  made: string[],
+): Promise<ProjectFile> {
+  const target = join(folder, 'plugins', plugin);
+  const path = `plugins/${plugin}/`;
+  if (existsSync(target)) return { path, action: 'kept' };
+  const draft = `${target}.${process.pid}.new`;
+  made.push(draft);
+  await writeExample(example, draft);
+  renameSync(draft, target);
+  made.push(target);
+  return { path, action: 'created' };
+}
+
+function draftsOf(folder: string, random: Random): Draft[] {
+  const draft = (path: string, mode: number, next: (before: string) => string): Draft => {
+    const file = join(folder, path);
+    const before = existsSync(file) ? readFileSync(file, 'utf8') : null;
+    const after = next(before ?? '');
+    const action = before === null ? 'created' : after === before ? 'kept' : 'extended';
+    return { path, action, mode, text: after === before ? null : after };
+  };
+  const config = draft(CONFIG_FILE, 0o644, () => configText(folder));
+  return [
+    draft('.gitignore', 0o644, extendedIgnore),
+    draft('.env', 0o600, (before) => extendedEnv(before, random)),
+    { ...config, action: config.action === 'extended' ? 'replaced' : config.action },
+  ];
+}
+
+function writeDraft(folder: string, { path, text, mode, action }: Draft, made: string[]): void {
+  const file = join(folder, path);
+  if (action === 'created') made.push(file);
+  writeWholeFile(file, text ?? '', mode);
+}
+
+function makeFolder(folder: string, made: string[]): void {
+  const first = mkdirSync(folder, { recursive: true });
+  if (first !== undefined) made.push(first);
+}
