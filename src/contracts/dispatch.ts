@@ -2,17 +2,9 @@ import { z } from 'zod';
 import { CommandResult } from './command-result.ts';
 import { endpoint } from './endpoint.ts';
 import { HostKind } from './execution.ts';
+import { HostTarget } from './host-target.ts';
 import { HandlerRef, NamespaceId, PluginId } from './ids.ts';
 import { Permissions, SchemaRef } from './plugin-manifest.ts';
-
-/** Which of the namespace's hosts may run an execution; each field given narrows the choice. */
-export const HostTarget = z.strictObject({
-  hostId: z.string().min(1).max(256).optional(),
-  /** All of these, with these values. */
-  labels: z.record(z.string().max(256), z.string().max(256)).optional(),
-  capability: z.string().min(1).max(64).optional(),
-});
-export type HostTarget = z.infer<typeof HostTarget>;
 
 const Id = z.string().min(1).max(128);
 
