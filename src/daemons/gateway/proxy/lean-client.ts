@@ -29,7 +29,6 @@ interface Pool {
  */
 export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClient {
   const pools = new Map<string, Pool>();
-  const underway = new Map<Exchange, LeanConnection>();
   const watch = setInterval(sweep, Math.max(10, Math.min(1000, timeoutMs / 4)));
   watch.unref();
 
@@ -63,7 +62,6 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
   }
 
   function settleLost(connection: LeanConnection, exchange: Exchange, error: Error): void {
-    underway.delete(exchange);
     const { request, answered, handler } = exchange;
     // The other side closed an idle connection while this request was on its way: it was never looked at.
     if (connection.used && !answered && !request.body && REPEATABLE.has(request.method)) {
@@ -71,25 +69,20 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
     } else handler.onError(error);
   }
 
-  function onSettled(exchange: Exchange): void {
-    underway.delete(exchange);
-  }
-
   function dispatch(exchange: Exchange, connection: LeanConnection): void {
-    underway.set(exchange, connection);
     exchange.deadline = performance.now() + timeoutMs;
     connection.send(exchange);
   }
 
   function sweep(): void {
     const now = performance.now();
-    for (const [exchange, connection] of underway) {
-      if (exchange.answered || exchange.deadline > now) continue;
-      underway.delete(exchange);
-      connection.destroy();
-      exchange.handler.onError(new UpstreamTimeoutError());
-    }
-    for (const { idle } of pools.values()) {
+    for (const { idle, open: connections } of pools.values()) {
+      for (const connection of connections) {
+        const { exchange } = connection;
+        if (!exchange || exchange.answered || exchange.deadline > now) continue;
+        connection.destroy();
+        exchange.handler.onError(new UpstreamTimeoutError());
+      }
       while (idle[0] && now - idle[0].idleSince > IDLE_MS) idle[0].destroy();
     }
   }
@@ -97,15 +90,11 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
   return {
     send(request, handler) {
       const pool = poolOf(request.origin);
-      const exchange: Exchange = { request, handler, deadline: 0, answered: false, onSettled };
+      const exchange: Exchange = { request, handler, deadline: 0, answered: false, connection: undefined };
       dispatch(exchange, pool.idle.pop() ?? open(request.origin, pool));
       return {
-        resume: () => underway.get(exchange)?.resume(),
-        abort() {
-          const connection = underway.get(exchange);
-          underway.delete(exchange);
-          connection?.destroy();
-        },
+        resume: () => exchange.connection?.resume(),
+        abort: () => exchange.connection?.destroy(),
       };
     },
     async close() {
