@@ -1,4 +1,5 @@
 import { isStreamResult, type StreamResult } from '../../contracts/stream-result.ts';
+import { createStreamCredit, type StreamCredit } from '../stream-credit.ts';
 import type { Channel } from './channel.ts';
 import { RunnerFailure } from './failure.ts';
 
@@ -20,40 +21,23 @@ export interface Streams {
   pull(executionId: string, bytes: number): void;
 }
 
-interface Credit {
-  bytes: number;
-  wake: () => void;
-}
-
 export function createStreams(channel: Channel): Streams {
-  const credits = new Map<string, Credit>();
-
-  async function room(credit: Credit, signal: AbortSignal): Promise<void> {
-    while (credit.bytes <= 0) {
-      signal.throwIfAborted();
-      await new Promise<void>((resolve) => {
-        credit.wake = resolve;
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-    }
-    signal.throwIfAborted();
-  }
+  const credits = new Map<string, StreamCredit>();
 
   return {
     async send(executionId, { contentType, source }, signal) {
       if (!CONTENT_TYPE.test(contentType)) {
         throw new RunnerFailure('EXECUTION_ERROR', `The stream's content type "${contentType}" is none.`);
       }
-      const credit: Credit = { bytes: 0, wake: () => {} };
+      const credit = createStreamCredit(signal);
       credits.set(executionId, credit);
       try {
         channel.send({ type: 'stream', executionId, contentType });
         for await (const item of source) {
           const bytes = toBytes(item);
           for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-            await room(credit, signal);
             const piece = bytes.subarray(at, at + PIECE_BYTES);
-            credit.bytes -= piece.length;
+            await credit.take(piece.length);
             channel.send({ type: 'chunk', executionId, data: piece.toString('base64') });
           }
           signal.throwIfAborted();
@@ -63,10 +47,7 @@ export function createStreams(channel: Channel): Streams {
       }
     },
     pull(executionId, bytes) {
-      const credit = credits.get(executionId);
-      if (!credit) return;
-      credit.bytes += bytes;
-      credit.wake();
+      credits.get(executionId)?.grant(bytes);
     },
   };
 }

@@ -24,6 +24,7 @@ const PLUGIN = {
         route('events'),
         route('bytes'),
         route('much'),
+        route('uneven'),
         route('breaks'),
         route('stalls', { timeoutMs: 2000 }),
         route('odd-type'),
@@ -54,6 +55,9 @@ const PLUGIN = {
       } finally {
         ctx.log.info('source closed', { aborted: ctx.signal.aborted });
       }
+    })());
+    export const uneven = () => stream((async function* () {
+      for (let i = 0; i < 200; i++) yield new Uint8Array(100_000).fill(i);
     })());
     export const breaks = () => stream((async function* () {
       yield 'half of it';
@@ -148,6 +152,16 @@ test('everything arrives, in order, whatever it takes', async () => {
     bytes += piece.length;
   }
   expect(bytes).toBe(2000 * 64 * 1024);
+});
+
+test('pieces that do not fill the window evenly wait for their turn, however slow the reader', async () => {
+  const rest = await start();
+  const response = await open(rest, 'uneven');
+  // Nothing is read until every buffer on the way is full.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const bytes = Buffer.from(await response.arrayBuffer());
+  expect(bytes.length).toBe(200 * 100_000);
+  expect(bytes.every((byte, at) => byte === Math.floor(at / 100_000))).toBe(true);
 });
 
 test('a stream that fails is cut, so that nobody takes it for whole', async () => {
