@@ -54,15 +54,15 @@ export function writeStamp(folder, stamp) {
 
 function listInputs(root) {
   const files = BUILD_INPUTS.map((name) => ({ name, ...stats(join(root, name)) }));
-  const visit = (folder, prefix) => {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name);
-      const name = `${prefix}/${entry.name}`;
-      if (entry.isDirectory()) visit(path, name);
-      else files.push({ name, ...stats(path) });
+  const base = root.replace(/\/?$/, '/');
+  const visit = (folder) => {
+    for (const entry of readdirSync(base + folder, { withFileTypes: true })) {
+      const name = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) visit(name);
+      else files.push({ name, ...stats(base + name) });
     }
   };
-  visit(join(root, 'src'), 'src');
+  visit('src');
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

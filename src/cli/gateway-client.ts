@@ -5,6 +5,7 @@ import { type Client, createClient, openStream } from '../http/client.ts';
 import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
+import { lightFetch } from './light-fetch.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { findSupervisor } from './supervisor/control-client.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
@@ -30,6 +31,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
     createClient({
       url,
       peer: 'gateway',
+      send: lightFetch,
       headers: () => ({
         authorization: `Bearer ${token}`,
         ...(globals.namespace ? { [HEADERS.namespace]: globals.namespace } : {}),
@@ -90,7 +92,7 @@ export async function gatewayUrl({ globals, platform, folder }: CommandContext):
 export async function operatorToken(context: CommandContext, url: string): Promise<string> {
   const operator = requireCredentials(context);
   const { clientId, clientSecret } = operator;
-  const login = createClient({ url, peer: 'gateway' });
+  const login = createClient({ url, peer: 'gateway', send: lightFetch });
   const reply = await login.call(exchangeToken, { body: { clientId, clientSecret } });
   const kept: CachedToken = {
     url,
@@ -105,7 +107,7 @@ export async function operatorToken(context: CommandContext, url: string): Promi
 /** The access token of a login, renewed when it is about to expire. Throws UNAUTHORIZED when the login is over. */
 async function currentToken(context: CommandContext, url: string, login: SavedLogin): Promise<string> {
   if (login.expiresAt - RENEW_EARLY_MS > context.clock.now()) return login.accessToken;
-  const gateway = createClient({ url, peer: 'gateway' });
+  const gateway = createClient({ url, peer: 'gateway', send: lightFetch });
   const reply = await gateway.call(refreshToken, { body: { refreshToken: login.refreshToken } });
   const expiresAt = context.clock.now() + reply.expiresIn * 1000;
   const { accessToken } = reply;

@@ -16,6 +16,7 @@ async function main(argv: string[]): Promise<number> {
   if (words.length === 0) return printHelp(rest);
   const entry = findCommand(words);
   if (entry) {
+    await import('./schemas-uncompiled.ts');
     const { runCommand } = await import('./run-command.ts');
     return runCommand(await entry.load(), rest);
   }

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { systemClock } from '../kit/clock.ts';
 import { toPlatformError } from '../kit/errors.ts';
 import { type CommandContext, createContext } from './context.ts';
@@ -15,9 +14,6 @@ import {
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';
-
-// A command parses a thing or two once: compiling parsers for that costs more than it saves.
-z.config({ jitless: true });
 
 /** Parses, runs and prints one command; resolves with the exit code. */
 export async function runCommand(command: AnyCommand, argv: readonly string[]): Promise<number> {

@@ -10,7 +10,21 @@ export interface ClientOptions {
   timeoutMs?: number;
   /** How failures name the other side: `gateway`. */
   peer: string;
+  /** Instead of Node's fetch. */
+  send?: Send;
 }
+
+/** The part of `fetch` that a call needs; rejects with the signal's reason when that fires. */
+export type Send = (url: string, request: SentRequest) => Promise<SentReply>;
+
+export interface SentRequest {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+}
+
+export type SentReply = Pick<Response, 'ok' | 'status' | 'text'> & { headers: Pick<Headers, 'get'> };
 
 export interface CallOptions {
   headers?: Record<string, string>;
@@ -24,9 +38,12 @@ export interface Client {
   call<E extends Endpoint>(endpoint: E, input?: CallInput<E>, options?: CallOptions): Promise<ReplyOf<E>>;
 }
 
-export function createClient({ url, headers, timeoutMs = 30_000, peer }: ClientOptions): Client {
+const sendByFetch: Send = (url, request) => fetch(url, { ...request, redirect: 'error' });
+
+export function createClient(options: ClientOptions): Client {
+  const { url, headers, timeoutMs = 30_000, peer, send = sendByFetch } = options;
   return {
-    async call(endpoint, input, options = {}) {
+    async call(endpoint, input, callOptions = {}) {
       const base = typeof url === 'string' ? url : url();
       const parts = (input ?? {}) as { params?: object; query?: object; body?: unknown };
       const target =
@@ -34,27 +51,27 @@ export function createClient({ url, headers, timeoutMs = 30_000, peer }: ClientO
         fillPath(endpoint.path, parts.params ?? {}) +
         queryString(parts.query ?? {});
       const signals = [
-        AbortSignal.timeout(options.timeoutMs ?? timeoutMs),
-        ...(options.signal ? [options.signal] : []),
+        AbortSignal.timeout(callOptions.timeoutMs ?? timeoutMs),
+        ...(callOptions.signal ? [callOptions.signal] : []),
       ];
-      let response: Response;
+      let response: SentReply;
+      let text: string;
       try {
-        response = await fetch(target, {
+        response = await send(target, {
           method: endpoint.method,
           headers: {
             accept: 'application/json',
             ...(parts.body === undefined ? {} : { 'content-type': 'application/json' }),
             ...(await headers?.()),
-            ...options.headers,
+            ...callOptions.headers,
           },
           ...(parts.body === undefined ? {} : { body: JSON.stringify(parts.body) }),
           signal: AbortSignal.any(signals),
-          redirect: 'error',
         });
+        text = await response.text();
       } catch (error) {
         throw connectionError(error, peer, base);
       }
-      const text = await response.text();
       if (!response.ok) throw peerError(response, text, peer);
       return parseReply(text, peer) as never;
     },
@@ -113,7 +130,7 @@ function connectionError(error: unknown, peer: string, base: string): PlatformEr
 }
 
 /** The peer's own error as it is, when it has our shape and a code we know. */
-function peerError(response: Response, text: string, peer: string): PlatformError {
+function peerError(response: SentReply, text: string, peer: string): PlatformError {
   let code: PlatformCode = 'UPSTREAM_UNAVAILABLE';
   let message = `The ${peer} answered ${response.status}.`;
   let details: Record<string, unknown> = { status: response.status };

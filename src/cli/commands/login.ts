@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { exchangeToken } from '../../contracts/index.ts';
 import { createClient } from '../../http/client.ts';
 import { defineCommand, ok } from '../define-command.ts';
+import { lightFetch } from '../light-fetch.ts';
 import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
 
@@ -19,7 +20,7 @@ export const login = defineCommand({
         'Say where to log in: --url or SVC_GATEWAY_URL. On its own machine the CLI needs no login.',
       );
     const clientSecret = await secretFromStdin();
-    const gateway = createClient({ url, peer: 'gateway' });
+    const gateway = createClient({ url, peer: 'gateway', send: lightFetch });
     const { accessToken, refreshToken, expiresIn } = await gateway.call(exchangeToken, {
       body: { clientId, clientSecret },
     });
