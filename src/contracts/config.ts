@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HostTarget } from './dispatch.ts';
+import { HostTarget } from './host-target.ts';
 import { HostId, NamespaceId, PluginId } from './ids.ts';
 
 const Host = z.string().min(1);
