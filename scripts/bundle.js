@@ -5,8 +5,8 @@ import { join, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const NODE = [/^node:/, ...builtinModules];
-/** It loads a binary from its own folder. */
-const NATIVE = ['better-sqlite3'];
+/** They load a binary from their own folders. */
+const NATIVE = ['better-sqlite3', 'sqlite-vec'];
 
 const OWN_DEFINITIONS = /[\\/]src[\\/](?:contracts|kit)[\\/]/;
 
@@ -21,6 +21,7 @@ const BUNDLES = [
       cli: 'src/cli/main.ts',
       daemon: 'src/daemons/main.ts',
       telemetry: 'src/store/sqlite/telemetry-worker.ts',
+      vectors: 'src/store/sqlite/vectors-worker.ts',
     },
     split: true,
     external: NATIVE,

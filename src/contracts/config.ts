@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AdaptersConfig } from './adapters.ts';
 import { HostTarget } from './host-target.ts';
 import { HostId, NamespaceId, PluginId } from './ids.ts';
 
@@ -138,7 +139,7 @@ export const PlatformConfig = z.strictObject({
   pluginConfig: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
   execution: Execution,
   tenants: z.record(NamespaceId, Tenant.partial()).default({}),
-  adapters: z.record(z.string(), z.unknown()).default({}),
+  adapters: AdaptersConfig.prefault({}),
   retention: section({
     logsDays: z.number().positive().default(7),
     analyticsDays: z.number().positive().default(400),

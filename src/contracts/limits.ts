@@ -28,6 +28,9 @@ export const LIMITS = {
   /** One value of the state daemon, as JSON in UTF-8. */
   stateValueBytes: 256 * 1024,
 
+  /** One object of `ctx.storage`: as base64 it fits into a frame of the runner's channel. */
+  storageObjectBytes: 8 * 1024 * 1024,
+
   /** What one step of a workflow hands on, in characters of JSON. */
   stepOutputChars: 1024 * 1024,
 } as const;

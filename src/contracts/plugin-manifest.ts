@@ -109,6 +109,16 @@ export const Permissions = z.strictObject({
       cache: z.boolean().default(true),
       dispatch: z.boolean().default(false),
       childProcess: z.boolean().default(false),
+      storage: z.boolean().default(false),
+      llm: z.boolean().default(false),
+      embeddings: z.boolean().default(false),
+      vectorStore: z.boolean().default(false),
+      /** Starts, reads, cancels and signals runs of the tenant. */
+      workflows: z.boolean().default(false),
+      /** Submits the plugin's own jobs, and those that `invoke` lists. */
+      jobs: z.boolean().default(false),
+      /** Reads where the plugin's own webhooks are. */
+      webhooks: z.boolean().default(false),
     })
     .optional(),
   invoke: z.array(z.string().min(1)).default([]),

@@ -7,6 +7,7 @@ import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
 import type { CreateLimiter } from '../kit/rate-limiter.ts';
+import type { Environment } from '../kit/secret-ref.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import type { ProcessGroup } from './group/process-group.ts';
 import type { Peers } from './peers.ts';
@@ -28,6 +29,8 @@ export interface Resources {
   /** `.svc/`: where the daemon's own database lies. */
   dataDir: string;
   keys: KeyMaterial;
+  /** Where secrets that the config names are found. */
+  env: Environment;
   operator: OperatorCredentials | null;
   clock: Clock;
   random: Random;

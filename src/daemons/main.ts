@@ -61,6 +61,7 @@ async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promi
       output,
       clock: systemClock,
       random: systemRandom(),
+      env: process.env,
       otlp: otlpTarget(process.env),
       ...(logLevel ? { logLevel } : {}),
       ...(member ? { primary: channelToPrimary(member.place) } : {}),

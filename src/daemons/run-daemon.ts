@@ -16,6 +16,7 @@ import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
 import { createMetrics, type Metrics } from '../kit/metrics.ts';
 import type { LineOutput } from '../kit/output.ts';
 import { keepSecret } from '../kit/redact.ts';
+import { type Environment, secretValues } from '../kit/secret-ref.ts';
 import type { OtlpTarget } from '../kit/tracer.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
 import { createGroup } from './group/create-group.ts';
@@ -35,6 +36,8 @@ export interface StartOptions
   /** Default: those of the daemon itself. A benchmark gives ones that do nothing, to see what they cost. */
   metrics?: Metrics;
   analytics?: Analytics;
+  /** Where secrets that the config names are found; nowhere unless given. */
+  env?: Environment;
   /** Where traces go; nowhere unless given. */
   otlp?: OtlpTarget | undefined;
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
@@ -92,6 +95,7 @@ export async function startDaemon<Services extends DaemonServices>(
   const createLimiter = sharedLimiters(group, clock);
   const resources: Resources = {
     ...options,
+    env: options.env ?? {},
     logger,
     metrics,
     analytics,
@@ -186,7 +190,7 @@ export async function startDaemon<Services extends DaemonServices>(
 }
 
 /** Everything secret that a daemon is told at its start and that has no shape of its own. */
-function keepSecrets({ config, keys, operator }: StartOptions): void {
+function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
   const { jwtSecret, previousJwtSecret, internalSecret, masterKey } = keys;
   keepSecret([
     jwtSecret,
@@ -196,6 +200,7 @@ function keepSecrets({ config, keys, operator }: StartOptions): void {
     serviceKey(internalSecret),
     operator?.clientSecret,
     ...Object.keys(config.gateway.staticTokens),
+    ...secretValues(config.adapters, env),
   ]);
 }
 

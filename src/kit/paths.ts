@@ -27,6 +27,7 @@ const ENTRIES = {
   committer: 'src/store/sqlite/committer/main.ts',
   sdk: 'src/sdk/index.ts',
   telemetry: 'src/store/sqlite/telemetry-worker.ts',
+  vectors: 'src/store/sqlite/vectors-worker.ts',
 } as const;
 
 /** The file to start (or, for `sdk`, to import) for one of the platform's programs, built or as source like the caller. */

@@ -1,5 +1,7 @@
 import { defineDaemon } from '../define-daemon.ts';
 import { entryRoutes } from './routes/entries.ts';
+import { objectRoutes } from './routes/objects.ts';
+import { vectorRoutes } from './routes/vectors.ts';
 import { stateServices } from './services.ts';
 
 /** Shared state: what plugins keep between calls. @spec What the service does: state daemon; docs/decisions.md "State daemon" */
@@ -7,6 +9,6 @@ export const state = defineDaemon({
   name: 'state',
   defaultPort: 7777,
   services: stateServices,
-  routes: [entryRoutes],
+  routes: [entryRoutes, objectRoutes, vectorRoutes],
   close: ({ close }) => close(),
 });

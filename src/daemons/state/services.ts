@@ -1,33 +1,59 @@
 import { join } from 'node:path';
 import { seconds } from '../../kit/duration.ts';
 import type { StateStore } from '../../store/ports/index.ts';
-import { acquireOwnerLock, type OwnerLock, sqliteStateStore } from '../../store/sqlite/index.ts';
+import {
+  acquireOwnerLock,
+  type OwnerLock,
+  sqliteStateStore,
+  threadedVectorStore,
+} from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createStateEntries, type StateEntries } from './domain/state-entries.ts';
+import { createStoredObjects, type StoredObjects } from './domain/stored-objects.ts';
 import { startSweeping } from './domain/sweeping.ts';
+import { createVectorCollections, type VectorCollections } from './domain/vector-collections.ts';
 
 /** A state daemon that is restarted finds its predecessor still writing its last answers. */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface StateServices extends DaemonServices {
   entries: StateEntries;
+  objects: StoredObjects;
+  vectors: VectorCollections;
   close(): Promise<void>;
 }
 
-/** Opens `state.db`, of which this daemon is the only owner. Throws CONFLICT when another one has it. */
-export async function stateServices({ dataDir, clock, logger }: Resources): Promise<StateServices> {
+/** Opens `state.db`, of which this daemon is the only owner, as it is of `storage/` and `vectors.db`. Throws CONFLICT when another one has it. */
+export async function stateServices(resources: Resources): Promise<StateServices> {
+  const { dataDir, clock, logger, config } = resources;
   const file = join(dataDir, 'state.db');
   const lock = await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'state' });
   const store = await openOrRelease(lock, () => sqliteStateStore({ dataDir, clock, logger }));
   const sweeping = startSweeping({ store: store.entries, clock, logger });
+  const objects = storedObjects(resources, store);
+  const vectors = threadedVectorStore({ dataDir, clock });
   return {
     entries: createStateEntries({ store: store.entries }),
+    objects,
+    vectors: createVectorCollections({ config: config.adapters.vectorStore, store: vectors }),
     async close(): Promise<void> {
       await sweeping.stop();
+      await Promise.all([objects.close(), vectors.close()]);
       await store.close();
       lock.release();
     },
   };
+}
+
+function storedObjects({ config, env, random }: Resources, store: StateStore) {
+  return createStoredObjects({
+    config: config.adapters.storage,
+    async open(storage) {
+      if (storage.type === 'files') return store.openObjects({ quotaBytes: storage.quotaBytes, random });
+      const { s3Objects } = await import('../../store/s3/objects.ts');
+      return s3Objects(storage, env);
+    },
+  });
 }
 
 async function openOrRelease(lock: OwnerLock, open: () => Promise<StateStore>): Promise<StateStore> {

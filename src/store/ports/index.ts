@@ -1,6 +1,8 @@
+import type { Random } from '../../kit/random.ts';
 import type { ClientStore, RefreshTokenStore } from './clients.ts';
 import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
+import type { ObjectStore } from './objects.ts';
 import type { MintedTokenStore, RevocationStore } from './revocations.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
@@ -8,7 +10,10 @@ import type { WebhookSecretStore } from './webhook-secrets.ts';
 export * from './clients.ts';
 export * from './hosts.ts';
 export * from './key-value.ts';
+export * from './object-keys.ts';
+export * from './objects.ts';
 export * from './revocations.ts';
+export * from './vectors.ts';
 export * from './webhook-inbox.ts';
 export * from './webhook-secrets.ts';
 export * from './workflow.ts';
@@ -31,5 +36,8 @@ export interface GatewayStore {
 /** All that the state daemon keeps: in SQLite the file `state.db`. */
 export interface StateStore {
   entries: KeyValueStore;
+  /** Objects as files of the data folder, `quotaBytes` a scope. Call it once. */
+  openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
+  /** Writes what is queued, then lets go of the file. */
   close(): Promise<void>;
 }

@@ -21,6 +21,8 @@ export interface DatabaseOptions {
   pageBytes?: number;
   /** What a power cut may take the last of: `synchronous=NORMAL`, no fsync per commit. The file stays sound. */
   losable?: boolean;
+  /** A shared library that brings more functions to this connection. */
+  extension?: string;
 }
 
 /** One open SQLite file. Everything that fails for a reason an operator can mend rejects with STORE_ERROR naming the file. */
@@ -62,12 +64,14 @@ function connect({
   readonly = false,
   pageBytes = 4096,
   losable = false,
+  extension,
 }: DatabaseOptions): Sqlite.Database {
   // better-sqlite3 answers a missing file and a missing folder with errors of its own that carry no code.
   if (readonly && !existsSync(file))
     throw Object.assign(new Error(`${file} does not exist`), { code: 'ENOENT' });
   const sqlite = new Sqlite(file, { readonly, timeout: BLOCKING_WAIT_MS });
   try {
+    if (extension !== undefined) sqlite.loadExtension(extension);
     const version = checkedVersion(sqlite, migrations);
     if (readonly) requireCurrent(file, version, migrations);
     else configure(sqlite, pageBytes, losable);

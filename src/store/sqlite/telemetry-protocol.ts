@@ -1,5 +1,4 @@
-import type { PlatformCode, PlatformConfig } from '../../contracts/index.ts';
-import type { TelemetryQueries } from '../ports/telemetry.ts';
+import type { PlatformConfig } from '../../contracts/index.ts';
 
 /** What the thread that has `telemetry.db` open and the one that started it say to each other. */
 
@@ -25,14 +24,3 @@ export type FromWriter =
   | { type: 'closed' }
   /** Records that were not kept since the last report. */
   | { type: 'dropped'; count: number; failure?: string };
-
-export interface ReaderRequest {
-  id: number;
-  method: keyof TelemetryQueries;
-  args: unknown[];
-}
-
-export type FromReader = { id: number } & (
-  | { ok: true; value: unknown }
-  | { ok: false; error: { code: PlatformCode; message: string; details: Record<string, unknown> } }
-);

@@ -1,17 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { every, systemClock } from '../../kit/clock.ts';
-import { messageOf, PlatformError } from '../../kit/errors.ts';
-import type { TelemetryQueries, TelemetryStore } from '../ports/telemetry.ts';
+import { messageOf } from '../../kit/errors.ts';
+import type { TelemetryStore } from '../ports/telemetry.ts';
+import { answerQuestion, type ThreadQuestion } from './asked-thread.ts';
 import { sqliteTelemetryStore } from './telemetry.ts';
 import { createIngest } from './telemetry-ingest.ts';
-import type {
-  FromReader,
-  FromWriter,
-  ReaderRequest,
-  TelemetryWorkerData,
-  ToWriter,
-  WriterData,
-} from './telemetry-protocol.ts';
+import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './telemetry-protocol.ts';
 
 /** The thread that has `telemetry.db` open, so that SQLite never stops a daemon's event loop: one that writes, or one that reads. */
 
@@ -132,18 +126,7 @@ function pruneOnce(store: TelemetryStore, retention: WriterData['retention']): P
 
 function runReader(dataDir: string): void {
   const open = storeOf(dataDir);
-  port.on('message', async ({ id, method, args }: ReaderRequest) => {
-    const reply = (message: FromReader): void => port.postMessage(message);
-    try {
-      const store = (await open()) as unknown as Record<
-        keyof TelemetryQueries,
-        (...args: unknown[]) => Promise<unknown>
-      >;
-      reply({ id, ok: true, value: await store[method](...args) });
-    } catch (error) {
-      const code = error instanceof PlatformError ? error.code : 'INTERNAL_ERROR';
-      const details = error instanceof PlatformError ? error.details : {};
-      reply({ id, ok: false, error: { code, message: messageOf(error), details } });
-    }
+  port.on('message', async (question: ThreadQuestion) => {
+    port.postMessage(await answerQuestion(question, open));
   });
 }

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { LIMITS } from './limits.ts';
+
+const PositiveInt = z.number().int().positive();
+const HttpUrl = z.url({ protocol: /^https?$/ });
+const Ms = PositiveInt;
+
+/**
+ * Where a secret is found: the environment, or the `.env` beside the config. The file never holds the secret itself, so
+ * nothing that prints the config can print it.
+ */
+export const SecretRef = z
+  .string()
+  .regex(
+    /^\$\{[A-Za-z_]\w*\}$/,
+    'must name an environment variable, such as "${OPENAI_API_KEY}": the secret itself does not belong into the file',
+  );
+
+const objectBytes = PositiveInt.max(LIMITS.storageObjectBytes).default(LIMITS.storageObjectBytes);
+
+const FileStorage = z.strictObject({
+  type: z.literal('files'),
+  maxObjectBytes: objectBytes,
+  quotaBytes: PositiveInt.default(1024 ** 3).describe('Of one plugin and one tenant, all objects together'),
+});
+
+const S3Storage = z.strictObject({
+  type: z.literal('s3'),
+  bucket: z.string().min(1),
+  region: z.string().min(1).default('us-east-1'),
+  endpoint: HttpUrl.nullable().default(null).describe('null: Amazon; else any S3-compatible service'),
+  pathStyle: z.boolean().default(false).describe('The bucket in the path instead of the host name'),
+  prefix: z.string().default('').describe('Goes before every key, for a bucket that others use too'),
+  accessKeyId: SecretRef.nullable().default(null).describe('null: what the machine itself offers (its role)'),
+  secretAccessKey: SecretRef.nullable().default(null),
+  sessionToken: SecretRef.nullable().default(null),
+  timeoutMs: Ms.default(30_000),
+  maxObjectBytes: objectBytes,
+});
+
+/** US dollars for a million tokens. */
+const Price = z.strictObject({
+  inputPerMillion: z.number().min(0),
+  outputPerMillion: z.number().min(0).default(0),
+});
+export type ModelPrice = z.infer<typeof Price>;
+
+/** What every call of an OpenAI-compatible endpoint needs. */
+const endpoint = {
+  baseUrl: HttpUrl.describe('Up to and with /v1'),
+  apiKey: SecretRef.nullable().default(null).describe('null: the endpoint wants none'),
+  timeoutMs: Ms.default(60_000).describe('Of one try; of a stream, between two pieces'),
+  maxAttempts: z.number().int().min(1).max(10).default(3),
+  maxResponseBytes: PositiveInt.default(4 * 1024 ** 2),
+  prices: z.record(z.string().min(1), Price).default({}),
+};
+
+/** The tier that a call without one means. */
+export const DEFAULT_TIER = 'default';
+
+const LanguageModel = z.strictObject({
+  ...endpoint,
+  models: z
+    .record(z.string().min(1).max(64), z.string().min(1))
+    .refine((models) => Object.hasOwn(models, DEFAULT_TIER), 'must name a model for the tier "default"')
+    .describe('Models by tier: {"default": …, "small": …}'),
+  maxOutputTokens: PositiveInt.default(4096).describe('What a call may ask for at most'),
+});
+
+const Embeddings = z.strictObject({
+  ...endpoint,
+  model: z.string().min(1),
+  dimensions: PositiveInt.nullable().default(null).describe("null: the model's own"),
+});
+
+const VectorStore = z.strictObject({
+  type: z.literal('sqlite').default('sqlite'),
+  maxVectors: PositiveInt.default(1_000_000).describe('Of one plugin and one tenant'),
+});
+
+/** What plugins reach through `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`. @spec docs/operations.md "Adapters" */
+export const AdaptersConfig = z.strictObject({
+  storage: z
+    .discriminatedUnion('type', [FileStorage, S3Storage])
+    .nullable()
+    .prefault({ type: 'files' })
+    .describe('null: none'),
+  llm: LanguageModel.nullable().default(null),
+  embeddings: Embeddings.nullable().default(null),
+  vectorStore: VectorStore.nullable().prefault({}).describe('null: none'),
+});
+export type AdaptersConfig = z.infer<typeof AdaptersConfig>;
+export type FileStorageConfig = z.infer<typeof FileStorage>;
+export type S3StorageConfig = z.infer<typeof S3Storage>;
+export type LlmConfig = z.infer<typeof LanguageModel>;
+export type EmbeddingsConfig = z.infer<typeof Embeddings>;
+export type VectorStoreConfig = z.infer<typeof VectorStore>;
+
+/** The adapters, as `adapters.<name>` of the config and `permissions.platform.<name>` of a manifest call them. */
+export const ADAPTER_NAMES = ['storage', 'llm', 'embeddings', 'vectorStore'] as const;
+export type AdapterName = (typeof ADAPTER_NAMES)[number];

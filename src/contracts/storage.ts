@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { page } from './common.ts';
+import { endpoint } from './endpoint.ts';
+
+/** Objects of plugins, kept by the state daemon. Bytes travel as base64, as they do on their way from the runner. */
+const Namespace = z.string().min(1).max(256);
+const Key = z.string().min(1).max(512);
+const params = z.object({ namespace: Namespace, key: Key });
+
+export const ObjectEntry = z
+  .object({ key: z.string(), bytes: z.number().int(), modifiedAt: z.number().describe('Epoch milliseconds') })
+  .meta({ id: 'StoredObject' });
+
+const tags = ['storage'];
+
+/** @spec docs/decisions.md "Adapters" */
+export const readObject = endpoint({
+  method: 'GET',
+  path: '/api/v1/storage/:namespace/:key',
+  summary: 'Read one object',
+  tags,
+  params,
+  reply: ObjectEntry.extend({ data: z.string().describe('Base64') }).omit({ key: true }),
+  errors: ['NOT_FOUND', 'ADAPTER_NOT_CONFIGURED'],
+});
+
+export const writeObject = endpoint({
+  method: 'PUT',
+  path: '/api/v1/storage/:namespace/:key',
+  summary: 'Write one object, whole or not at all',
+  tags,
+  params,
+  body: z.strictObject({ data: z.string().describe('Base64') }),
+  reply: z.object({ bytes: z.number().int() }),
+  errors: ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'QUOTA_EXCEEDED', 'ADAPTER_NOT_CONFIGURED'],
+});
+
+export const deleteObject = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/storage/:namespace/:key',
+  summary: 'Delete one object',
+  tags,
+  params,
+  reply: z.object({ deleted: z.boolean() }),
+});
+
+export const statObject = endpoint({
+  method: 'GET',
+  path: '/api/v1/storage/:namespace/:key/stat',
+  summary: 'What is known of one object without reading it',
+  tags,
+  params,
+  reply: ObjectEntry,
+  errors: ['NOT_FOUND'],
+});
+
+export const listObjects = endpoint({
+  method: 'GET',
+  path: '/api/v1/storage/:namespace',
+  summary: 'List objects by key prefix, in key order',
+  tags,
+  params: z.object({ namespace: Namespace }),
+  query: z.object({
+    prefix: z.string().max(512).default(''),
+    cursor: z.string().max(1024).optional(),
+    limit: z.coerce.number().int().min(1).max(1000).default(100),
+  }),
+  reply: page(ObjectEntry),
+});

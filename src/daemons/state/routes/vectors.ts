@@ -1,0 +1,30 @@
+import { type Caller, deleteVectors, searchVectors, upsertVectors } from '../../../contracts/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import type { VectorPlace } from '../../../store/ports/index.ts';
+import type { VectorCollections } from '../domain/vector-collections.ts';
+
+/** 500 vectors of 1,536 dimensions as JSON, with room. */
+const UPSERT_BODY_BYTES = 32 * 1024 * 1024;
+
+/** @spec docs/decisions.md "Adapters" */
+export function vectorRoutes(http: Http, { vectors }: { vectors: VectorCollections }): void {
+  const auth = 'caller';
+  mount(
+    http,
+    upsertVectors,
+    { auth, bodyLimitBytes: UPSERT_BODY_BYTES },
+    async ({ params, body, caller }) => ({
+      written: await vectors.upsert(placeOf(params, caller), body.items),
+    }),
+  );
+  mount(http, searchVectors, { auth }, async ({ params, body, caller }) => ({
+    matches: await vectors.search(placeOf(params, caller), body),
+  }));
+  mount(http, deleteVectors, { auth }, async ({ params, body, caller }) => ({
+    deleted: await vectors.delete(placeOf(params, caller), body.ids),
+  }));
+}
+
+function placeOf(params: { namespace: string; collection: string }, { namespaceId }: Caller): VectorPlace {
+  return { tenant: namespaceId, ...params };
+}

@@ -1,0 +1,117 @@
+import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import type { S3StorageConfig, StoredObject } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { type Environment, resolveSecret } from '../../kit/secret-ref.ts';
+import type { ObjectScope, ObjectStore } from '../ports/index.ts';
+import { isAbsent, s3Error } from './errors.ts';
+
+const CONNECT_TIMEOUT_MS = 5000;
+
+/**
+ * Objects in a bucket of Amazon S3 or anything that speaks its protocol, under `<prefix><tenant>/<namespace>/<key>`.
+ * The SDK takes 1 MB and is loaded here alone. Throws ADAPTER_NOT_CONFIGURED for a key that is not in the environment.
+ */
+export async function s3Objects(config: S3StorageConfig, env: Environment): Promise<ObjectStore> {
+  const sdk = await import('@aws-sdk/client-s3');
+  const { bucket: Bucket, maxObjectBytes } = config;
+  const client = new sdk.S3Client(clientOptions(config, env));
+  const root = config.prefix === '' || config.prefix.endsWith('/') ? config.prefix : `${config.prefix}/`;
+
+  const folderOf = ({ tenant, namespace }: ObjectScope): string =>
+    `${root}${encodeURIComponent(tenant)}/${encodeURIComponent(namespace)}/`;
+
+  /** What the call found; undefined when there is no such object. */
+  async function ask<Reply>(call: () => Promise<Reply>): Promise<Reply | undefined> {
+    try {
+      return await call();
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw s3Error(error, config);
+    }
+  }
+  async function stat(scope: ObjectScope, key: string): Promise<StoredObject | undefined> {
+    const Key = folderOf(scope) + key;
+    const found = await ask(() => client.send(new sdk.HeadObjectCommand({ Bucket, Key })));
+    return found && { key, bytes: found.ContentLength ?? 0, modifiedAt: found.LastModified?.getTime() ?? 0 };
+  }
+
+  return {
+    async read(scope, key) {
+      const Key = folderOf(scope) + key;
+      return ask(async () => {
+        const found = await client.send(new sdk.GetObjectCommand({ Bucket, Key }));
+        const bytes = found.ContentLength ?? 0;
+        if (bytes > maxObjectBytes) throw tooLarge(key, bytes, maxObjectBytes);
+        const data = (await found.Body?.transformToByteArray()) ?? new Uint8Array();
+        return { key, bytes: data.byteLength, modifiedAt: found.LastModified?.getTime() ?? 0, data };
+      });
+    },
+    async write(scope, key, data) {
+      const Key = folderOf(scope) + key;
+      const put = new sdk.PutObjectCommand({ Bucket, Key, Body: data, ContentLength: data.byteLength });
+      // The bucket itself may be missing: that is no absent object.
+      await client.send(put).catch((error: unknown) => {
+        throw s3Error(error, config);
+      });
+    },
+    async delete(scope, key) {
+      // S3 does not say whether there was something.
+      if (!(await stat(scope, key))) return false;
+      const Key = folderOf(scope) + key;
+      await ask(() => client.send(new sdk.DeleteObjectCommand({ Bucket, Key })));
+      return true;
+    },
+    stat,
+    async list(scope, { prefix, after, limit }) {
+      const folder = folderOf(scope);
+      const StartAfter = after === undefined ? undefined : folder + after;
+      const input = {
+        Bucket,
+        Prefix: folder + prefix,
+        MaxKeys: limit,
+        ...(StartAfter ? { StartAfter } : {}),
+      };
+      const page = await ask(() => client.send(new sdk.ListObjectsV2Command(input)));
+      return (page?.Contents ?? []).map(({ Key, Size, LastModified }) => ({
+        key: Key!.slice(folder.length),
+        bytes: Size ?? 0,
+        modifiedAt: LastModified?.getTime() ?? 0,
+      }));
+    },
+    async close() {
+      client.destroy();
+    },
+  };
+}
+
+function clientOptions(config: S3StorageConfig, env: Environment): S3ClientConfig {
+  const { region, endpoint, pathStyle, timeoutMs } = config;
+  const secret = (name: 'accessKeyId' | 'secretAccessKey' | 'sessionToken') =>
+    resolveSecret(config[name], env, `adapters.storage.${name}`);
+  const [accessKeyId, secretAccessKey, sessionToken] = [
+    secret('accessKeyId'),
+    secret('secretAccessKey'),
+    secret('sessionToken'),
+  ];
+  return {
+    region,
+    forcePathStyle: pathStyle,
+    maxAttempts: 3,
+    requestHandler: { requestTimeout: timeoutMs, connectionTimeout: CONNECT_TIMEOUT_MS },
+    // Newer checksums are unknown to many services that speak S3 otherwise; the signature covers the body.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    ...(endpoint ? { endpoint } : {}),
+    ...(accessKeyId && secretAccessKey
+      ? { credentials: { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) } }
+      : {}),
+  };
+}
+
+function tooLarge(key: string, bytes: number, maxBytes: number): PlatformError {
+  return new PlatformError(
+    'PAYLOAD_TOO_LARGE',
+    `The object ${JSON.stringify(key)} has ${bytes} bytes; a plugin reads ${maxBytes} at most (adapters.storage.maxObjectBytes).`,
+    { details: { bytes, maxBytes } },
+  );
+}

@@ -1,0 +1,111 @@
+import type { Worker } from 'node:worker_threads';
+import type { PlatformCode } from '../../contracts/index.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
+
+/** A question to a thread that has a database open: the name of a method and what it takes. */
+export interface ThreadQuestion {
+  id: number;
+  method: string;
+  args: unknown[];
+}
+
+export type ThreadAnswer = { id: number } & (
+  | { ok: true; value: unknown }
+  | { ok: false; error: { code: PlatformCode; message: string; details: Record<string, unknown> } }
+);
+
+export interface AskedThread {
+  /** Rejects with what the method threw, or with STORE_ERROR when the thread ended. */
+  ask(method: string, args: unknown[]): Promise<never>;
+  close(): Promise<void>;
+}
+
+export interface AskedThreadOptions {
+  start(): Worker;
+  clock: Clock;
+  idleMs: number;
+  /** How a failure names it. */
+  name: string;
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/**
+ * A thread that the first question starts and that an idle while ends: what SQLite takes long for stops nobody, and
+ * whoever never asks pays no memory.
+ */
+export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOptions): AskedThread {
+  let worker: Worker | undefined;
+  let lastId = 0;
+  let lastAskedAt = 0;
+  let cancelIdle = (): void => {};
+  const waiting = new Map<number, Waiting>();
+
+  function open(): Worker {
+    const started = start();
+    started.on('message', (message: ThreadAnswer) => {
+      const asked = waiting.get(message.id);
+      waiting.delete(message.id);
+      if (message.ok) asked?.resolve(message.value);
+      else {
+        const { code, message: text, details } = message.error;
+        asked?.reject(new PlatformError(code, text, { details }));
+      }
+    });
+    const ended = (reason: string): void => {
+      if (worker !== started) return;
+      worker = undefined;
+      const error = new PlatformError('STORE_ERROR', `The ${name} ended: ${reason}.`);
+      for (const { reject } of waiting.values()) reject(error);
+      waiting.clear();
+    };
+    started.on('error', (error) => ended(messageOf(error)));
+    started.on('exit', () => ended('it was closed'));
+    return started;
+  }
+  function endWhenIdle(): void {
+    cancelIdle();
+    cancelIdle = clock.after(idleMs, () => {
+      if (waiting.size > 0 || clock.now() - lastAskedAt < idleMs) endWhenIdle();
+      else void close();
+    });
+  }
+  async function close(): Promise<void> {
+    cancelIdle();
+    await worker?.terminate();
+  }
+  return {
+    ask(method, args) {
+      if (!worker) {
+        worker = open();
+        endWhenIdle();
+      }
+      lastAskedAt = clock.now();
+      const id = ++lastId;
+      return new Promise((resolve, reject) => {
+        waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
+        worker!.postMessage({ id, method, args } satisfies ThreadQuestion);
+      });
+    },
+    close,
+  };
+}
+
+/** The thread's side: the answer to a question, whatever the method does. */
+export async function answerQuestion(
+  { id, method, args }: ThreadQuestion,
+  open: () => Promise<unknown>,
+): Promise<ThreadAnswer> {
+  try {
+    const store = (await open()) as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    return { id, ok: true, value: await store[method]!(...args) };
+  } catch (error) {
+    const code = error instanceof PlatformError ? error.code : 'INTERNAL_ERROR';
+    const details = error instanceof PlatformError ? error.details : {};
+    return { id, ok: false, error: { code, message: messageOf(error), details } };
+  }
+}

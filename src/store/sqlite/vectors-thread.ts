@@ -1,0 +1,24 @@
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../../kit/clock.ts';
+import { minutes } from '../../kit/duration.ts';
+import { entryFile } from '../../kit/paths.ts';
+import type { VectorStore } from '../ports/index.ts';
+import { createAskedThread } from './asked-thread.ts';
+
+const IDLE_MS = minutes(1);
+
+/** `vectors.db` in a thread of its own, started by the first call. Throws as VectorStore does. */
+export function threadedVectorStore({ dataDir, clock }: { dataDir: string; clock: Clock }): VectorStore {
+  const { ask, close } = createAskedThread({
+    start: () => new Worker(entryFile('vectors'), { workerData: { dataDir }, execArgv: [] }),
+    clock,
+    idleMs: IDLE_MS,
+    name: 'vector store',
+  });
+  return {
+    upsert: (...args) => ask('upsert', args),
+    search: (...args) => ask('search', args),
+    delete: (...args) => ask('delete', args),
+    close,
+  };
+}

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import { getLoadablePath } from 'sqlite-vec';
+import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
+import type { VectorPlace, VectorRecord, VectorStore } from '../ports/index.ts';
+import { openDatabase } from './database.ts';
+import { vectorRows } from './vector-rows.ts';
+import { VECTOR_MIGRATIONS } from './vector-schema.ts';
+
+export const VECTORS_FILE = 'vectors.db';
+
+/**
+ * Opens `vectors.db`, in which sqlite-vec compares a query with every vector of its collection: exact, and for some
+ * hundred thousand vectors quick enough. Its calls block: see vectors-thread.ts. Throws STORE_ERROR.
+ */
+export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promise<VectorStore> {
+  const db = await openDatabase({
+    file: join(dataDir, VECTORS_FILE),
+    migrations: VECTOR_MIGRATIONS,
+    extension: extensionPath(),
+  });
+  const rows = vectorRows(db);
+
+  return {
+    async upsert(place, items, maxVectors) {
+      const { dimensions } = sameLength(items);
+      for (const { id, vector } of items) requireDirection(vector, `the vector of ${JSON.stringify(id)}`);
+      return db.write(() => {
+        const collection = rows.collection(scopeOf(place), place.collection, dimensions);
+        requireDimensions(collection.dimensions, dimensions, place.collection);
+        const added = items.filter((item) => rows.put(collection, item)).length;
+        requireRoom(rows.count(scopeOf(place)), added, maxVectors);
+        rows.grew(collection, added);
+        return items.length;
+      });
+    },
+    async search(place, query) {
+      requireDirection(query.vector, 'the vector');
+      return db.read(() => {
+        const collection = rows.find(scopeOf(place), place.collection);
+        if (!collection) return [];
+        requireDimensions(collection.dimensions, query.vector.length, place.collection);
+        return rows.nearest(collection, query);
+      });
+    },
+    delete(place, ids) {
+      return db.write(() => {
+        const collection = rows.find(scopeOf(place), place.collection);
+        if (!collection) return 0;
+        const removed = ids.filter((id) => rows.remove(collection, id)).length;
+        rows.grew(collection, -removed);
+        rows.forgetEmpty(collection);
+        return removed;
+      });
+    },
+    close: () => db.close(),
+  };
+}
+
+/** Throws STORE_ERROR on systems that sqlite-vec has no binary for, Alpine Linux among them. */
+function extensionPath(): string {
+  try {
+    return getLoadablePath();
+  } catch (error) {
+    throw new PlatformError(
+      'STORE_ERROR',
+      `sqlite-vec has no binary for ${process.platform}-${process.arch} here, so ctx.vectorStore cannot be used: ${messageOf(error)}`,
+      { details: { reason: codeOf(error) }, cause: error },
+    );
+  }
+}
+
+/** JSON, because any separator could be part of either name. */
+function scopeOf({ tenant, namespace }: VectorPlace): string {
+  return JSON.stringify([tenant, namespace]);
+}
+
+/** Throws VALIDATION_ERROR unless all have as many dimensions as the first. */
+function sameLength([first, ...others]: VectorRecord[]): { dimensions: number } {
+  const dimensions = first!.vector.length;
+  const other = others.find(({ vector }) => vector.length !== dimensions);
+  if (!other) return { dimensions };
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The vectors differ in length: that of ${JSON.stringify(first!.id)} has ${dimensions} dimensions, that of ${JSON.stringify(other.id)} ${other.vector.length}.`,
+  );
+}
+
+function requireDimensions(expected: number, given: number, collection: string): void {
+  if (expected === given) return;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The collection "${collection}" holds vectors of ${expected} dimensions, and this one has ${given}. Vectors of another model belong into a collection of their own.`,
+    { details: { collection, dimensions: expected, given } },
+  );
+}
+
+/** A zero has no direction to compare, and what 32 bits cannot hold becomes infinite. */
+function requireDirection(vector: number[], what: string): void {
+  const single = Float32Array.from(vector);
+  if (single.every(Number.isFinite) && single.some((value) => value !== 0)) return;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `A vector needs a direction, in numbers that 32 bits hold: ${what} is all zeros, or has a number beyond them.`,
+  );
+}
+
+function requireRoom(used: number, added: number, maxVectors: number): void {
+  if (added === 0 || used + added <= maxVectors) return;
+  throw new PlatformError(
+    'QUOTA_EXCEEDED',
+    `The plugin would have ${used + added} vectors; adapters.vectorStore.maxVectors allows ${maxVectors}. Delete some, or raise it.`,
+    { details: { used, added, maxVectors } },
+  );
+}
