@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EventName, HandlerRef, PluginId } from './ids.ts';
 
 /** Any JSON. Not `z.json()`: that walks the whole value again, and drops keys named `__proto__` without a word. */
 export const AnyJson = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
@@ -131,8 +132,19 @@ export type PluginSchedule = z.infer<typeof PluginSchedule>;
 
 export const CONCURRENCY_STRATEGIES = ['queue', 'cancel-running', 'replace-queued', 'reject'] as const;
 
-/** A workflow as written, YAML or JSON. @spec docs/workflows.md */
-export const WorkflowDefinition = z.strictObject({
+/** Deliveries of a webhook that start runs, once their handler has succeeded. */
+export const WebhookTrigger = z.strictObject({
+  pluginId: PluginId,
+  event: EventName,
+  instanceId: z.string().min(1).max(256).optional().describe('Default: every instance'),
+  if: Condition.optional(),
+  /** Over `delivery {payload, event, webhookId, instanceId, receivedAt}`; the payload itself unless told. */
+  input: AnyJson.optional(),
+});
+export type WebhookTrigger = z.infer<typeof WebhookTrigger>;
+
+/** What is said of a workflow whatever its steps are written in. */
+const common = {
   $schema: z.string().optional(),
   id: WorkflowId,
   name: z.string().max(256).optional(),
@@ -146,6 +158,11 @@ export const WorkflowDefinition = z.strictObject({
     .strictObject({
       manual: z.boolean().default(true),
       schedule: z.array(ScheduleDefinition).max(50).default([]),
+      // Without a default: a definition without it keeps its hash.
+      webhook: z
+        .union([WebhookTrigger, z.array(WebhookTrigger).min(1).max(50)])
+        .transform((triggers) => [triggers].flat())
+        .optional(),
     })
     .prefault({}),
   concurrency: z
@@ -157,6 +174,11 @@ export const WorkflowDefinition = z.strictObject({
     .optional(),
   timeoutMs: Ms.optional(),
   retry: RetryPolicy.optional().describe('For every step without a policy of its own'),
+};
+
+/** A workflow as written, YAML or JSON. @spec docs/workflows.md */
+export const WorkflowDefinition = z.strictObject({
+  ...common,
   outputs: z.record(Name, AnyJson).optional(),
   jobs: z
     .record(Name, JobDefinition)
@@ -164,3 +186,12 @@ export const WorkflowDefinition = z.strictObject({
     .refine((jobs) => Object.keys(jobs).length <= 256, 'must not have more than 256 jobs'),
 });
 export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;
+
+/** A workflow of a plugin's manifest whose steps its code tells as it runs. @spec docs/workflows.md "Workflows in code" */
+export const CodeWorkflowDefinition = z.strictObject({ ...common, handler: HandlerRef });
+export type CodeWorkflowDefinition = z.infer<typeof CodeWorkflowDefinition>;
+
+/** Whether an entry of a manifest's `workflows` is written in code. */
+export function isCodeWorkflow(written: Record<string, unknown>): boolean {
+  return 'handler' in written;
+}

@@ -42,7 +42,7 @@ export const RunError = z.object({
 export type RunError = z.infer<typeof RunError>;
 
 /** What started a run. */
-export const RunTrigger = z.enum(['manual', 'schedule', 'child', 'rerun', 'job']);
+export const RunTrigger = z.enum(['manual', 'schedule', 'webhook', 'child', 'rerun', 'job']);
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
 /** One execution of a workflow definition. */

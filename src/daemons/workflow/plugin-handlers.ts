@@ -82,6 +82,7 @@ export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
             tenantId: call.tenantId,
             requestId: call.requestId,
             traceId: call.traceId,
+            parentSpanId: call.parentSpanId,
             timeoutMs: call.timeoutMs,
             schemas: {
               ...(declared.input ? { input: declared.input } : {}),

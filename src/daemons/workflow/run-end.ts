@@ -1,8 +1,10 @@
 import type { Analytics } from '../../kit/analytics.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
+import type { Tracer } from '../../kit/tracer.ts';
 import type { JobRecord, RunRecord, WorkflowStore } from '../../store/ports/index.ts';
 import type { JobCounts } from './domain/engine.ts';
+import { traceRun } from './domain/run-trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
 /** Counts a run that ended, logs it and tells its analytics event; a cancelled run counts as failed, and `ctx.status` says so. @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed */
@@ -15,15 +17,18 @@ export async function reportRunEnd(
     analytics,
     logger,
     clock,
+    tracer,
   }: {
     store: WorkflowStore;
     metrics: WorkflowMetrics;
     analytics: Analytics;
     logger: Logger;
     clock: Clock;
+    tracer: Tracer | undefined;
   },
 ): Promise<void> {
   const durationMs = (run.finishedAt ?? clock.now()) - (run.startedAt ?? run.createdAt);
+  traceRun(tracer, run, durationMs);
   metrics.runEnded(run.workflowId, run.status, durationMs / 1000);
   const succeeded = run.status === 'succeeded';
   try {

@@ -81,7 +81,7 @@ async function assemble(
   plugins: PluginRuntime,
   handlers: ReturnType<typeof pluginHandlers>,
 ) {
-  const { config, clock, random, logger, analytics } = resources;
+  const { config, clock, random, logger, analytics, tracer } = resources;
   const metrics = createWorkflowMetrics(resources.metrics);
   const watch = createRunWatch();
   const late: { starter?: RunStarter } = {};
@@ -102,6 +102,7 @@ async function assemble(
     clock,
     random,
     logger,
+    tracer,
     exclusive: true,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
@@ -116,7 +117,8 @@ async function assemble(
       jobStarted: metrics.jobStarted,
       jobEnded: metrics.jobEnded,
       changed: watch.changed,
-      ended: (run, jobs) => void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock }),
+      ended: (run, jobs) =>
+        void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock, tracer }),
       fenced: () => process.kill(process.pid, 'SIGTERM'),
     },
   });
@@ -169,7 +171,7 @@ async function registerAll(
 ): Promise<FoundSchedule[]> {
   const files = await readWorkflowFiles(projectDir, config.workflows);
   const ofPlugins = plugins.registry.plugins.flatMap(({ id, manifest }) =>
-    manifest.workflows.map((definition) => ({ source: id, definition })),
+    manifest.workflows.map((definition) => ({ source: id, definition, pluginId: id })),
   );
   definitions.register([...files.found, ...ofPlugins], files.faults);
   const planned = pluginSchedules(plugins, definitions);
@@ -229,7 +231,7 @@ function childStarter(
           trigger: 'child',
           parent: { id: parent.id, stepId, depth: parent.depth },
         },
-        parent,
+        { ...parent, parentSpanId: parent.spanId },
       );
       return run.id;
     },

@@ -1,4 +1,4 @@
-import type { KindOf } from './domain/compile-definition.ts';
+import type { KindOf } from './domain/compiled-workflow.ts';
 import {
   approvalStep,
   type ChildStarter,

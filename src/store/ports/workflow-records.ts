@@ -51,6 +51,8 @@ export interface RunRecord extends RunProgress {
   hostId: string;
   requestId: string;
   traceId: string;
+  /** The span it was started from. */
+  parentSpanId: string | null;
   /** JSON. */
   input: string;
   createdAt: number;
@@ -75,6 +77,8 @@ export interface StepRecord {
   jobKey: string;
   /** Its place in the job. */
   index: number;
+  /** JSON of what it is, where no definition says so: its run's code came to it. */
+  found: string | null;
   status: PartStatus;
   attempts: number;
   output: string | null;

@@ -172,11 +172,15 @@ export interface WorkflowStore {
   boots: BootStore;
   schedules: ScheduleStore;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
-  /** Forgets at most `limit` runs that ended before, and what belongs to them; returns how many rows it looked at. */
+  /** Looks at `limit` runs after the `seq` `after`, and forgets those that ended before, with what belongs to them. */
   prune(options: { finishedBefore: number; now: number; after: number; limit: number }): Promise<{
     pruned: number;
-    /** Where to go on; null at the end. */
+    /** Where to go on; null once every run that was started before has been looked at. */
     next: number | null;
+    /** Definitions of the runs that stay. */
+    inUse: string[];
   }>;
+  /** Forgets some of the definitions that no run was started of since, but those `inUse`; 0 when there are no more. */
+  pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;
   close(): Promise<void>;
 }

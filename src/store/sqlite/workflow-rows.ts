@@ -19,7 +19,7 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as
   status, ready, reason, rank, priority, run_at as runAt, wake_at as wakeAt, deadline_at as deadlineAt,
   concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, stalls,
   trigger_kind as trigger, parent_id as parentId, parent_step as parentStep, rerun_of as rerunOf, depth,
-  host_id as hostId, request_id as requestId, trace_id as traceId, created_at as createdAt, started_at as startedAt,
+  host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
   finished_at as finishedAt, input, output, error`;
 
 /** How many items of one write share a row: their ids are `row * 1000 + place`. */
@@ -93,6 +93,7 @@ export function workflowRows(db: Database) {
       sql.putStep.run({
         ...step,
         seq,
+        found: values.put(seq, step.found),
         output: values.put(seq, step.output),
         error: values.put(seq, step.error),
       });
@@ -115,6 +116,7 @@ export function workflowRows(db: Database) {
     steps: (seq: number): StepRecord[] =>
       sql.steps.all({ seq }).map((step) => ({
         ...step,
+        found: values.get(seq, step.found),
         output: values.get(seq, step.output),
         error: values.get(seq, step.error),
       })),
@@ -161,10 +163,10 @@ function statements(db: Database) {
     insertRun: db.prepare<[Record<string, unknown>]>(`
       insert into run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at,
         wake_at, deadline_at, concurrency_key, concurrency_limit, fence, resume_count, stalls, trigger_kind, parent_id,
-        parent_step, rerun_of, depth, host_id, request_id, trace_id, created_at, started_at, finished_at, input, output, error)
+        parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at, started_at, finished_at, input, output, error)
       values (:id, :kind, :tenantId, :workflowId, :definitionHash, :status, :ready, :reason, :rank, :priority, :runAt,
         :wakeAt, :deadlineAt, :concurrencyKey, :concurrencyLimit, :fence, :resumeCount, :stalls, :trigger, :parentId,
-        :parentStep, :rerunOf, :depth, :hostId, :requestId, :traceId, :createdAt, :startedAt, :finishedAt, :input, :output, :error)`),
+        :parentStep, :rerunOf, :depth, :hostId, :requestId, :traceId, :parentSpanId, :createdAt, :startedAt, :finishedAt, :input, :output, :error)`),
     setInput: db.prepare<[{ seq: number; input: string }]>('update run set input = :input where seq = :seq'),
     progress: db.prepare<[Record<string, unknown>]>(`
       update run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
@@ -180,9 +182,9 @@ function statements(db: Database) {
       on conflict (run_seq, key) do update set status = excluded.status, outputs = excluded.outputs,
         error = excluded.error, started_at = excluded.started_at, finished_at = excluded.finished_at`),
     putStep: db.prepare<[Record<string, unknown>]>(`
-      insert into step (run_seq, job_key, idx, status, attempts, output, error, wait, wake_at, idempotency_key, ready_at,
+      insert into step (run_seq, job_key, idx, found, status, attempts, output, error, wait, wake_at, idempotency_key, ready_at,
         started_at, attempt_at, finished_at)
-      values (:seq, :jobKey, :index, :status, :attempts, :output, :error, :wait, :wakeAt, :idempotencyKey, :readyAt,
+      values (:seq, :jobKey, :index, :found, :status, :attempts, :output, :error, :wait, :wakeAt, :idempotencyKey, :readyAt,
         :startedAt, :attemptAt, :finishedAt)
       on conflict (run_seq, job_key, idx) do update set status = excluded.status, attempts = excluded.attempts,
         output = excluded.output, error = excluded.error, wait = excluded.wait, wake_at = excluded.wake_at,
@@ -207,7 +209,7 @@ function statements(db: Database) {
       select key, job_id as jobId, status, matrix, outputs, error, started_at as startedAt, finished_at as finishedAt
       from job where run_seq = :seq order by key`),
     steps: db.prepare<[Seq], StepRecord>(`
-      select job_key as jobKey, idx as "index", status, attempts, output, error, wait, wake_at as wakeAt,
+      select job_key as jobKey, idx as "index", found, status, attempts, output, error, wait, wake_at as wakeAt,
         idempotency_key as idempotencyKey, ready_at as readyAt, started_at as startedAt, attempt_at as attemptAt,
         finished_at as finishedAt
       from step where run_seq = :seq order by job_key, idx`),

@@ -189,5 +189,12 @@ const APPENDED = ['run_event', 'run_log']
   )
   .join('');
 
+/** Steps that code came to, traces across services, and when a definition was used last: all were in use until now. */
+const FOUND_STEPS = `
+  alter table step add column found text;
+  alter table run add column parent_span text;
+  alter table definition add column used_at integer not null default 0;
+  update definition set used_at = unixepoch() * 1000;`;
+
 /** `workflow.db`. Times in epoch ms. */
-export const WORKFLOW_MIGRATIONS: Migrations = [RUNS, APPENDED];
+export const WORKFLOW_MIGRATIONS: Migrations = [RUNS, APPENDED, FOUND_STEPS];

@@ -4,6 +4,9 @@ import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
 import { LIVE } from './workflow-schema.ts';
 
+/** `used_at` of a definition is this exact: writing it at each start would double what a start writes. */
+const DEFINITION_USE_MS = 3600_000;
+
 /** Starts a run: limits, idempotency, concurrency and the rows themselves, all in one write. */
 export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
   const sql = statements(db);
@@ -53,7 +56,8 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
             .concat(options.strategy === 'cancel-running' ? keys.runsOf(key, 'holding') : []);
 
     const { hash, workflowId, body } = options.definition;
-    sql.putDefinition.run({ hash, workflowId, body });
+    const usedAt = run.createdAt;
+    sql.putDefinition.run({ hash, workflowId, body, usedAt, stale: usedAt - DEFINITION_USE_MS });
     const ready = hasRoom && !scheduled;
     const record = rows.insertRun({
       ...run,
@@ -106,9 +110,11 @@ function statements(db: Database) {
     countUsage: db.prepare<[{ tenantId: string; day: string }]>(`
       insert into usage (tenant_id, day, runs) values (:tenantId, :day, 1)
       on conflict (tenant_id, day) do update set runs = runs + 1`),
-    putDefinition: db.prepare<[{ hash: string; workflowId: string; body: string }]>(`
-      insert into definition (hash, workflow_id, body) values (:hash, :workflowId, :body)
-      on conflict (hash) do nothing`),
+    putDefinition: db.prepare<
+      [{ hash: string; workflowId: string; body: string; usedAt: number; stale: number }]
+    >(`
+      insert into definition (hash, workflow_id, body, used_at) values (:hash, :workflowId, :body, :usedAt)
+      on conflict (hash) do update set used_at = excluded.used_at where used_at < :stale`),
     findKey: db.prepare<[{ tenantId: string; key: string }], { digest: string; runId: string }>(
       'select digest, run_id as runId from idempotency where tenant_id = :tenantId and key = :key',
     ),

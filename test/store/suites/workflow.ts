@@ -31,6 +31,7 @@ function newRun(more: Partial<NewRun> = {}): NewRun {
     hostId: 'ci',
     requestId: 'r',
     traceId: 't',
+    parentSpanId: null,
     input: '{"a":1}',
     createdAt: 1000 + counter,
     ...more,
@@ -80,6 +81,7 @@ const claim = (run: RunRecord, fence: number): RunWrite =>
 const STEP = {
   jobKey: 'main',
   index: 0,
+  found: null,
   status: 'running' as const,
   attempts: 1,
   output: null,

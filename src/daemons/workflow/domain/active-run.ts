@@ -3,7 +3,7 @@ import type { Clock } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../store/ports/index.ts';
-import type { CompiledWorkflow } from './compile-definition.ts';
+import type { CompiledWorkflow } from './compiled-workflow.ts';
 import { createJobDriver, FAILED_STATES } from './job-driver.ts';
 import { createRunJournal, type JournalDeps } from './run-journal.ts';
 import { isInAir, type JobPart, newJobPart, partsOf, resultOf } from './run-parts.ts';

@@ -1,20 +1,20 @@
-import type { WorkflowFault, WorkflowSummary } from '../../../contracts/index.ts';
+import { isCodeWorkflow, type WorkflowFault, type WorkflowSummary } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/bounded-cache.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { nearest } from '../../../kit/nearest.ts';
 import type { DefinitionRecord } from '../../../store/ports/index.ts';
-import {
-  type CompiledWorkflow,
-  compileDefinition,
-  type KindOf,
-  type ToldIssue,
-} from './compile-definition.ts';
+import { compileCode, pinnedCode } from './compile-code.ts';
+import { compileDefinition } from './compile-definition.ts';
+import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
+import type { ToldIssue } from './definition-faults.ts';
 
 /** A definition as it was found. */
 export interface FoundDefinition {
   /** The file, or the plugin. */
   source: string;
   definition: unknown;
+  /** The plugin whose manifest it stands in: only there may a workflow be code. */
+  pluginId?: string;
   /** Where in the file something stands: `12:5`. */
   locate?(path: string): string | undefined;
 }
@@ -57,22 +57,28 @@ export function createDefinitions(deps: {
     const text = JSON.stringify(written);
     const same = byText.get(text);
     if (same) return same;
-    const workflow = remember(written);
+    const workflow = remember(compileDefinition(written, deps.kindOf));
     byText.set(text, workflow);
     return workflow;
   }
 
-  function remember(written: unknown): CompiledWorkflow {
-    const workflow = compileDefinition(written, deps.kindOf);
+  function remember(workflow: CompiledWorkflow): CompiledWorkflow {
     const known = compiled.get(workflow.hash);
     if (known) return known;
     compiled.set(workflow.hash, workflow);
     return workflow;
   }
 
-  function registerOne({ source, definition, locate }: FoundDefinition): void {
+  function compileFound({ definition, pluginId }: FoundDefinition): CompiledWorkflow {
+    if (pluginId === undefined || !isCodeWorkflow(definition as Record<string, unknown>))
+      return compile(definition);
+    return remember(compileCode(definition as object, pluginId));
+  }
+
+  function registerOne(found: FoundDefinition): void {
+    const { source, locate } = found;
     try {
-      const workflow = compile(definition);
+      const workflow = compileFound(found);
       const { id } = workflow.definition;
       const other = registered.get(id);
       if (other) {
@@ -119,7 +125,8 @@ export function createDefinitions(deps: {
       if (known) return known;
       const record = await deps.find(hash);
       if (!record) throw new Error(`The definition ${hash} is not stored.`);
-      const workflow = compileDefinition(JSON.parse(record.body), deps.kindOf);
+      const body = JSON.parse(record.body);
+      const workflow = pinnedCode(body) ?? compileDefinition(body, deps.kindOf);
       // Under the hash that the run knows, should a later version of svc print the same definition otherwise.
       compiled.set(hash, workflow);
       return workflow;

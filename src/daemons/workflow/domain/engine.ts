@@ -4,9 +4,10 @@ import { seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
+import type { Tracer } from '../../../kit/tracer.ts';
 import type { InboxRecord, LoadedRun, RunRecord, WorkflowStore } from '../../../store/ports/index.ts';
 import { type ActiveRun, createActiveRun } from './active-run.ts';
-import type { CompiledWorkflow } from './compile-definition.ts';
+import type { CompiledWorkflow } from './compiled-workflow.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { createFairSlots } from './slots.ts';
 import { isFinal, move } from './states.ts';
@@ -17,6 +18,7 @@ export interface EngineDeps {
   clock: Clock;
   random: Random;
   logger: Logger;
+  tracer?: Tracer | undefined;
   /** The definition that a run is pinned to. Throws when it cannot be read or compiled any more. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   /** The same, when it is at hand. */
@@ -202,6 +204,7 @@ export function createEngine(deps: EngineDeps): Engine {
       logger,
       slots,
       mostOutput: limits.mostOutput,
+      tracer: deps.tracer,
       jobStarted: hooks.jobStarted,
       jobEnded: hooks.jobEnded,
       childEnd,

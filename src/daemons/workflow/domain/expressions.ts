@@ -13,6 +13,8 @@ export interface Scope {
   /** By job id: `{status, outputs}`. */
   needs: Record<string, JsonValue>;
   jobs: Record<string, JsonValue>;
+  /** In `on.webhook` alone. */
+  delivery?: JsonValue;
   /** What `success()`, `failure()` and `cancelled()` answer. */
   state: 'success' | 'failure' | 'cancelled' | 'skipped';
 }
@@ -36,7 +38,7 @@ export interface Expression {
   readonly asksForState: boolean;
 }
 
-const VARIABLES = ['input', 'run', 'matrix', 'steps', 'needs', 'jobs'] as const;
+const VARIABLES = ['input', 'run', 'matrix', 'steps', 'needs', 'jobs', 'delivery'] as const;
 const STATE_FUNCTIONS = new Set(['success', 'failure', 'cancelled', 'always']);
 /** What may take long: loops over a caller's data, and patterns that backtrack. */
 const COSTLY = new Set(['matches', 'all', 'exists', 'exists_one', 'map', 'filter']);

@@ -7,9 +7,9 @@ const INTERVAL_MS = minutes(1);
 /** What one transaction looks at and deletes: runs' own writes come in between. */
 const RUNS_A_STEP = 200;
 
-/** Forgets runs that ended long ago, a few at a time. */
+/** Forgets runs that ended long ago, a few at a time, and then the definitions that none is left of. */
 export function startHousekeeping(deps: {
-  store: Pick<WorkflowStore, 'prune'>;
+  store: Pick<WorkflowStore, 'prune' | 'pruneDefinitions'>;
   clock: Clock;
   logger: Logger;
   keepMs: number;
@@ -20,15 +20,17 @@ export function startHousekeeping(deps: {
 
   async function prune(): Promise<void> {
     try {
-      for (let after: number | null = 0; after !== null && !stopped; ) {
-        const now = clock.now();
-        ({ next: after } = await store.prune({
-          finishedBefore: now - keepMs,
-          now,
-          after,
-          limit: RUNS_A_STEP,
-        }));
+      const now = clock.now();
+      const finishedBefore = now - keepMs;
+      const inUse = new Set<string>();
+      for (let after: number | null = 0; after !== null; ) {
+        if (stopped) return;
+        const looked = await store.prune({ finishedBefore, now, after, limit: RUNS_A_STEP });
+        for (const hash of looked.inUse) inUse.add(hash);
+        after = looked.next;
       }
+      // Whatever still refers to one that was not used since was started before, and so has been looked at.
+      while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {
       logger.diagnostic({
         domain: 'workflow',
@@ -40,10 +42,11 @@ export function startHousekeeping(deps: {
         error,
       });
     }
-    running = undefined;
   }
   const cancel = every(clock, INTERVAL_MS, () => {
-    running ??= prune();
+    running ??= prune().finally(() => {
+      running = undefined;
+    });
   });
   return {
     async stop() {

@@ -9,7 +9,7 @@ import type {
 import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { JsonValue, LoadedRun, RunRecord, RunStore, StartOptions } from '../../../store/ports/index.ts';
-import type { CompiledWorkflow } from './compile-definition.ts';
+import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Definitions } from './definitions.ts';
 import type { CancelResult, Engine } from './engine.ts';
 import { partsOf, stepIdOf } from './run-parts.ts';

@@ -1,6 +1,6 @@
 import type { PartStatus, RunError, StepWait } from '../../../contracts/index.ts';
 import type { JobRecord, JsonValue, LoadedRun, StepRecord } from '../../../store/ports/index.ts';
-import type { CompiledJob, CompiledStep, CompiledWorkflow } from './compile-definition.ts';
+import type { CompiledJob, CompiledStep, CompiledWorkflow } from './compiled-workflow.ts';
 import type { Scope } from './expressions.ts';
 import { isFinal } from './states.ts';
 
@@ -116,6 +116,7 @@ export function pendingStep(jobKey: string, index: number): StepRecord {
   return {
     jobKey,
     index,
+    found: null,
     status: 'pending',
     attempts: 0,
     output: null,

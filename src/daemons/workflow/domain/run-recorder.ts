@@ -1,15 +1,19 @@
 import type { PartStatus, RunError } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
+import type { Tracer } from '../../../kit/tracer.ts';
 import type { JsonValue, RunRecord } from '../../../store/ports/index.ts';
 import { StepFailure } from './retry-policy.ts';
 import type { RunJournal } from './run-journal.ts';
 import { isFailure, type JobPart, type StepPart } from './run-parts.ts';
+import { traceAttempt } from './run-trace.ts';
 import { isFinal, move } from './states.ts';
 
 export interface RunRecorderDeps {
   clock: Clock;
   /** The largest output of a step, in characters of JSON. */
   mostOutput: number;
+  /** Where the spans of attempts go. */
+  tracer?: Tracer | undefined;
   jobStarted(): void;
   jobEnded(): void;
 }
@@ -75,6 +79,8 @@ export function createRunRecorder(run: RunRecord, journal: RunJournal, deps: Run
 
   function endAttempt(part: StepPart, status: PartStatus, failure: StepFailure | null): void {
     const { record } = part;
+    const startedAt = record.attemptAt ?? clock.now();
+    const finishedAt = clock.now();
     journal.attempt({
       jobKey: record.jobKey,
       index: record.index,
@@ -82,9 +88,10 @@ export function createRunRecorder(run: RunRecord, journal: RunJournal, deps: Run
       status,
       errorClass: failure?.errorClass ?? null,
       error: failure && JSON.stringify(failure.error),
-      startedAt: record.attemptAt ?? clock.now(),
-      finishedAt: clock.now(),
+      startedAt,
+      finishedAt,
     });
+    traceAttempt(deps.tracer, run, part, { failure, durationMs: finishedAt - startedAt });
   }
 
   function succeed(part: StepPart, output: JsonValue): void {

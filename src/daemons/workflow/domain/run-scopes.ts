@@ -1,5 +1,5 @@
 import type { JsonValue, RunRecord } from '../../../store/ports/index.ts';
-import type { CompiledWorkflow } from './compile-definition.ts';
+import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Scope } from './expressions.ts';
 import { type JobPart, needsScope, type RunParts, stepsScope } from './run-parts.ts';
 

@@ -4,7 +4,8 @@ import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Random } from '../../../kit/random.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../store/ports/index.ts';
-import { type CompiledWorkflow, canonicalJson } from './compile-definition.ts';
+import { canonicalJson } from './compile-common.ts';
+import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Engine } from './engine.ts';
 import type { Scope } from './expressions.ts';
 
@@ -14,6 +15,8 @@ export interface Starter {
   hostId: string;
   requestId: string;
   traceId: string;
+  /** The span it is started from. */
+  parentSpanId?: string | undefined;
 }
 
 export interface StartRequest {
@@ -81,6 +84,7 @@ export function createRunStarter(deps: {
       hostId: starter.hostId,
       requestId: starter.requestId,
       traceId: starter.traceId,
+      parentSpanId: starter.parentSpanId ?? null,
       input: inputJson,
       createdAt: now,
     };

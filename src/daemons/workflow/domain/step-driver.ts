@@ -9,6 +9,7 @@ import type { RunJournal } from './run-journal.ts';
 import { type JobPart, type StepPart, stepIdOf } from './run-parts.ts';
 import type { RunRecorder } from './run-recorder.ts';
 import type { RunScopes } from './run-scopes.ts';
+import { attemptSpan } from './run-trace.ts';
 import type { FairSlots } from './slots.ts';
 import { isFinal } from './states.ts';
 import type { StepCall, StepOutcome } from './step-kind.ts';
@@ -84,6 +85,7 @@ export function createStepDriver(deps: StepDriverDeps) {
         hostId: run.hostId,
         requestId: run.requestId,
         traceId: run.traceId,
+        spanId: attemptSpan(run.id, stepIdOf(part), record.attempts),
         depth: run.depth,
       },
       stepId: stepIdOf(part),

@@ -9,6 +9,8 @@ export interface StepRun {
   hostId: string;
   requestId: string;
   traceId: string;
+  /** The span of this attempt. */
+  spanId: string;
   depth: number;
 }
 

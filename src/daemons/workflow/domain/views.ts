@@ -1,6 +1,6 @@
 import type { Job, RunJob, RunStep, WorkflowRun } from '../../../contracts/index.ts';
 import type { AttemptRecord, LoadedRun, RunRecord } from '../../../store/ports/index.ts';
-import type { CompiledWorkflow } from './compile-definition.ts';
+import type { CompiledWorkflow } from './compiled-workflow.ts';
 import { JOB_PREFIX } from './kinds/handlers.ts';
 import { partsOf, stepIdOf } from './run-parts.ts';
 

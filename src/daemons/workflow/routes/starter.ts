@@ -9,6 +9,7 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
     hostId: caller.hostId,
     requestId: request.id,
     traceId: request.traceId,
+    parentSpanId: request.spanId,
   };
 }
 

@@ -68,6 +68,7 @@ export interface ChildStarter {
       hostId: string;
       requestId: string;
       traceId: string;
+      spanId: string;
       depth: number;
     };
     stepId: string;

@@ -30,6 +30,7 @@ export interface HandlerCall {
   hostId: string;
   requestId: string;
   traceId: string;
+  parentSpanId: string;
   timeoutMs: number;
   signal: AbortSignal;
   /** Takes the lines that the handler logs. */
@@ -99,6 +100,7 @@ async function execute(
       hostId: run.hostId,
       requestId: `${run.id}/${stepId}/${attempt}`,
       traceId: run.traceId,
+      parentSpanId: run.spanId,
       timeoutMs: Math.min(step.timeoutMs, declared.timeoutMs ?? step.timeoutMs),
       signal: step.signal,
       log: step.log,

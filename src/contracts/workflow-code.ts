@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { AnyJson, ErrorClass, RetryPolicy } from './workflow-definition.ts';
+import { EpochMs, RunError } from './workflow-records.ts';
+
+/**
+ * What a workflow's function and the workflow service say to each other while it runs: the function asks for each step
+ * by name, the service remembers and decides. @spec docs/workflows.md "Workflows in code"
+ */
+
+/** Stands in `<job>.<step>` and in URLs; `:` and `@` are for the numbers the platform adds. */
+const STEP_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
+export const isStepName = (name: unknown): name is string => typeof name === 'string' && STEP_NAME.test(name);
+
+/** How `ctx.step` runs its function; the others take what concerns them. */
+export const CodeStepOptions = z.strictObject({
+  retry: RetryPolicy.optional(),
+  timeoutMs: z.number().int().positive().max(3600_000).optional(),
+  idempotent: z.boolean().optional(),
+  idempotencyKey: z.string().min(1).max(1024).optional(),
+});
+
+/** How `uses` names a step whose function the workflow's own code brings along. */
+export const CODE_STEP = 'code';
+
+/** A step that the function came to. */
+export const EnterStep = z.strictObject({
+  id: z.string().min(1).max(200),
+  /** The branch of the function, '' for its trunk, and the step's place in it: what a changed body is noticed by. */
+  branch: z.string().max(500),
+  place: z.number().int().min(0),
+  uses: z.string().min(1).max(512),
+  with: z.record(z.string(), AnyJson),
+  options: CodeStepOptions,
+});
+export type EnterStep = z.infer<typeof EnterStep>;
+
+/** How a step's own function ended. */
+export const SettleStep = z.strictObject({
+  id: z.string().min(1).max(200),
+  attempt: z.number().int().min(1),
+  outcome: z.union([
+    z.strictObject({ output: AnyJson }),
+    z.strictObject({
+      error: RunError,
+      errorClass: ErrorClass.optional(),
+      retryAfterMs: z.number().positive().optional(),
+    }),
+  ]),
+});
+export type SettleStep = z.infer<typeof SettleStep>;
+
+/** `run`: the function may begin. `wait`: nothing to do here until the run is taken up again. */
+export const StepAnswer = z.discriminatedUnion('state', [
+  z.object({ state: z.literal('done'), output: AnyJson, at: EpochMs }),
+  z.object({ state: z.literal('failed'), status: z.string(), error: RunError, at: EpochMs }),
+  z.object({ state: z.literal('run'), attempt: z.number().int(), idempotencyKey: z.string() }),
+  z.object({ state: z.literal('wait') }),
+]);
+export type StepAnswer = z.infer<typeof StepAnswer>;
+
+/** How one pass through the function ended. */
+export const PassEnd = z.discriminatedUnion('end', [
+  z.object({ end: z.literal('suspended') }),
+  z.object({ end: z.literal('returned'), output: AnyJson }),
+  z.object({
+    end: z.literal('threw'),
+    error: RunError,
+    step: z.string().max(200).optional().describe('The step whose failure nobody caught'),
+  }),
+]);
+export type PassEnd = z.infer<typeof PassEnd>;
+
+/** What a pass is told beside the host context of a step. */
+export interface PassContext {
+  /** Proves that a call belongs to the pass under way, and to no earlier one. */
+  token: string;
+  /** What chance is drawn from, the same in each pass. */
+  seed: string;
+  /** Where the function's time begins. */
+  startedAt: number;
+  /** Steps that have ended: until as many were met again, nothing new happens. */
+  remembered: number;
+}
+
+const call = { runId: z.string().max(128), token: z.string().max(128) };
+/** Of the service itself, for the daemons that run passes for it; no gateway forwards these paths. */
+const internal = {
+  method: 'POST',
+  reply: StepAnswer,
+  errors: ['UNAUTHORIZED', 'CONFLICT', 'VALIDATION_ERROR', 'WORKFLOW_DEFINITION_CHANGED'],
+} as const;
+
+export const enterCodeStep = endpoint({
+  ...internal,
+  path: '/internal/workflows/steps/enter',
+  summary: 'A function came to a step',
+  body: z.strictObject({ ...call, step: EnterStep }),
+});
+
+export const settleCodeStep = endpoint({
+  ...internal,
+  path: '/internal/workflows/steps/settle',
+  summary: "A step's function ended",
+  body: z.strictObject({ ...call, step: SettleStep }),
+});

@@ -1,0 +1,54 @@
+import { days } from '../../kit/duration.ts';
+import type { WorkflowStore } from '../ports/index.ts';
+import type { Database } from './database.ts';
+
+const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
+
+/** Runs of a clock that was set back lie behind younger ones, and may not have been looked at. */
+const CLOCK_MARGIN_MS = days(2);
+/** What one transaction deletes. */
+const DEFINITIONS_A_STEP = 500;
+
+type Looked = { seq: number; finishedAt: number | null; createdAt: number; definitionHash: string };
+
+/** Forgets what ended long ago, and the definitions that nothing refers to any more. */
+export function sqliteRetention(db: Database): Pick<WorkflowStore, 'prune' | 'pruneDefinitions'> {
+  // Runs lie in the order they came: going through them needs no index on the time of their end.
+  const oldest = db.prepare<[{ after: number; limit: number }], Looked>(`
+    select seq, finished_at as finishedAt, created_at as createdAt, definition_hash as definitionHash
+    from run where seq > :after order by seq limit :limit`);
+  const removals = [
+    ...PARTS.map((table) => db.prepare<[{ seq: number }]>(`delete from ${table} where run_seq = :seq`)),
+    db.prepare<[{ seq: number }]>('delete from run where seq = :seq'),
+  ];
+  const forgetKeys = db.prepare<[{ now: number; limit: number }]>(`
+    delete from idempotency where (tenant_id, key) in (
+      select tenant_id, key from idempotency where expires_at <= :now limit :limit)`);
+  const unused = db
+    .prepare<[{ usedBefore: number }], string>('select hash from definition where used_at < :usedBefore')
+    .pluck();
+  const forgetDefinition = db.prepare<[{ hash: string }]>('delete from definition where hash = :hash');
+
+  return {
+    prune: ({ finishedBefore, now, after, limit }) =>
+      db.write(() => {
+        forgetKeys.run({ now, limit });
+        const looked = oldest.all({ after, limit });
+        const isOver = ({ finishedAt }: Looked) => finishedAt !== null && finishedAt < finishedBefore;
+        const gone = looked.filter(isOver);
+        for (const { seq } of gone) for (const removal of removals) removal.run({ seq });
+        const last = looked.at(-1);
+        const done = looked.length < limit || last === undefined || last.createdAt >= finishedBefore;
+        const stay = looked.filter((run) => !isOver(run));
+        const inUse = [...new Set(stay.map(({ definitionHash }) => definitionHash))];
+        return { pruned: gone.length, next: done ? null : last.seq, inUse };
+      }),
+    pruneDefinitions: ({ usedBefore, inUse }) =>
+      db.write(() => {
+        const found = unused.all({ usedBefore: usedBefore - CLOCK_MARGIN_MS });
+        const gone = found.filter((hash) => !inUse.has(hash)).slice(0, DEFINITIONS_A_STEP);
+        for (const hash of gone) forgetDefinition.run({ hash });
+        return gone.length;
+      }),
+  };
+}
