@@ -54,7 +54,7 @@ export async function gatewayServices(resources: Resources) {
   const elsewhere = createElsewhere(resources);
   try {
     plugins = await createPluginRuntime(resources, backendsElsewhere(group, elsewhere));
-    store = await sqliteGatewayStore({ dataDir, clock, logger });
+    store = await sqliteGatewayStore({ dataDir, clock, logger, shared: group.role !== 'alone' });
     const webhooks = await webhookServices(resources, store, plugins);
     const stopHousekeeping = owns
       ? startHousekeeping({ store, ...resources.config.retention, clock, logger })

@@ -8,6 +8,7 @@ import type {
 import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
 import { SQL } from './delivery-statements.ts';
+import { INLINE_BODY_BYTES } from './schema.ts';
 
 /** What a row has beside the delivery. */
 export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
@@ -19,43 +20,38 @@ const SCANNED_ROWS = 5000;
 /** The steps that write a delivery. `marker` is its digest. */
 export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
   const d = delivery;
-  const id = uuidHex(d.webhookId);
-  const { status, httpStatus, durationMs, steps, outcome } = state;
-  const replayOf = d.replayOf === null ? null : uuidHex(d.replayOf);
-  const where = [
-    d.namespaceId,
-    d.pluginId,
-    d.event,
-    d.instanceId,
-    d.receivedAt,
-    d.source,
-    d.requestId,
-    d.traceId,
+  const { body } = d;
+  const isLarge = body !== null && body.byteLength > INLINE_BODY_BYTES;
+  const row: Step = [
+    SQL.insert,
+    [
+      ...[d.webhookId, d.namespaceId, d.pluginId, d.event, d.instanceId, d.receivedAt, d.source, d.requestId],
+      ...[d.traceId, d.mode, d.origin, state.status, state.httpStatus, state.durationMs, state.steps],
+      ...[state.outcome, marker, d.orderKey, d.replayOf, body?.byteLength ?? 0, d.headers, isLarge ? null : body],
+    ],
   ];
-  const how = [d.mode, d.origin, status, httpStatus, durationMs, 0, null, steps, outcome];
-  const row = [id, ...where, ...how, marker && hexOf(marker), d.orderKey, replayOf, d.body?.byteLength ?? 0];
-  return [
-    [SQL.insert, row],
-    [SQL.insertBody, [id, d.headers, d.body]],
-  ];
+  return isLarge ? [row, [SQL.insertBody, [d.webhookId, body]]] : [row];
 }
 
 export function finishStep(webhookId: string, end: DeliveryEnd): Step {
   const { status, httpStatus, steps, outcome, durationMs, nextAttemptAt = null } = end;
-  return [SQL.finish, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, uuidHex(webhookId)]];
+  return [SQL.finish, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, webhookId]];
 }
 
 /** Reading; to be called inside `db.read`. */
 export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
-    find: (webhookId: string) => firstOf(sql.find.all(Buffer.from(uuidHex(webhookId), 'hex'))),
+    find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
     unfinished: (limit: number, after: number) => sql.unfinished.all(after, limit).map(recordOf),
     after: (namespaceId: string, position: number, limit: number) =>
       sql.after.all(namespaceId, position, limit).map(recordOf),
     ended: (namespaceId: string, positions: readonly number[]) =>
       sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
     latest: () => sql.latest.get()?.position ?? 0,
+    /** The oldest of what has ended that still have their body, after a position. */
+    withBodies: (after: number, limit: number) =>
+      sql.withBodies.all({ after, limit }).map(({ position }) => position),
 
     /** Looks through a bounded stretch of the namespace's rows, so that a search for something rare stops the event loop for milliseconds only. */
     list(
@@ -97,7 +93,6 @@ interface Row extends Omit<DeliveryRecord, 'webhookId' | 'replayOf' | 'replayedB
 function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRecord {
   return {
     ...row,
-    headers: row.headers ?? '[]',
     webhookId: uuidText(webhookId),
     replayOf: replayOf && uuidText(replayOf),
     replayedBy: replayedBy && uuidText(replayedBy),
@@ -106,14 +101,9 @@ function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRec
 
 const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
 
-/** As the committing thread takes ids and digests: a buffer that is handed over costs more than its text. */
-export function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
-}
-
 /** Stored as 16 bytes instead of 36: the length of keys decides how many a page of the index holds. */
-export function uuidHex(text: string): string {
-  return text.replaceAll('-', '');
+function uuidBytes(text: string): Buffer {
+  return Buffer.from(text.replaceAll('-', ''), 'hex');
 }
 
 function uuidText(bytes: Buffer): string {
@@ -125,8 +115,8 @@ function statements(db: Database) {
   const head = `d.position, webhook_id as webhookId, namespace_id as namespaceId, plugin_id as pluginId, event,
     instance_id as instanceId, received_at as receivedAt, source, request_id as requestId, trace_id as traceId, mode, origin,
     status, http_status as httpStatus, duration_ms as durationMs, attempts, next_attempt_at as nextAttemptAt, steps, outcome,
-    marker, order_key as orderKey, replay_of as replayOf, replayed_by as replayedBy, body_bytes as bodyBytes`;
-  const whole = `select ${head}, b.headers, b.body from delivery d left join delivery_body b using (position)`;
+    marker, order_key as orderKey, replay_of as replayOf, replayed_by as replayedBy, body_bytes as bodyBytes, headers`;
+  const whole = `select ${head}, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)`;
   const ended = `status not in ('accepted', 'retrying', 'running')`;
   type Stretch = { namespaceId: string; before: number; scan: number; since: number };
   type Listed = Stretch & {
@@ -149,16 +139,24 @@ function statements(db: Database) {
     ended: db.prepare<[string, string], Row>(
       `${whole} where namespace_id = ? and ${ended} and d.position in (select value from json_each(?)) order by d.position`,
     ),
+    withBodies: db.prepare<[{ after: number; limit: number }], { position: number }>(`
+      select position from (
+        select * from (select position from delivery where position > :after and body is not null and ${ended}
+          order by position limit :limit)
+        union all
+        select * from (select b.position from delivery_body b join delivery using (position) where ${ended}
+          order by b.position limit :limit))
+      order by position limit :limit`),
     latest: db.prepare<[], { position: number }>(`select max(position) as position from delivery`),
     stretch: db.prepare<[Stretch], { count: number; oldest: number | null }>(
       `select count(*) as count, min(position) as oldest from (${stretch})`,
     ),
     list: db.prepare<[Listed], Row>(`
-      select ${head}, b.headers, null as body from delivery d left join delivery_body b using (position)
+      select ${head}, null as body from delivery d left join delivery_body b using (position)
       where d.position in (${stretch}) and received_at >= :since
         and (:pluginId is null or plugin_id = :pluginId) and (:event is null or event = :event)
         and (:status is null or status in (select value from json_each(:status)))
-        and (:search is null or instr(cast(b.body as text), :search) > 0 or instr(outcome, :search) > 0
+        and (:search is null or instr(cast(coalesce(d.body, b.body) as text), :search) > 0 or instr(outcome, :search) > 0
           or source = :search or request_id = :search or instance_id = :search)
       order by d.position desc limit :limit`),
   };

@@ -1,89 +1,61 @@
-/** What the committing thread prepares; a step names its statement by its place here. */
-export const DELIVERY_STATEMENTS = [
-  /** claim: unless another process took it since we last looked */
-  `insert into delivery_marker (digest, state, expires_at)
-   select unhex(?), ?, ? where not exists
-     (select 1 from delivery_marker where id > ? and digest = unhex(?) and expires_at > ?)`,
-  /** insert: a second row of one webhook id is ignored, as a note may come twice after a lost commit */
-  `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
-     mode, origin, status, http_status, duration_ms, attempts, next_attempt_at, steps, outcome, marker, order_key, replay_of,
-     body_bytes)
-   values (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), ?, unhex(?), ?)
+const STATEMENTS = {
+  /** Where nobody else writes, memory alone decides. */
+  claim: `insert into delivery_marker (digest, state, expires_at) values (?, ?, ?)`,
+  /** Unless another process took it since we last looked. */
+  claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
+   select ?, ?, ? where not exists
+     (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
+  /** A second row of one webhook id is ignored, as a note may come twice after a lost commit. */
+  insert: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
+     mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes, headers,
+     body)
+   values (unhex(?, '-'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, unhex(?, '-'), ?, ?, ?)
    on conflict (webhook_id) do nothing`,
-  /** insertBody */
-  `insert into delivery_body (position, headers, body)
-   values ((select position from delivery where webhook_id = unhex(?)), ?, ?) on conflict (position) do nothing`,
-  /** finish */
-  `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
+  insertBody: `insert into delivery_body (position, body)
+   values ((select position from delivery where webhook_id = unhex(?, '-')), ?) on conflict (position) do nothing`,
+  finish: `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
      attempts = attempts + 1
-   where webhook_id = unhex(?)`,
-  /** keepMarker */
-  `update delivery_marker set state = 'done', expires_at = ? where id = ?`,
-  /** doneMarker */
-  `insert into delivery_marker (digest, state, expires_at) values (unhex(?), 'done', ?)`,
-  /** releaseMarker */
-  `delete from delivery_marker where id = ?`,
-  /** replayed */
-  `update delivery set replayed_by = unhex(?) where webhook_id = unhex(?)`,
-  /** releasePending */
-  `delete from delivery_marker where state = 'pending'`,
-  /** releasePendingOf: but not what a living delivery claimed since */
-  `delete from delivery_marker where state = 'pending'
+   where webhook_id = unhex(?, '-')`,
+  keepMarker: `update delivery_marker set state = 'done', expires_at = ? where id = ?`,
+  doneMarker: `insert into delivery_marker (digest, state, expires_at) values (?, 'done', ?)`,
+  releaseMarker: `delete from delivery_marker where id = ?`,
+  replayed: `update delivery set replayed_by = unhex(?, '-') where webhook_id = unhex(?, '-')`,
+  releasePending: `delete from delivery_marker where state = 'pending'`,
+  /** But not what a living delivery claimed since. */
+  releasePendingOf: `delete from delivery_marker where state = 'pending'
      and digest in (select marker from delivery where status = 'running' and marker is not null and received_at <= ?
-       and webhook_id not in (select unhex(value) from json_each(?)))
+       and webhook_id not in (select unhex(value, '-') from json_each(?)))
      and digest not in (select marker from delivery where marker is not null
-       and webhook_id in (select unhex(value) from json_each(?)))`,
-  /** interrupt */
-  `update delivery set status = 'interrupted' where status = 'running' and received_at <= ?
-     and webhook_id not in (select unhex(value) from json_each(?))`,
-  /** pruneOld: rows lie in the order they came, so looking at the oldest few finds what is old without an index on time */
-  `delete from delivery where received_at < ? and position in (
+       and webhook_id in (select unhex(value, '-') from json_each(?)))`,
+  interrupt: `update delivery set status = 'interrupted' where status = 'running' and received_at <= ?
+     and webhook_id not in (select unhex(value, '-') from json_each(?))`,
+  /** Rows lie in the order they came, so looking at the oldest few finds what is old without an index on time. */
+  pruneOld: `delete from delivery where received_at < ? and position in (
      select position from delivery where status not in ('accepted', 'retrying') order by position limit ?)`,
-  /** pruneMarkers */
-  `delete from delivery_marker where expires_at <= ? and id in (select id from delivery_marker order by id limit ?)`,
-  /** pruneOldMarkers */
-  `delete from delivery_marker_old where digest in (
+  pruneMarkers: `delete from delivery_marker where expires_at <= ? and id in (select id from delivery_marker order by id limit ?)`,
+  pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
-  /** foldMarkers: in the order of their tree, so that neighbours share a page */
-  `insert into delivery_marker_old (digest, expires_at)
+  /** In the order of their tree, so that neighbours share a page. */
+  foldMarkers: `insert into delivery_marker_old (digest, expires_at)
      select digest, expires_at from delivery_marker
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest
    on conflict (digest) do update set expires_at = max(expires_at, excluded.expires_at)`,
-  /** dropFolded */
-  `delete from delivery_marker where id in (select id from delivery_marker order by id limit ?)
+  dropFolded: `delete from delivery_marker where id in (select id from delivery_marker order by id limit ?)
      and (state = 'done' or expires_at <= ?)`,
-  /** pruneBodies */
-  `delete from delivery_body where position in (
-     select b.position from delivery_body b join delivery d using (position)
-     where d.status not in ('accepted', 'retrying', 'running') order by b.position limit ?)`,
-  /** pruneFacts */
-  `delete from delivery where position in (
+  /** The bodies at these positions, wherever they lie. */
+  dropSmallBodies: `update delivery set body = null where position in (select value from json_each(?))`,
+  dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
+  pruneFacts: `delete from delivery where position in (
      select position from delivery where status not in ('accepted', 'retrying', 'running') order by position limit ?)`,
-] as const;
+};
 
-const NAMES = [
-  'claim',
-  'insert',
-  'insertBody',
-  'finish',
-  'keepMarker',
-  'doneMarker',
-  'releaseMarker',
-  'replayed',
-  'releasePending',
-  'releasePendingOf',
-  'interrupt',
-  'pruneOld',
-  'pruneMarkers',
-  'pruneOldMarkers',
-  'foldMarkers',
-  'dropFolded',
-  'pruneBodies',
-  'pruneFacts',
-] as const;
+type Name = keyof typeof STATEMENTS;
+
+/** What the committing thread prepares; a step names its statement by its place here. */
+export const DELIVERY_STATEMENTS: readonly string[] = Object.values(STATEMENTS);
 
 /** Statement numbers by name. */
-export const SQL = Object.fromEntries(NAMES.map((name, index) => [name, index])) as Record<
-  (typeof NAMES)[number],
+export const SQL = Object.fromEntries(Object.keys(STATEMENTS).map((name, index) => [name, index])) as Record<
+  Name,
   number
 >;

@@ -24,6 +24,8 @@ export interface SqliteStoreOptions {
   dataDir: string;
   clock: Clock;
   logger: Logger;
+  /** Whether other processes have the file open too; default true. Alone, memory decides what the file would be asked. */
+  shared?: boolean;
 }
 
 /** In the data folder, beside `state.db`, whose owner it shares. */

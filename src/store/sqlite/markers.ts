@@ -5,7 +5,6 @@ import type { ClaimResult, MarkerClaim, MarkerState } from '../ports/index.ts';
 import type { Committer } from './committer/committer.ts';
 import type { Step, Unit } from './committer/protocol.ts';
 import type { Database } from './database.ts';
-import { hexOf } from './delivery-rows.ts';
 import { SQL } from './delivery-statements.ts';
 import { createMarkerIndex } from './marker-index.ts';
 
@@ -33,6 +32,13 @@ export interface Markers {
   prune(now: number, limit: number): Promise<number>;
 }
 
+export interface MarkerOptions {
+  /** Default 500,000. */
+  mostIndexed?: number;
+  /** Whether other processes claim in the same file: then the statement looks for theirs. Default true. */
+  shared?: boolean;
+}
+
 const NOT_SEEN = Promise.resolve(undefined);
 
 interface Row {
@@ -51,7 +57,7 @@ export function createMarkers(
   db: Database,
   committer: Committer,
   clock: Clock,
-  { mostIndexed = MOST_INDEXED } = {},
+  { mostIndexed = MOST_INDEXED, shared = true }: MarkerOptions = {},
 ): Markers {
   const sql = statements(db);
   const index = createMarkerIndex(() => sql.oldest.get()?.id ?? Number.MAX_SAFE_INTEGER);
@@ -94,7 +100,7 @@ export function createMarkers(
   }
 
   function find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
-    const mayBeOld = now - lookedAt >= LOOK_AGAIN_MS;
+    const mayBeOld = shared && now - lookedAt >= LOOK_AGAIN_MS;
     // Nobody has it, as for nearly every delivery: memory alone says so.
     if (!mayBeOld && !hasOld && index.find(digest).length === 0) return NOT_SEEN;
     return db.read(() => {
@@ -120,9 +126,10 @@ export function createMarkers(
         // In this very turn: between the look and the claim nobody else gets in.
         const taken = look(digest, now);
         if (taken) return taken;
-        const hex = hexOf(digest);
-        const guard: Step = [SQL.claim, [hex, state, expiresAt, seen, hex, now]];
-        const writing = committer.write({ guarded: true, steps: [guard, ...steps(digest)] });
+        const guard: Step = shared
+          ? [SQL.claimAmongOthers, [digest, state, expiresAt, seen, digest, now]]
+          : [SQL.claim, [digest, state, expiresAt]];
+        const writing = committer.write({ guarded: shared, steps: [guard, ...steps(digest)] });
         underWay.set(name, writing);
         try {
           const { changes, rowid } = await writing;
@@ -143,12 +150,12 @@ export function createMarkers(
       const id = held.get(webhookId);
       held.delete(webhookId);
       if (id === undefined)
-        return expiresAt === null ? [] : [[SQL.doneMarker, [hexOf(digestOf(key)), expiresAt]]];
+        return expiresAt === null ? [] : [[SQL.doneMarker, [digestOf(key), expiresAt]]];
       return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
     },
 
     async settle(digest, expiresAt) {
-      const steps: Step[] = [[SQL.doneMarker, [hexOf(digest), expiresAt]]];
+      const steps: Step[] = [[SQL.doneMarker, [digest, expiresAt]]];
       const { rowid } = await committer.write({ guarded: false, steps });
       note(digest, rowid);
       if (rowid > seen) await db.read(catchUp);

@@ -5,26 +5,26 @@ import type { DeliveryEnd, NewDelivery, WebhookInbox } from '../ports/index.ts';
 import { startCommitter } from './committer/committer.ts';
 import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
-import { deliveryRows, finishStep, insertSteps, uuidHex } from './delivery-rows.ts';
+import { deliveryRows, finishStep, insertSteps } from './delivery-rows.ts';
 import { DELIVERY_STATEMENTS, SQL } from './delivery-statements.ts';
-import { createMarkers } from './markers.ts';
+import { createMarkers, type MarkerOptions } from './markers.ts';
 import { createNotebook } from './notebook.ts';
 
-export interface SqliteInboxDeps {
+export interface SqliteInboxDeps extends MarkerOptions {
   clock: Clock;
   logger: Logger;
-  /** For tests: how many markers memory holds. */
-  mostIndexed?: number;
 }
 
 /** Deliveries and their markers, written together by a thread that commits. @spec Webhook delivery */
 export function sqliteWebhookInbox(
   db: Database,
-  { clock, logger, ...limits }: SqliteInboxDeps,
+  { clock, logger, ...options }: SqliteInboxDeps,
 ): WebhookInbox & { close(): Promise<void> } {
   const committer = startCommitter({ file: db.file, statements: DELIVERY_STATEMENTS });
   const rows = deliveryRows(db);
-  const markers = createMarkers(db, committer, clock, limits);
+  const markers = createMarkers(db, committer, clock, options);
+  /** Up to this position no delivery that had ended kept its body. */
+  let bodilessUntil = 0;
   const notes = createNotebook({
     clock,
     logger,
@@ -49,6 +49,26 @@ export function sqliteWebhookInbox(
     return markers.claim(claim, kind, delivery.webhookId, (digest) => insertSteps(delivery, state, digest));
   }
 
+  async function pruneBodies(limit: number): Promise<number> {
+    const positions = await db.read(() => rows.withBodies(bodilessUntil, limit));
+    if (positions.length === 0) {
+      if (bodilessUntil === 0) return 0;
+      // What was still to do when we came by may have ended since.
+      bodilessUntil = 0;
+      return pruneBodies(limit);
+    }
+    const which = JSON.stringify(positions);
+    await committer.write({
+      guarded: false,
+      steps: [
+        [SQL.dropSmallBodies, [which]],
+        [SQL.dropLargeBodies, [which]],
+      ],
+    });
+    bodilessUntil = positions.at(-1)!;
+    return positions.length;
+  }
+
   const changes = async (step: Step): Promise<number> =>
     (await committer.write({ guarded: false, steps: [step] })).changes;
 
@@ -62,7 +82,7 @@ export function sqliteWebhookInbox(
     },
     async replay(delivery, steps, original) {
       const state = { status: 'accepted', steps, httpStatus: null, outcome: null, durationMs: null } as const;
-      const link: Step = [SQL.replayed, [uuidHex(delivery.webhookId), uuidHex(original.webhookId)]];
+      const link: Step = [SQL.replayed, [delivery.webhookId, original.webhookId]];
       await committer.write({
         guarded: false,
         steps: [...insertSteps(delivery, state, original.marker), link],
@@ -74,7 +94,7 @@ export function sqliteWebhookInbox(
     unfinished: (limit, after = 0) => db.read(() => rows.unfinished(limit, after)),
     async interrupt(which) {
       const until = which?.receivedUntil ?? Number.MAX_SAFE_INTEGER;
-      const except = JSON.stringify((which?.except ?? []).map(uuidHex));
+      const except = JSON.stringify(which?.except ?? []);
       await changes(which ? [SQL.releasePendingOf, [until, except, except]] : [SQL.releasePending, []]);
       return changes([SQL.interrupt, [until, except]]);
     },
@@ -95,7 +115,7 @@ export function sqliteWebhookInbox(
     },
     async shrink({ maxBytes, limit }) {
       if (usedBytes(db) <= maxBytes) return 0;
-      return (await changes([SQL.pruneBodies, [limit]])) || (await changes([SQL.pruneFacts, [limit]]));
+      return (await pruneBodies(limit)) || (await changes([SQL.pruneFacts, [limit]]));
     },
     flush: () => notes.flush(),
     async close() {

@@ -9,7 +9,6 @@ import type {
   PackedValue,
   SqlValue,
   Unit,
-  UnitOutcome,
 } from './protocol.ts';
 
 export interface Committer {
@@ -66,12 +65,16 @@ export function startCommitter(start: CommitterStart): Committer {
     for (const tell of whenIdle) tell();
   }
 
-  worker.on('message', (outcomes: CommitterReply) => {
+  worker.on('message', ({ results, failures }: CommitterReply) => {
     const batch = underWay!;
     underWay = undefined;
-    batch.forEach((queued, index) => {
-      settle(queued, outcomes[index]!, start.file);
-    });
+    for (const [place, { message, code }] of failures) {
+      const error = Object.assign(new Error(message), code === undefined ? {} : { code });
+      batch[place]!.reject(storeError(start.file, error));
+    }
+    // Settling what was rejected changes nothing.
+    for (let i = 0; i < batch.length; i++)
+      batch[i]!.resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
     next();
   });
   worker.on('error', (error) => {
@@ -113,20 +116,11 @@ function endedError(file: string): PlatformError {
   });
 }
 
-function settle({ resolve, reject }: Queued, outcome: UnitOutcome, file: string): void {
-  if (!('error' in outcome)) {
-    resolve(outcome);
-    return;
-  }
-  const { message, code } = outcome.error;
-  reject(storeError(file, Object.assign(new Error(message), code === undefined ? {} : { code })));
-}
-
 /**
  * Puts the bytes of a batch into one piece of memory that is handed over: a buffer for each would cost more than its copy,
  * and a slice of node's pool would take the whole pool along.
  */
-function pack(units: readonly Unit[]): { units: PackedUnit[]; bytes: ArrayBuffer } {
+function pack(units: readonly Unit[]): { units: string; bytes: ArrayBuffer } {
   const parts: Uint8Array[] = [];
   let length = 0;
   const place = (value: SqlValue): PackedValue => {
@@ -135,15 +129,16 @@ function pack(units: readonly Unit[]): { units: PackedUnit[]; bytes: ArrayBuffer
     length += value.byteLength;
     return [length - value.byteLength, value.byteLength];
   };
-  const packed = units.map(({ guarded, steps }) => ({
-    guarded,
-    steps: steps.map(([statement, values]) => [statement, values.map(place)] as const),
-  }));
+  const packed = units.map(({ guarded, steps }): PackedUnit => {
+    const unit: Array<number | readonly PackedValue[]> = [];
+    for (const [statement, values] of steps) unit.push(statement, values.map(place));
+    return [guarded ? 1 : 0, ...unit];
+  });
   const bytes = new Uint8Array(length);
   let offset = 0;
   for (const part of parts) {
     bytes.set(part, offset);
     offset += part.byteLength;
   }
-  return { units: packed, bytes: bytes.buffer };
+  return { units: JSON.stringify(packed), bytes: bytes.buffer };
 }
