@@ -1,5 +1,7 @@
 import type { CommandResult } from './command-result.ts';
 import type { HostKind, RestHostContext, WebhookHostContext } from './execution.ts';
+import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
+import type { JobsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
 
 /** Options of a write: milliseconds until the entry disappears. */
 export interface EntryOptions {
@@ -76,6 +78,14 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly cache: KeyValueAccess;
   /** Entries that stay until deleted. */
   readonly state: KeyValueAccess;
+  /** Files; `permissions.platform.storage`. */
+  readonly storage: StorageAccess;
+  /** A language model; `permissions.platform.llm`. */
+  readonly llm: LlmAccess;
+  /** Texts as vectors; `permissions.platform.embeddings`. */
+  readonly embeddings: EmbeddingsAccess;
+  /** Vectors, searched by nearness; `permissions.platform.vectorStore`. */
+  readonly vectorStore: VectorStoreAccess;
   /** The environment variables that `permissions.env` names and that are set. */
   readonly env: Readonly<Record<string, string>>;
   /** `fetch` through the platform, to hosts that `permissions.network` lists. Bodies are buffered, at most 8 MiB. */
@@ -86,13 +96,19 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
    * Rejects with the code and message of what went wrong.
    */
   readonly invoke: <Result = unknown>(command: string, input?: unknown) => Promise<Result>;
+  /** Registered workflows and their runs; `permissions.platform.workflows`. */
+  readonly workflows: WorkflowsAccess;
+  /** Background jobs; `permissions.platform.jobs`. */
+  readonly jobs: JobsAccess;
+  /** The plugin's own webhooks; `permissions.platform.webhooks`. */
+  readonly webhooks: WebhooksAccess;
 }
 
 export type WebhookContext = PluginContextV3<WebhookHostContext>;
 export type RouteContext = PluginContextV3<RestHostContext>;
 
 /** Which kind of handler a definition makes. */
-export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator';
+export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator' | 'workflow';
 
 /** The hosts each kind of handler runs under; a plain function runs under any. @spec Plugin routes 7 */
 export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> = {
@@ -101,6 +117,7 @@ export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> =
   webhook: ['webhook'],
   job: ['job'],
   validator: ['validator'],
+  workflow: ['workflow'],
 };
 
 /** The part of a schema library that the runner uses (Standard Schema v1); zod schemas have it. */

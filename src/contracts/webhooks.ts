@@ -50,6 +50,7 @@ export const WebhookListItem = ProvisionedState.extend({
   provider: z.string().optional(),
   instances: z.array(ProvisionedState.extend({ instanceId: InstanceId })),
 }).meta({ id: 'WebhookListItem' });
+export type WebhookListItem = z.infer<typeof WebhookListItem>;
 
 /** @spec Webhook admin API */
 export const listWebhooks = endpoint({
@@ -59,6 +60,16 @@ export const listWebhooks = endpoint({
   tags: ['webhooks'],
   reply: page(WebhookListItem),
   errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
+});
+
+/** One plugin's webhooks in the tenant's namespace, for the other services of the platform, which show the service key. */
+export const listPluginWebhooks = endpoint({
+  method: 'GET',
+  path: '/internal/plugins/:pluginId/webhooks',
+  summary: "A plugin's webhooks, for its own handlers",
+  params: z.object({ pluginId: PluginId }),
+  reply: z.object({ items: z.array(WebhookListItem) }),
+  errors: ['UNAUTHORIZED'],
 });
 
 const revokeReply = z.object({ revoked: z.literal(true) });

@@ -1,23 +1,15 @@
-import { deleteState, getState, HEADERS, incrementState, listState, putState } from '../contracts/index.ts';
-import { type CallOptions, createClient, serviceHeaders } from '../http/index.ts';
+import { deleteState, getState, incrementState, listState, putState } from '../contracts/index.ts';
+import { createClient } from '../http/index.ts';
 import { PlatformError } from '../kit/errors.ts';
-import { traceparent } from '../kit/trace.ts';
 import type { StateAccess, StateScope } from '../plugins/index.ts';
+import { callOptions } from './call-options.ts';
 import type { Resources } from './define-daemon.ts';
 
 /** What plugins keep, over HTTP: the state daemon alone writes its file. Each call is made for the tenant of its execution. */
 export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StateAccess {
   const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });
 
-  function options({ tenantId, requestId, traceId, spanId, signal }: StateScope): CallOptions {
-    const headers = {
-      ...serviceHeaders(keys.internalSecret, { namespaceId: tenantId }),
-      [HEADERS.requestId]: requestId,
-      [HEADERS.traceId]: traceId,
-      ...(spanId === undefined ? {} : { traceparent: traceparent(traceId, spanId) }),
-    };
-    return { signal, headers };
-  }
+  const options = callOptions(keys);
 
   async function put(
     scope: StateScope,

@@ -3,10 +3,13 @@ export {
   type ContainerBackend,
   createContainerBackend,
 } from './backends/container/index.ts';
+export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';
 export { createHostBackend, type HostBackendDeps, type RunOnHost } from './backends/host/index.ts';
+export { createOutbox, type Outbox, type OutboxWire } from './backends/host/outbox.ts';
 export { type CallRouter, createCallRouter } from './backends/worker/call-router.ts';
 export { readResult } from './backends/worker/frames.ts';
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
+export { type OpenStream, openStream } from './backends/worker/open-stream.ts';
 export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';
 export { isInside } from './inside.ts';
@@ -14,6 +17,7 @@ export { INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { zodRefs } from './registry/handler-files.ts';
+export { keepRunning } from './registry/keep-running.ts';
 export { relate } from './registry/relations.ts';
 export {
   type BrokenPlugin,
@@ -28,14 +32,19 @@ export {
 } from './registry.ts';
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
 export {
+  type CallScope,
   createPlatformServices,
   type Invocation,
   type InvokeCommand,
+  type JobAccess,
   type PlatformServicesDeps,
   type StateAccess,
   type StateItem,
   type StateScope,
+  type WebhookAccess,
+  type WorkflowAccess,
 } from './services/index.ts';
+export { createStreamCredit, type StreamCredit } from './stream-credit.ts';
 export { createTokenBucket } from './token-bucket.ts';
 export { parseUntrusted } from './untrusted-json.ts';
 export { type ValidatedPlugin, validatePlugin } from './validate.ts';

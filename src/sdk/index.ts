@@ -18,18 +18,44 @@ import { STREAM_RESULT, type StreamResult } from '../contracts/stream-result.ts'
 
 export { z } from 'zod';
 export type {
+  Cancelled,
   CommandResult,
+  EmbeddingsAccess,
+  EmbeddingsReply,
   EntryOptions,
   HandlerDefinition,
   HandlerReturn,
+  JobOptions,
+  JobsAccess,
   KeyValueAccess,
+  LlmAccess,
+  LlmMessage,
+  LlmOptions,
+  LlmPiece,
+  LlmReply,
+  LlmTool,
+  LlmToolCall,
+  LlmToolReply,
+  LlmUsage,
   PluginAnalytics,
   PluginContextV3,
+  PluginJob,
   PluginLog,
+  PluginRun,
   PluginUser,
+  PluginWebhook,
   RouteContext,
   StandardSchema,
+  StartOptions,
+  StorageAccess,
+  StoredObject,
+  VectorItem,
+  VectorMatch,
+  VectorMetadata,
+  VectorStoreAccess,
   WebhookContext,
+  WebhooksAccess,
+  WorkflowsAccess,
 } from '../contracts/index.ts';
 export type { StreamResult } from '../contracts/stream-result.ts';
 
@@ -47,6 +73,8 @@ export type ResultOf<Schema> = Schema extends {
 
 type Execute<Context, Input, Result> = (ctx: Context, input: Input) => Awaitable<HandlerReturn<Result>>;
 
+type AnySchema = StandardSchema | undefined;
+
 /** The parts every definition has; `input` and `output` are zod schemas (or any Standard Schema). */
 interface Spec<Context, In, Out> {
   input?: In;
@@ -54,61 +82,35 @@ interface Spec<Context, In, Out> {
   execute: Execute<Context, InputOf<In>, ResultOf<Out>>;
 }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-interface RouteSpec<In, Out> extends Spec<RouteContext, In, Out> {
-  method?: Method;
+/** Takes a handler as a function, or as an object with `execute` and schemas that type it. */
+interface Define<Context, More = unknown> {
+  <Input = unknown>(execute: Execute<Context, Input, unknown>): HandlerDefinition<Context, Input>;
+  <In extends AnySchema = undefined, Out extends AnySchema = undefined>(
+    spec: Spec<Context, In, Out> & More,
+  ): HandlerDefinition<Context, InputOf<In>>;
 }
-type AnySchema = StandardSchema | undefined;
 
-/** Both spellings of one definition: a function, or an object with `execute`. */
-function define<Context, Input>(kind: HandlerKind, handler: unknown): HandlerDefinition<Context, Input> {
-  const spec = typeof handler === 'function' ? { execute: handler } : (handler as object);
-  return { ...spec, kind } as HandlerDefinition<Context, Input>;
+function define(kind: HandlerKind, handler: object): object {
+  return { ...(typeof handler === 'function' ? { execute: handler } : handler), kind };
 }
+
+function definer<Context, More = unknown>(kind: HandlerKind): Define<Context, More> {
+  return ((handler: object) => define(kind, handler)) as Define<Context, More>;
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** A command of the command line; workflows run it too, and other plugins through `ctx.invoke`. */
-export function defineCommand<Input = unknown>(
-  execute: Execute<PluginContextV3, Input, unknown>,
-): HandlerDefinition<PluginContextV3, Input>;
-export function defineCommand<In extends AnySchema = undefined, Out extends AnySchema = undefined>(
-  spec: Spec<PluginContextV3, In, Out>,
-): HandlerDefinition<PluginContextV3, InputOf<In>>;
-export function defineCommand(handler: unknown): HandlerDefinition<PluginContextV3, never> {
-  return define('command', handler);
-}
+export const defineCommand: Define<PluginContextV3> = definer('command');
 
 /** A REST route's handler; with `method` it refuses to run under another one. @spec Plugin routes */
-export function defineRoute<Input = unknown>(
-  execute: Execute<RouteContext, Input, unknown>,
-): HandlerDefinition<RouteContext, Input>;
-export function defineRoute<In extends AnySchema = undefined, Out extends AnySchema = undefined>(
-  spec: RouteSpec<In, Out>,
-): HandlerDefinition<RouteContext, InputOf<In>>;
-export function defineRoute(handler: unknown): HandlerDefinition<RouteContext, never> {
-  return define('route', handler);
-}
+export const defineRoute: Define<RouteContext, { method?: Method }> = definer('route');
 
 /** A webhook's handler; its input is the parsed body. @spec Webhook handler context */
-export function defineWebhook<Payload = unknown>(
-  execute: Execute<WebhookContext, Payload, unknown>,
-): HandlerDefinition<WebhookContext, Payload>;
-export function defineWebhook<In extends AnySchema = undefined, Out extends AnySchema = undefined>(
-  spec: Spec<WebhookContext, In, Out>,
-): HandlerDefinition<WebhookContext, InputOf<In>>;
-export function defineWebhook(handler: unknown): HandlerDefinition<WebhookContext, never> {
-  return define('webhook', handler);
-}
+export const defineWebhook: Define<WebhookContext> = definer('webhook');
 
 /** A background job's handler. */
-export function defineJob<Input = unknown>(
-  execute: Execute<PluginContextV3, Input, unknown>,
-): HandlerDefinition<PluginContextV3, Input>;
-export function defineJob<In extends AnySchema = undefined, Out extends AnySchema = undefined>(
-  spec: Spec<PluginContextV3, In, Out>,
-): HandlerDefinition<PluginContextV3, InputOf<In>>;
-export function defineJob(handler: unknown): HandlerDefinition<PluginContextV3, never> {
-  return define('job', handler);
-}
+export const defineJob: Define<PluginContextV3> = definer('job');
 
 /** What a webhook validator is given: headers in lower case, the body as base64, the secret. */
 export interface ValidatorInput {
@@ -123,7 +125,7 @@ type Validate = (ctx: PluginContextV3, input: ValidatorInput) => Awaitable<{ val
 export function defineValidator(
   handler: Validate | { execute: Validate },
 ): HandlerDefinition<PluginContextV3, ValidatorInput> {
-  return define('validator', handler);
+  return define('validator', handler) as HandlerDefinition<PluginContextV3, ValidatorInput>;
 }
 
 /** A manifest as an author writes it: what has a default may be left out. */

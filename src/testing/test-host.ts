@@ -6,7 +6,8 @@ import {
   type ManifestV3,
   NamespaceId,
 } from '../contracts/index.ts';
-import { commandCall, type PluginCall, requireCommand } from '../daemons/plugin-runtime.ts';
+import { commandCall, requireCommand } from '../daemons/plugin-commands.ts';
+import type { PluginCall } from '../daemons/plugin-runtime.ts';
 import { serviceHeaders } from '../http/index.ts';
 import { manualClock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';

@@ -2,7 +2,7 @@ import type { CommandResult, ExecutionRequest, HostTarget } from '../../contract
 import { seconds } from '../../kit/duration.ts';
 import type { ExecutionBackend } from '../../plugins/index.ts';
 import type { Member, PrimaryProcess, SiblingProcess } from '../group/process-group.ts';
-import type { ElsewhereBackends } from '../plugin-runtime.ts';
+import type { ElsewhereBackends } from '../plugin-backends.ts';
 
 const RUN = 'elsewhere.run';
 const CANCEL = 'elsewhere.cancel';

@@ -8,7 +8,8 @@ import {
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import type { ElsewhereBackends, PluginRuntime } from '../plugin-runtime.ts';
+import type { ElsewhereBackends } from '../plugin-backends.ts';
+import type { PluginRuntime } from '../plugin-runtime.ts';
 import { type ContainerPasses, createContainerPasses } from './domain/container-passes.ts';
 import { createDispatch } from './domain/dispatch.ts';
 import { createHostSessions, type HostSessions } from './domain/host-sessions.ts';

@@ -9,6 +9,7 @@ import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
+import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { proxyRoutes } from './routes/proxy.ts';
 import { socketRoutes } from './routes/sockets.ts';
 import { tokenRoutes } from './routes/tokens.ts';
@@ -30,6 +31,7 @@ export const gateway = defineDaemon({
     handedSocketRoutes,
     internalDispatchRoutes,
     pluginPackageRoutes,
+    pluginWebhookRoutes,
     clientRoutes,
     tokenRoutes,
     webhookAdminRoutes,

@@ -5,7 +5,8 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import { type OwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
-import { type CreateElsewhere, createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import type { CreateElsewhere } from '../plugin-backends.ts';
+import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createAdmins } from './domain/admins.ts';
 import { createAttemptLimits } from './domain/attempt-limits.ts';
 import { type Authenticator, createAuthenticator, type Principal } from './domain/authenticator.ts';
@@ -53,7 +54,10 @@ export async function gatewayServices(resources: Resources) {
   let plugins: PluginRuntime | undefined;
   const elsewhere = createElsewhere(resources);
   try {
-    plugins = await createPluginRuntime(resources, backendsElsewhere(group, elsewhere));
+    plugins = await createPluginRuntime(resources, {
+      createElsewhere: backendsElsewhere(group, elsewhere),
+      webhooks: { list: (scope, pluginId) => webhooks.webhookAdmin.list(scope.tenantId, pluginId) },
+    });
     store = await sqliteGatewayStore({ dataDir, clock, logger, shared: group.role !== 'alone' });
     const webhooks = await webhookServices(resources, store, plugins);
     const stopHousekeeping = owns

@@ -9,6 +9,7 @@ import { RunnerFailure } from './failure.ts';
 import { createFetch } from './fetch.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 import type { RunnerRequest } from './protocol.ts';
+import { taskServices } from './task-services.ts';
 
 export interface ContextParts {
   executionId: string;
@@ -21,7 +22,7 @@ export interface ContextParts {
 }
 
 /** Services that this version does not have yet: using one says so instead of doing nothing. */
-const NOT_YET = ['storage', 'workflows', 'jobs', 'webhooks'] as const;
+const NOT_YET = ['storage'] as const;
 
 const base = Object.create(
   null,
@@ -59,6 +60,7 @@ export function createContext(parts: ContextParts): PluginContextV3 {
     state: keyValue(calls, executionId, 'state'),
     analytics: analytics(parts),
     env: parts.env,
+    ...taskServices(calls, executionId),
     invoke: <Result>(command: string, input?: unknown) =>
       calls.call(executionId, 'invoke', 'run', [command, input]) as Promise<Result>,
     fetch: (...args: Parameters<typeof globalThis.fetch>) => {

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { PlatformError } from '../../kit/errors.ts';
 
 /** Checks of what plugin code hands to a service; each throws VALIDATION_ERROR naming the argument. */
@@ -19,6 +20,18 @@ export function wholeArgument(value: unknown, name: string, min: number, max: nu
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)
     return value as number;
   throw invalid(`${name} must be a whole number from ${min} to ${max}`);
+}
+
+/** What a schema makes of an argument. */
+export function parsedArgument<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  name: string,
+): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw invalid(`${[name, ...issue!.path.map(String)].join('.')}: ${issue!.message}`);
 }
 
 export function invalid(what: string): PlatformError {

@@ -3,6 +3,7 @@ import { isPlatformCode } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { PlatformService } from '../execution.ts';
 import { invalid } from './arguments.ts';
+import { requireInvoke } from './invoke-permission.ts';
 
 /** A call of one plugin's command by another. */
 export interface Invocation {
@@ -31,7 +32,7 @@ export function createInvokeService(invoke: InvokeCommand): PlatformService {
   return {
     async run({ request, signal }, [command, input]) {
       const { pluginId, commandId } = parseCommand(command);
-      requirePermission(request, pluginId, `${pluginId}/${commandId}`);
+      requireInvoke(request, `${pluginId}/${commandId}`);
       const depth = depthOf(request) + 1;
       if (depth > MAX_DEPTH) {
         throw new PlatformError(
@@ -50,15 +51,6 @@ function parseCommand(command: unknown): { pluginId: string; commandId: string }
   const match = typeof command === 'string' ? REF.exec(command) : null;
   if (!match) throw invalid('the command must be "<plugin>/<command>", for example "@acme/orders/list"');
   return { pluginId: match[1]!, commandId: match[2]! };
-}
-
-function requirePermission({ permissions, plugin }: ExecutionRequest, target: string, command: string): void {
-  if (permissions.invoke.includes(command) || permissions.invoke.includes(target)) return;
-  throw new PlatformError(
-    'PERMISSION_DENIED',
-    `The plugin ${plugin.id} may not invoke ${command}: its manifest must list "${command}" under permissions.invoke.`,
-    { details: { permission: 'permissions.invoke', command } },
-  );
 }
 
 function depthOf({ host, hostContext }: ExecutionRequest): number {

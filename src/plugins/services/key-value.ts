@@ -4,16 +4,12 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { JsonValue } from '../../store/ports/key-value.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { invalid, optionsArgument, textArgument, wholeArgument } from './arguments.ts';
+import { type CallScope, callScope } from './call-scope.ts';
 
 /** Whose entries are meant, and for whom the call is made. */
-export interface StateScope {
+export interface StateScope extends CallScope {
   /** `plugin:<id>:state` or `plugin:<id>:cache`. */
   namespace: string;
-  tenantId: string;
-  requestId: string;
-  traceId: string;
-  spanId?: string | undefined;
-  signal: AbortSignal;
 }
 
 export interface StateItem {
@@ -104,8 +100,8 @@ function requireValue(value: unknown): JsonValue {
   return value as JsonValue;
 }
 
-function requireScope(kind: 'state' | 'cache', { request, signal }: PlatformCallContext): StateScope {
-  const { permissions, plugin, tenantId, requestId, traceId, spanId } = request;
+function requireScope(kind: 'state' | 'cache', context: PlatformCallContext): StateScope {
+  const { permissions, plugin } = context.request;
   if (permissions.platform?.[kind] === false) {
     throw new PlatformError(
       'PERMISSION_DENIED',
@@ -113,5 +109,5 @@ function requireScope(kind: 'state' | 'cache', { request, signal }: PlatformCall
       { details: { permission: `permissions.platform.${kind}` } },
     );
   }
-  return { namespace: `plugin:${plugin.id}:${kind}`, tenantId, requestId, traceId, spanId, signal };
+  return { namespace: `plugin:${plugin.id}:${kind}`, ...callScope(context) };
 }

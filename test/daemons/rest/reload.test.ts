@@ -5,6 +5,7 @@ import {
   disablePlugin,
   installPlugin,
   linkPlugin,
+  listPlugins,
   reloadPlugins,
   updatePlugin,
 } from '../../../src/contracts/index.ts';
@@ -89,12 +90,41 @@ test('a linked folder is read anew when asked; one that broke leaves what ran in
   await marketplace.call(reloadPlugins);
   await expect
     .poll(() => rest.logs.lines.map(({ event }) => event), { timeout: 10_000 })
-    .toContain('plugin.reload_refused');
+    .toContain('plugin.kept');
   expect(await get(rest)).toBe('1.1.0');
+  const { items } = await marketplace.call(listPlugins);
+  expect(items).toMatchObject([{ id: 'clock', status: 'broken', faults: [{ code: 'INVALID_MANIFEST' }] }]);
 
   await writeFiles(folder, clockPlugin('1.2.0'));
   await marketplace.call(reloadPlugins);
   await until(rest, '1.2.0');
+});
+
+test('a broken folder does not hold back the others', async () => {
+  const { marketplace, rest } = await platform();
+  const folder = await pluginFolder(clockPlugin('1.0.0'));
+  await marketplace.call(linkPlugin, { body: { folder } });
+  await until(rest, '1.0.0');
+  await writeFile(join(folder, 'svc.plugin.json'), '{');
+
+  const other = {
+    'svc.plugin.json': {
+      schema: 'svc.plugin/3',
+      id: 'other',
+      version: '1.0.0',
+      rest: {
+        basePath: '/v1/plugins/other',
+        routes: [{ method: 'GET', path: '/', handler: 'routes.js#hello' }],
+      },
+    },
+    'package.json': { name: 'other', type: 'module' },
+    'routes.js': "export const hello = () => 'hello';",
+  };
+  await marketplace.call(installPlugin, { body: { source: await pluginFolder(other) } });
+  await expect
+    .poll(async () => (await send(rest, 'GET', '/api/v1/plugins/other')).body, { timeout: 10_000 })
+    .toBe('hello');
+  expect(await get(rest)).toBe('1.0.0');
 });
 
 test('an installed plugin that was tampered with goes, though it ran', async () => {

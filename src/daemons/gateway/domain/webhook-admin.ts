@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import type { EventName, InstanceId, PluginId, WebhookListItem } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
@@ -8,8 +7,6 @@ import { checkGivenSecret, makeSecret } from './webhook-new-secret.ts';
 import type { WebhookPauses } from './webhook-pauses.ts';
 import { describe, type WebhookSecrets } from './webhook-secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
-
-type ListItem = z.infer<typeof WebhookListItem>;
 
 export interface ProvisionOptions {
   namespaceInUrl: boolean;
@@ -95,9 +92,11 @@ export function createWebhookAdmin({
       return { revoked: true as const };
     },
 
-    async list(namespaceId: string): Promise<ListItem[]> {
+    /** Of all plugins, or of one. */
+    async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
       const records = await secrets.list(namespaceId);
-      return targets.all().map((target) => {
+      const wanted = targets.all().filter(({ plugin }) => pluginId === undefined || plugin.id === pluginId);
+      return wanted.map((target) => {
         const { plugin, webhook } = target;
         const own = records.filter(
           (record) => record.pluginId === plugin.id && record.event === webhook.event,

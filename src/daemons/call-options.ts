@@ -1,0 +1,21 @@
+import { HEADERS } from '../contracts/index.ts';
+import { type CallOptions, serviceHeaders } from '../http/index.ts';
+import { traceparent } from '../kit/trace.ts';
+import type { CallScope } from '../plugins/index.ts';
+import type { Resources } from './define-daemon.ts';
+
+/** How one daemon calls another on behalf of an execution: for its tenant and user, under its ids, as long as it lasts. */
+export function callOptions({ internalSecret }: Resources['keys']): (scope: CallScope) => CallOptions {
+  return ({ tenantId, user, requestId, traceId, spanId, signal }) => ({
+    signal,
+    headers: {
+      ...serviceHeaders(internalSecret, {
+        namespaceId: tenantId,
+        ...(user === null ? {} : { hostId: user.hostId }),
+      }),
+      [HEADERS.requestId]: requestId,
+      [HEADERS.traceId]: traceId,
+      ...(spanId === undefined ? {} : { traceparent: traceparent(traceId, spanId) }),
+    },
+  });
+}

@@ -1,0 +1,20 @@
+import { listPluginWebhooks } from '../../../contracts/index.ts';
+import { type Http, mount, upstreamIdentity } from '../../../http/index.ts';
+import type { WebhookAdmin } from '../domain/webhook-admin.ts';
+
+export interface PluginWebhookServices {
+  webhookAdmin: WebhookAdmin;
+  internalSecret: string;
+}
+
+/** What `ctx.webhooks` asks from the other services: they show the service key, which no client has. */
+export function pluginWebhookRoutes(
+  http: Http,
+  { webhookAdmin, internalSecret }: PluginWebhookServices,
+): void {
+  const identify = upstreamIdentity({ internalSecret, mode: 'required', logger: http.kit.logger });
+  mount(http, listPluginWebhooks, { auth: 'open' }, async ({ params, request }) => {
+    const { namespaceId } = await identify(request);
+    return { items: await webhookAdmin.list(namespaceId, params.pluginId) };
+  });
+}

@@ -1,0 +1,62 @@
+import type { PlatformConfig } from '../contracts/index.ts';
+import { ownValue } from '../kit/own-value.ts';
+import {
+  createPlatformServices,
+  createWorkerBackend,
+  type ExecutionBackend,
+  type InvokeCommand,
+  type PlatformServices,
+  type WebhookAccess,
+  type WorkerBackend,
+} from '../plugins/index.ts';
+import type { Resources } from './define-daemon.ts';
+import { gatewayDispatch } from './gateway-dispatch.ts';
+import { createStateAccess } from './state-access.ts';
+import { createTaskAccess, createWebhookAccess } from './task-access.ts';
+
+type BackendName = PlatformConfig['execution']['default'];
+/** The backends that are not in this process: the gateway makes its own, others ask the gateway. */
+export type ElsewhereBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
+export type CreateElsewhere = (services: PlatformServices) => ElsewhereBackends;
+
+/** What a daemon has instead of asking the gateway for it. */
+export interface OwnParts {
+  createElsewhere?: CreateElsewhere;
+  webhooks?: WebhookAccess;
+}
+
+type Backends = ElsewhereBackends & { worker: WorkerBackend };
+
+/** What handlers reach, and what runs them. */
+export function createBackends(resources: Resources, invoke: InvokeCommand, own: OwnParts) {
+  const { config, dataDir, logger, clock, analytics } = resources;
+  const services = createPlatformServices({
+    state: createStateAccess(resources),
+    logger,
+    clock,
+    invoke,
+    analytics,
+    ...createTaskAccess(resources),
+    webhooks: own.webhooks ?? createWebhookAccess(resources),
+  });
+  const worker = createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir });
+  const elsewhere = (own.createElsewhere ?? throughGateway(resources))(services);
+  const backends: Backends = { ...elsewhere, worker };
+  return { services, backends };
+}
+
+function throughGateway(resources: Resources): CreateElsewhere {
+  return () => ({
+    container: gatewayDispatch('container', resources),
+    host: gatewayDispatch('host', resources),
+  });
+}
+
+/** Never another backend than the one asked for: whoever asks for a container relies on its walls. */
+export function backendFor(
+  execution: PlatformConfig['execution'],
+  pluginId: string,
+  backends: Backends,
+): ExecutionBackend {
+  return backends[ownValue(execution.plugins, pluginId)?.backend ?? execution.default];
+}

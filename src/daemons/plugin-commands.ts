@@ -1,0 +1,58 @@
+import type { CommandDecl, CommandResult } from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+import { nearest } from '../kit/nearest.ts';
+import type { Invocation, LoadedPlugin, PluginRegistry } from '../plugins/index.ts';
+import type { PluginRuntime } from './plugin-runtime.ts';
+
+/** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for a command it does not have. */
+export function requireCommand(
+  registry: PluginRegistry,
+  pluginId: string,
+  commandId: string,
+): { plugin: LoadedPlugin; command: CommandDecl } {
+  const plugin = registry.require(pluginId);
+  const known = plugin.manifest.commands.map(({ id }) => id);
+  const command = plugin.manifest.commands.find(({ id }) => id === commandId);
+  if (command) return { plugin, command };
+  const meant = nearest(commandId, known);
+  throw new PlatformError(
+    'NOT_FOUND',
+    `The plugin ${pluginId} has no command "${commandId}"${meant ? `; did you mean "${meant}"?` : '.'}`,
+    { details: { pluginId, commands: known } },
+  );
+}
+
+/** What a call needs to know of a command's declaration. */
+export function commandCall({ handler, input, output, timeoutMs, permissions }: CommandDecl) {
+  return {
+    handler,
+    schemas: { ...(input ? { input } : {}), ...(output ? { output } : {}) },
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(permissions ? { permissions } : {}),
+  };
+}
+
+/** `ctx.invoke`: tenant, user and ids are those of the call it comes from. */
+export async function invokeCommand(
+  runtime: PluginRuntime,
+  { pluginId, commandId, input, from, depth, signal }: Invocation,
+): Promise<CommandResult> {
+  const { plugin, command } = requireCommand(runtime.registry, pluginId, commandId);
+  const { user, tenantId, requestId, traceId, spanId } = from;
+  return runtime.execute(
+    {
+      ...commandCall(command),
+      plugin,
+      host: 'plugin',
+      hostContext: { host: 'plugin', from: from.plugin.id, depth },
+      input,
+      params: {},
+      user,
+      tenantId,
+      requestId,
+      traceId,
+      ...(spanId === undefined ? {} : { parentSpanId: spanId }),
+    },
+    { signal },
+  );
+}

@@ -1,0 +1,29 @@
+import type { Logger } from '../kit/logger.ts';
+import type { BrokenPlugin, PluginFault, PluginRegistry } from '../plugins/index.ts';
+
+/** Tells what is wrong with each broken plugin: one that ran before goes on as it was, others are left out. */
+export function reportBroken(
+  broken: readonly BrokenPlugin[],
+  registry: PluginRegistry,
+  logger: Logger,
+): void {
+  for (const { id, folder, faults } of broken) {
+    const runs = id !== undefined && registry.find(id)?.root === folder;
+    logger.diagnostic(
+      {
+        domain: 'plugins',
+        event: runs ? 'plugin.kept' : 'plugin.broken',
+        level: 'error',
+        reasonCode: faults[0]?.code ?? 'INVALID_MANIFEST',
+        message: `The plugin ${id ?? folder} ${runs ? 'runs on as it was, because what is there now is broken' : 'is left out'}: ${faultText(faults)}`,
+        outcome: 'degraded',
+        evidence: { folder, faults },
+      },
+      id === undefined ? {} : { pluginId: id },
+    );
+  }
+}
+
+function faultText(faults: readonly PluginFault[]): string {
+  return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+}

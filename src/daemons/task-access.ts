@@ -1,0 +1,52 @@
+import {
+  cancelJob,
+  cancelRun,
+  getJob,
+  getRun,
+  listPluginWebhooks,
+  listRuns,
+  type PluginId,
+  sendSignal,
+  startRun,
+  submitJob,
+} from '../contracts/index.ts';
+import { createClient } from '../http/index.ts';
+import type { JobAccess, WebhookAccess, WorkflowAccess } from '../plugins/index.ts';
+import { callOptions } from './call-options.ts';
+import type { Resources } from './define-daemon.ts';
+
+type Access = Pick<Resources, 'peers' | 'keys'>;
+
+/** Runs and jobs for plugins, over HTTP: the workflow daemon alone writes its file. Each call is made for the tenant of its execution. */
+export function createTaskAccess({ peers, keys }: Access): { workflows: WorkflowAccess; jobs: JobAccess } {
+  const client = createClient({ url: () => peers.urlOf('workflow'), peer: 'workflow service' });
+  const options = callOptions(keys);
+  return {
+    workflows: {
+      start: (scope, body) => client.call(startRun, { body }, options(scope)),
+      get: (scope, runId) => client.call(getRun, { params: { runId } }, options(scope)),
+      list: (scope, query) => client.call(listRuns, { query }, options(scope)),
+      cancel: (scope, runId) => client.call(cancelRun, { params: { runId } }, options(scope)),
+      async signal(scope, runId, name, payload) {
+        const params = { runId, name };
+        await client.call(sendSignal, { params, body: { payload: payload as never } }, options(scope));
+      },
+    },
+    jobs: {
+      submit: (scope, body) => client.call(submitJob, { body }, options(scope)),
+      get: (scope, jobId) => client.call(getJob, { params: { jobId } }, options(scope)),
+      cancel: (scope, jobId) => client.call(cancelJob, { params: { jobId } }, options(scope)),
+    },
+  };
+}
+
+/** Plugins' webhooks, for the daemons that are not the gateway. */
+export function createWebhookAccess({ peers, keys }: Access): WebhookAccess {
+  const client = createClient({ url: () => peers.urlOf('gateway'), peer: 'gateway' });
+  const options = callOptions(keys);
+  return {
+    list: async (scope, pluginId) =>
+      (await client.call(listPluginWebhooks, { params: { pluginId: pluginId as PluginId } }, options(scope)))
+        .items,
+  };
+}

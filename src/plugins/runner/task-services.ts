@@ -1,0 +1,25 @@
+import type { JobsAccess, PluginContextV3, WebhooksAccess, WorkflowsAccess } from '../../contracts/index.ts';
+import type { PlatformCalls } from './platform-calls.ts';
+
+/** `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`: each method is one platform call of the same name. */
+export function taskServices(
+  calls: PlatformCalls,
+  executionId: string,
+): Pick<PluginContextV3, 'workflows' | 'jobs' | 'webhooks'> {
+  const call = (service: string, method: string, ...args: unknown[]) =>
+    calls.call(executionId, service, method, args) as Promise<never>;
+  const workflows: WorkflowsAccess = {
+    start: (workflowId, input, options) => call('workflows', 'start', workflowId, input, options),
+    get: (runId) => call('workflows', 'get', runId),
+    list: (options) => call('workflows', 'list', options),
+    cancel: (runId) => call('workflows', 'cancel', runId),
+    signal: (runId, name, payload) => call('workflows', 'signal', runId, name, payload),
+  };
+  const jobs: JobsAccess = {
+    submit: (job, input, options) => call('jobs', 'submit', job, input, options),
+    get: (jobId) => call('jobs', 'get', jobId),
+    cancel: (jobId) => call('jobs', 'cancel', jobId),
+  };
+  const webhooks: WebhooksAccess = { list: () => call('webhooks', 'list') };
+  return { workflows, jobs, webhooks };
+}

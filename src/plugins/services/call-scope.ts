@@ -1,0 +1,31 @@
+import type { ExecutionRequest, Permissions } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import type { PlatformCallContext } from '../execution.ts';
+
+/** For whom a platform call is made, by its execution and never by what the plugin says. */
+export interface CallScope {
+  tenantId: string;
+  user: ExecutionRequest['user'];
+  requestId: string;
+  traceId: string;
+  spanId?: string | undefined;
+  signal: AbortSignal;
+}
+
+export function callScope({ request, signal }: PlatformCallContext): CallScope {
+  const { tenantId, user, requestId, traceId, spanId } = request;
+  return { tenantId, user, requestId, traceId, spanId, signal };
+}
+
+/** Services that a manifest has to ask for. */
+type AskedFor = Exclude<keyof NonNullable<Permissions['platform']>, 'state' | 'cache'>;
+
+/** Throws PERMISSION_DENIED unless the manifest asks for the service. */
+export function requirePlatform({ permissions, plugin }: ExecutionRequest, service: AskedFor): void {
+  if (permissions.platform?.[service] === true) return;
+  throw new PlatformError(
+    'PERMISSION_DENIED',
+    `The plugin ${plugin.id} may not use ctx.${service}: its manifest must set permissions.platform.${service} to true.`,
+    { details: { permission: `permissions.platform.${service}` } },
+  );
+}

@@ -1,0 +1,22 @@
+import type { ExecutionRequest } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+
+/** The plugin of `<plugin>/<command>` or `<plugin>/<job>`. */
+export function pluginOf(ref: string): string {
+  return ref.slice(0, ref.lastIndexOf('/'));
+}
+
+/** Whether `permissions.invoke` lists what is named, or its plugin as a whole. */
+export function mayInvoke({ permissions }: ExecutionRequest, ref: string): boolean {
+  return permissions.invoke.includes(ref) || permissions.invoke.includes(pluginOf(ref));
+}
+
+/** Throws PERMISSION_DENIED naming the entry to add. */
+export function requireInvoke(request: ExecutionRequest, ref: string): void {
+  if (mayInvoke(request, ref)) return;
+  throw new PlatformError(
+    'PERMISSION_DENIED',
+    `The plugin ${request.plugin.id} may not invoke ${ref}: its manifest must list "${ref}" under permissions.invoke.`,
+    { details: { permission: 'permissions.invoke', command: ref } },
+  );
+}

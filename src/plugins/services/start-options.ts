@@ -1,0 +1,18 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+
+export const NAME_CHARS = 256;
+
+/** How plugin code starts a run or a job. */
+export const StartOptions = z.strictObject({
+  idempotencyKey: z.string().min(1).max(NAME_CHARS).optional(),
+  priority: z.number().int().min(-100).max(100).optional(),
+  runAt: z.number().optional(),
+});
+
+/** A plugin's key among all keys of the tenant: two plugins that think of the same one mean two things. */
+export function ownKey(pluginId: string, key: string | undefined): { idempotencyKey?: string } {
+  if (key === undefined) return {};
+  const digest = createHash('sha256').update(`${pluginId}\n${key}`).digest('base64url');
+  return { idempotencyKey: `plugin:${digest}` };
+}

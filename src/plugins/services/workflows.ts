@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import {
+  type CallInput,
+  type cancelRun,
+  type getRun,
+  listRuns,
+  type ReplyOf,
+  RunId,
+  type startRun,
+} from '../../contracts/index.ts';
+import type { PlatformCallContext, PlatformService } from '../execution.ts';
+import { parsedArgument, textArgument } from './arguments.ts';
+import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
+import { NAME_CHARS, ownKey, StartOptions } from './start-options.ts';
+
+type Body<E extends typeof startRun> = NonNullable<CallInput<E>['body']>;
+type ListQuery = NonNullable<CallInput<typeof listRuns>['query']>;
+
+/** What `ctx.workflows` needs of the workflow daemon; daemons give its typed HTTP client. */
+export interface WorkflowAccess {
+  start(scope: CallScope, body: Body<typeof startRun>): Promise<ReplyOf<typeof startRun>>;
+  get(scope: CallScope, runId: RunId): Promise<ReplyOf<typeof getRun>>;
+  list(scope: CallScope, query: ListQuery): Promise<ReplyOf<typeof listRuns>>;
+  cancel(scope: CallScope, runId: RunId): Promise<ReplyOf<typeof cancelRun>>;
+  signal(scope: CallScope, runId: RunId, name: string, payload: unknown): Promise<void>;
+}
+
+const ListOptions = z.strictObject(listRuns.query!.shape).prefault({});
+
+/**
+ * `ctx.workflows`. Registered workflows alone can be started: a definition sent along could use what the manifest
+ * does not ask for. Throws PERMISSION_DENIED, VALIDATION_ERROR and what the workflow daemon answers.
+ */
+export function createWorkflowsService(workflows: WorkflowAccess): PlatformService {
+  function scopeOf(context: PlatformCallContext): CallScope {
+    requirePlatform(context.request, 'workflows');
+    return callScope(context);
+  }
+
+  return {
+    async start(context, [workflowId, input, options]) {
+      const scope = scopeOf(context);
+      const { idempotencyKey, ...start } = parsedArgument(StartOptions, options ?? {}, 'options');
+      const { run } = await workflows.start(scope, {
+        ...start,
+        ...ownKey(context.request.plugin.id, idempotencyKey),
+        workflowId: textArgument(workflowId, 'the workflow', NAME_CHARS),
+        input: (input ?? {}) as never,
+      });
+      return run;
+    },
+    get: async (context, [runId]) => workflows.get(scopeOf(context), runIdOf(runId)),
+    list: async (context, [options]) =>
+      workflows.list(scopeOf(context), parsedArgument(ListOptions, options ?? {}, 'options')),
+    cancel: async (context, [runId]) => workflows.cancel(scopeOf(context), runIdOf(runId)),
+    signal: async (context, [runId, name, payload]) =>
+      workflows.signal(
+        scopeOf(context),
+        runIdOf(runId),
+        textArgument(name, 'the signal', NAME_CHARS),
+        payload ?? null,
+      ),
+  };
+}
+
+function runIdOf(runId: unknown): RunId {
+  return parsedArgument(RunId, runId, 'the run');
+}
