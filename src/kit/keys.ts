@@ -34,7 +34,7 @@ export function createSeal(masterKey: string, retiredKeys: string[] = []): Seal 
       throw new Error(
         'The master key must be 32 bytes in base64url; unset SVC_MASTER_KEY to use the one in keys.json.',
       );
-    return { key, id: createHash('sha256').update(key).digest('base64url').slice(0, 8) };
+    return { key, id: masterKeyId(text) };
   });
   const current = keys[0]!;
   return {
@@ -58,6 +58,12 @@ export function createSeal(masterKey: string, retiredKeys: string[] = []): Seal 
       return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
     },
   };
+}
+
+/** Names a master key without telling it. */
+export function masterKeyId(masterKey: string): string {
+  const key = Buffer.from(masterKey, 'base64url');
+  return createHash('sha256').update(key).digest('base64url').slice(0, 8);
 }
 
 /** A key for one purpose, from which the secret itself cannot be had back. */

@@ -45,7 +45,7 @@ test('the config validates, names a schema that is there, and its secrets are fo
   const secrets = await secretsOf(project);
   for (const name of SECRETS) expect(Buffer.from(secrets[name] ?? '', 'base64url')).toHaveLength(32);
   const ignored = (await readFile(join(project, '.gitignore'), 'utf8')).split('\n');
-  expect(ignored).toEqual(expect.arrayContaining(['.svc/', '.env']));
+  expect(ignored).toEqual(expect.arrayContaining(['.svc*/', '.env']));
 });
 
 test('a project that is there is refused; --force writes the config anew and keeps every secret', async () => {
@@ -56,7 +56,7 @@ test('a project that is there is refused; --force writes the config anew and kee
   await writeFile(join(folder, 'svc.config.json'), '{"gateway":{"port":4999}}');
   const before = await secretsOf(folder);
   expect(before.GATEWAY_JWT_SECRET).toBe('the-one-in-use-which-is-long-enough-to-keep');
-  expect(await readFile(join(folder, '.gitignore'), 'utf8')).toBe('/.env\ncoverage\n.svc/\nnode_modules/\n');
+  expect(await readFile(join(folder, '.gitignore'), 'utf8')).toBe('/.env\ncoverage\n.svc*/\nnode_modules/\n');
 
   const refused = await runSvc(folder, ['init', '--plugin', 'rest', '--json']);
   expect([refused.code, refused.json.error.code]).toEqual([1, 'CONFLICT']);

@@ -37,4 +37,18 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
     example: 'svc config schema > svc.schema.json',
     load: async () => (await import('../commands/config/schema.ts')).schema,
   },
+  {
+    name: 'backup',
+    summary: 'Copy the data folder into an archive, also while the platform runs',
+    group: 'Setup',
+    example: 'svc backup svc-backup.tar.gz',
+    load: async () => (await import('../commands/backup.ts')).backup,
+  },
+  {
+    name: 'restore',
+    summary: 'Put a backup in the place of the data folder, which is kept aside',
+    group: 'Setup',
+    example: 'svc restore svc-backup.tar.gz --yes',
+    load: async () => (await import('../commands/restore.ts')).restore,
+  },
 ];

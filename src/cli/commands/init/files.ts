@@ -5,7 +5,7 @@ import { packageRoot } from '../../../kit/paths.ts';
 import type { Random } from '../../../kit/random.ts';
 
 const SECRET_BYTES = 32;
-const IGNORED = ['.svc/', '.env', 'node_modules/'];
+const IGNORED = ['.svc*/', '.env', 'node_modules/'];
 
 /** The master key is not among them: it lies in `.svc/keys.json`, so that a backup opens what it holds. */
 const SECRETS = [
