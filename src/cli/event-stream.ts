@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HEADERS } from '../contracts/index.ts';
 import { messageOf } from '../kit/errors.ts';
+import { serverSentEvents } from '../kit/server-sent-events.ts';
 import type { CommandContext } from './context.ts';
 import { openGatewayStream } from './gateway-client.ts';
 
@@ -82,29 +83,14 @@ async function* connect(
       signal: AbortSignal.any([signal, silence.signal]),
       headers: { accept: 'text/event-stream', ...(namespace ? { [HEADERS.namespace]: namespace } : {}) },
     });
-    for await (const event of eventsOf(response)) {
+    for await (const { id, event = 'message', data = '' } of serverSentEvents(response.body!)) {
       clearTimeout(timer);
-      yield event;
+      yield { id, event, data };
       timer = setTimeout(() => silence.abort(), SILENCE_MS);
     }
   } catch (error) {
     throw silence.signal.aborted ? new Error(`nothing was heard for ${SILENCE_MS / 1000} s`) : error;
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** The part of the format that the gateway sends: `id`, `event`, one `data` line. */
-async function* eventsOf(response: Response): AsyncGenerator<StreamEvent> {
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
-      const lines = text.slice(0, end).split('\n');
-      text = text.slice(end + 2);
-      const value = (name: string): string | undefined =>
-        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
-      yield { id: value('id'), event: value('event') ?? 'message', data: value('data') ?? '' };
-    }
   }
 }

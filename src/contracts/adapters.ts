@@ -9,12 +9,11 @@ const Ms = PositiveInt;
  * Where a secret is found: the environment, or the `.env` beside the config. The file never holds the secret itself, so
  * nothing that prints the config can print it.
  */
-export const SecretRef = z
-  .string()
-  .regex(
-    /^\$\{[A-Za-z_]\w*\}$/,
-    'must name an environment variable, such as "${OPENAI_API_KEY}": the secret itself does not belong into the file',
-  );
+export const SecretRef = z.string().regex(
+  /^\$\{[A-Za-z_]\w*\}$/,
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what stands in the file
+  'must name an environment variable, such as "${OPENAI_API_KEY}": the secret itself does not belong into the file',
+);
 
 const objectBytes = PositiveInt.max(LIMITS.storageObjectBytes).default(LIMITS.storageObjectBytes);
 
@@ -64,6 +63,10 @@ const LanguageModel = z.strictObject({
     .record(z.string().min(1).max(64), z.string().min(1))
     .refine((models) => Object.hasOwn(models, DEFAULT_TIER), 'must name a model for the tier "default"')
     .describe('Models by tier: {"default": …, "small": …}'),
+  maxTokensField: z
+    .enum(['max_tokens', 'max_completion_tokens'])
+    .default('max_tokens')
+    .describe('What the endpoint calls the limit; newer models of OpenAI want max_completion_tokens'),
   maxOutputTokens: PositiveInt.default(4096).describe('What a call may ask for at most'),
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { offsetPage, offsetQuery, tenantQuery } from './logs.ts';
+import { followLimit, followQuery, offsetPage, offsetQuery, tenantQuery } from './logs.ts';
 
 /** The value of every event's `schema`. @spec Versioning */
 export const ANALYTICS_SCHEMA = 'svc.v1';
@@ -40,9 +40,9 @@ const { limit: _limit, offset: _offset, ...aggregateFilters } = filters;
 export const listEvents = endpoint({
   method: 'GET',
   path: '/api/v1/analytics/events',
-  summary: 'List analytics events, newest first',
+  summary: 'List analytics events, newest first; with follow=1 as a stream of server-sent events',
   tags,
-  query: z.object(filters),
+  query: z.object({ ...filters, ...followQuery, limit: followLimit }),
   reply: offsetPage(AnalyticsEvent),
 });
 

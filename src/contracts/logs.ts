@@ -51,6 +51,22 @@ export const offsetQuery = {
   offset: z.coerce.number().int().min(0).default(0),
 };
 
+/** Query parameters of everything that can be followed. */
+export const followQuery = {
+  follow: z
+    .enum(['0', '1', 'true', 'false'])
+    .optional()
+    .describe('1: the latest `limit` records, oldest first, then each new one as it comes'),
+  after: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe('With follow: go on after this event id, as `Last-Event-ID` does'),
+};
+/** 0: with follow, nothing that was before. */
+export const followLimit = z.coerce.number().int().min(0).max(1000).default(100);
+
 export const queryLogs = endpoint({
   method: 'GET',
   path: '/api/v1/logs',
@@ -65,18 +81,9 @@ export const queryLogs = endpoint({
     pluginId: z.string().max(214).optional(),
     runId: z.string().max(128).optional(),
     search: z.string().max(256).optional().describe('Words of the message; the last may be a beginning'),
-    follow: z
-      .enum(['0', '1', 'true', 'false'])
-      .optional()
-      .describe('1: the latest `limit` records, oldest first, then each new one as it comes'),
-    after: z.coerce
-      .number()
-      .int()
-      .min(0)
-      .optional()
-      .describe('With follow: go on after this event id, as `Last-Event-ID` does'),
+    ...followQuery,
     ...offsetQuery,
-    limit: z.coerce.number().int().min(0).max(1000).default(100),
+    limit: followLimit,
   }),
   reply: offsetPage(LogRecord),
 });

@@ -9,6 +9,7 @@ import {
   type WebhookAccess,
   type WorkerBackend,
 } from '../plugins/index.ts';
+import { createAdapters } from './adapters.ts';
 import type { Resources } from './define-daemon.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
 import { createStateAccess } from './state-access.ts';
@@ -37,6 +38,7 @@ export function createBackends(resources: Resources, invoke: InvokeCommand, own:
     invoke,
     analytics,
     ...createTaskAccess(resources),
+    adapters: createAdapters(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
   });
   const worker = createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir });

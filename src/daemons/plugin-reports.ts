@@ -1,5 +1,12 @@
+import type { PlatformConfig } from '../contracts/index.ts';
 import type { Logger } from '../kit/logger.ts';
-import type { BrokenPlugin, PluginFault, PluginRegistry } from '../plugins/index.ts';
+import {
+  adaptersAskedFor,
+  type BrokenPlugin,
+  type PluginFault,
+  type PluginRegistry,
+} from '../plugins/index.ts';
+import { missingAdapters } from './adapters.ts';
 
 /** Tells what is wrong with each broken plugin: one that ran before goes on as it was, others are left out. */
 export function reportBroken(
@@ -26,4 +33,28 @@ export function reportBroken(
 
 function faultText(faults: readonly PluginFault[]): string {
   return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+}
+
+/** Tells of plugins that ask for adapters the config lacks: they run, and their calls of these fail. */
+export function reportMissingAdapters(
+  { plugins }: PluginRegistry,
+  config: Pick<PlatformConfig, 'adapters'>,
+  logger: Logger,
+): void {
+  for (const { id, manifest } of plugins) {
+    for (const name of missingAdapters(config, adaptersAskedFor(manifest))) {
+      logger.diagnostic(
+        {
+          domain: 'plugins',
+          event: 'plugin.adapter_missing',
+          level: 'warn',
+          reasonCode: 'ADAPTER_NOT_CONFIGURED',
+          message: `The plugin ${id} asks for ctx.${name}, and the config has no adapters.${name}: its calls will fail`,
+          outcome: 'degraded',
+          evidence: { key: `adapters.${name}` },
+        },
+        { pluginId: id },
+      );
+    }
+  }
 }

@@ -18,7 +18,7 @@ import { executionEvents } from './execution-events.ts';
 import { backendFor, createBackends, type OwnParts } from './plugin-backends.ts';
 import { invokeCommand } from './plugin-commands.ts';
 import { createPoolMetrics } from './plugin-metrics.ts';
-import { reportBroken } from './plugin-reports.ts';
+import { reportBroken, reportMissingAdapters } from './plugin-reports.ts';
 import { configFaults } from './plugin-settings.ts';
 
 /** A plugin as far as running it goes. */
@@ -108,12 +108,14 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     throw error;
   }
   reportBroken(registry.broken, registry, logger);
+  reportMissingAdapters(registry, config, logger);
   let reloading: Promise<void> | undefined;
 
   async function swap(): Promise<void> {
     const { registry: next, kept } = keepRunning(registry, await load());
     registry = next;
     reportBroken(next.broken, next, logger);
+    reportMissingAdapters(next, config, logger);
     backends.worker.retire(runsOn(next, kept));
     for (const listener of listeners) listener(next);
   }

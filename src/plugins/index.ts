@@ -6,6 +6,7 @@ export {
 export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';
 export { createHostBackend, type HostBackendDeps, type RunOnHost } from './backends/host/index.ts';
 export { createOutbox, type Outbox, type OutboxWire } from './backends/host/outbox.ts';
+export { cancelled, timedOut } from './backends/worker/call.ts';
 export { type CallRouter, createCallRouter } from './backends/worker/call-router.ts';
 export { readResult } from './backends/worker/frames.ts';
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
@@ -16,6 +17,7 @@ export { isInside } from './inside.ts';
 export { INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
+export { permissionSets } from './permission-sets.ts';
 export { zodRefs } from './registry/handler-files.ts';
 export { keepRunning } from './registry/keep-running.ts';
 export { relate } from './registry/relations.ts';
@@ -30,17 +32,24 @@ export {
   type PluginFault,
   type PluginRegistry,
 } from './registry.ts';
+export { adaptersAskedFor } from './required-adapters.ts';
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
 export {
+  type AdapterParts,
+  type AdapterWatch,
   type CallScope,
   createPlatformServices,
   type Invocation,
   type InvokeCommand,
   type JobAccess,
+  type ObjectAccess,
+  type ObjectScope,
   type PlatformServicesDeps,
   type StateAccess,
   type StateItem,
   type StateScope,
+  type VectorAccess,
+  type VectorScope,
   type WebhookAccess,
   type WorkflowAccess,
 } from './services/index.ts';

@@ -2,14 +2,13 @@
  * What plugin authors import as `svc-platform/sdk`. It loads zod and nothing else, since every plugin
  * process pays for it at its start. @spec docs/plugins.md
  */
-import type { z } from 'zod';
 import type {
   CommandResult,
   HandlerDefinition,
   HandlerKind,
   HandlerReturn,
-  ManifestV3,
   PluginContextV3,
+  PluginManifest,
   RouteContext,
   StandardSchema,
   WebhookContext,
@@ -41,6 +40,7 @@ export type {
   PluginContextV3,
   PluginJob,
   PluginLog,
+  PluginManifest,
   PluginRun,
   PluginUser,
   PluginWebhook,
@@ -127,9 +127,6 @@ export function defineValidator(
 ): HandlerDefinition<PluginContextV3, ValidatorInput> {
   return define('validator', handler) as HandlerDefinition<PluginContextV3, ValidatorInput>;
 }
-
-/** A manifest as an author writes it: what has a default may be left out. */
-export type PluginManifest = Omit<z.input<typeof ManifestV3>, '$schema'>;
 
 /**
  * A manifest as a module, for those who would rather write code than JSON: `package.json` names the module

@@ -1,16 +1,17 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { SERVICE_NAMES } from '../../contracts/index.ts';
+import { queryLogs, SERVICE_NAMES } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { LOG_LEVELS } from '../../kit/logger.ts';
 import { nearest } from '../../kit/nearest.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, streamed } from '../define-command.ts';
+import { followKept } from '../kept-stream.ts';
 import { formatRecord } from '../log-format.ts';
 import { followLogs, lastRecords } from '../log-reader.ts';
 import { UsageError } from '../parse-args.ts';
 import { type LogChoice, parseSince, toFilter, toQuery } from './logs/filter.ts';
-import { followKept, latestKept } from './logs/kept-logs.ts';
+import { latestKept } from './logs/kept-logs.ts';
 
 const SOURCES = [...SERVICE_NAMES, 'supervisor'];
 /** Lines of the files that are looked through for those that fit. */
@@ -23,6 +24,7 @@ export const logs = defineCommand({
   name: 'logs',
   summary: 'Show the latest log lines of the services, or follow them',
   example: 'svc logs -f gateway workflow',
+  streams: 'always',
   args: z.object({
     service: z
       .array(z.string())
@@ -83,7 +85,16 @@ async function showKept(
   show: (line: string) => void,
 ): Promise<void> {
   const query = toQuery(choice);
-  if (follow) return followKept(context, query, lines, show, new AbortController().signal);
+  if (follow) {
+    const { signal } = new AbortController();
+    return followKept(context, {
+      path: queryLogs.path,
+      query: { ...query },
+      count: lines,
+      take: show,
+      signal,
+    });
+  }
   const records = await latestKept(context, query, lines);
   for (const record of records) show(record);
   if (records.length === 0) context.ui.note('No log lines fit.');

@@ -5,7 +5,7 @@ import type {
   PluginContextV3,
   PluginLog,
 } from '../../contracts/index.ts';
-import { RunnerFailure } from './failure.ts';
+import { adapterServices } from './adapter-services.ts';
 import { createFetch } from './fetch.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 import type { RunnerRequest } from './protocol.ts';
@@ -21,28 +21,11 @@ export interface ContextParts {
   calls: PlatformCalls;
 }
 
-/** Services that this version does not have yet: using one says so instead of doing nothing. */
-const NOT_YET = ['storage'] as const;
-
-const base = Object.create(
-  null,
-  Object.fromEntries(
-    NOT_YET.map((name) => [
-      name,
-      {
-        get(): never {
-          throw new RunnerFailure('NOT_IMPLEMENTED', `ctx.${name} is not available in this version of svc.`);
-        },
-      },
-    ]),
-  ),
-) as object;
-
 /** Builds what a handler receives. @spec Versioning (PluginContextV3) */
 export function createContext(parts: ContextParts): PluginContextV3 {
   const { executionId, request, plugin, calls, signal } = parts;
   let fetch: typeof globalThis.fetch | undefined;
-  return Object.assign(Object.create(base) as object, {
+  return {
     host: request.host,
     hostContext: hostContextOf(request),
     requestId: request.requestId,
@@ -61,13 +44,14 @@ export function createContext(parts: ContextParts): PluginContextV3 {
     analytics: analytics(parts),
     env: parts.env,
     ...taskServices(calls, executionId),
+    ...adapterServices(calls, executionId),
     invoke: <Result>(command: string, input?: unknown) =>
       calls.call(executionId, 'invoke', 'run', [command, input]) as Promise<Result>,
     fetch: (...args: Parameters<typeof globalThis.fetch>) => {
       fetch ??= createFetch(calls, executionId, signal);
       return fetch(...args);
     },
-  });
+  };
 }
 
 /** A webhook's payload is its input; it travels once. @spec Webhook handler context */

@@ -55,8 +55,11 @@ export function toFrameError(thrown: unknown): FrameError & { stack?: string } {
   return { code: 'EXECUTION_ERROR', message: messageOf(thrown), ...rest };
 }
 
+/** What the platform refused by its manifest or config, as nobody's code could do otherwise. */
+const REFUSALS = ['PERMISSION_DENIED', 'ADAPTER_NOT_CONFIGURED'];
+
 function permissionRefusal(thrown: unknown): FrameError | undefined {
-  if (thrown instanceof PlatformCallError && thrown.code === 'PERMISSION_DENIED') {
+  if (thrown instanceof PlatformCallError && REFUSALS.includes(thrown.code)) {
     return { code: thrown.code, message: thrown.message, details: thrown.details };
   }
   const { code, permission, resource } = readFields(thrown);

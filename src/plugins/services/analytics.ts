@@ -5,6 +5,7 @@ import type { Logger } from '../../kit/logger.ts';
 import type { PlatformService } from '../execution.ts';
 import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
 import { invalid } from './arguments.ts';
+import { eventFields } from './event-fields.ts';
 
 const EVENTS_PER_SECOND = 100;
 const EVENTS_AT_ONCE = 1000;
@@ -56,7 +57,7 @@ export function createAnalyticsService({
   return {
     async track({ request }, [name, payload]) {
       if (typeof name !== 'string' || !NAME.test(name)) throw invalid('the name of an event must be a word');
-      const { plugin, tenantId, requestId, traceId, executionId, host, hostContext } = request;
+      const { plugin, tenantId, requestId, traceId } = request;
       const size = JSON.stringify(payload)?.length ?? 0;
       if (size > PAYLOAD_CHARS) {
         // The handler does not wait for us, and may have ended: an error would reach nobody.
@@ -72,11 +73,9 @@ export function createAnalyticsService({
       }
       if (!take(plugin.id)) return;
       analytics.track(name, {
-        tenantId,
-        runId: typeof hostContext.runId === 'string' ? hostContext.runId : executionId,
+        ...eventFields(request),
         source: { product: plugin.id, version: plugin.version },
         payload: payload ?? undefined,
-        ctx: { host, requestId, traceId },
       });
     },
   };

@@ -2,21 +2,38 @@ import { type Analytics, silentAnalytics } from '../../kit/analytics.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { PlatformServices } from '../execution.ts';
+import { type AdapterWatch, unwatched } from './adapter-watch.ts';
 import { createAnalyticsService } from './analytics.ts';
+import { createEmbeddingsService, type GetEmbedder } from './embeddings.ts';
 import { createFetchService, type FetchServiceOptions } from './fetch.ts';
 import { createInvokeService, type InvokeCommand } from './invoke.ts';
 import { createJobsService, type JobAccess } from './jobs.ts';
 import { createKeyValueService, type StateAccess } from './key-value.ts';
+import { createLlmService, type GetLanguageModel } from './llm.ts';
 import { createLogService, createPluginLogSink } from './log.ts';
+import { createStorageService, type ObjectAccess } from './storage.ts';
+import { createVectorStoreService, type VectorAccess } from './vector-store.ts';
 import { createWebhooksService, type WebhookAccess } from './webhooks.ts';
 import { createWorkflowsService, type WorkflowAccess } from './workflows.ts';
 
+export type { AdapterWatch } from './adapter-watch.ts';
 export type { CallScope } from './call-scope.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';
 export type { StateAccess, StateItem, StateScope } from './key-value.ts';
+export type { ObjectAccess, ObjectScope } from './storage.ts';
+export type { VectorAccess, VectorScope } from './vector-store.ts';
 export type { WebhookAccess } from './webhooks.ts';
 export type { WorkflowAccess } from './workflows.ts';
+
+/** What stands behind `ctx.storage`, `ctx.vectorStore`, `ctx.llm` and `ctx.embeddings`. */
+export interface AdapterParts {
+  objects: ObjectAccess;
+  vectors: VectorAccess;
+  model: GetLanguageModel;
+  embedder: GetEmbedder;
+  watch?: AdapterWatch;
+}
 
 export interface PlatformServicesDeps {
   state: StateAccess;
@@ -32,6 +49,7 @@ export interface PlatformServicesDeps {
   jobs?: JobAccess;
   /** The gateway; without it `ctx.webhooks` says that there is none. */
   webhooks?: WebhookAccess;
+  adapters?: AdapterParts;
 }
 
 /** What handlers reach through their context, the same for every backend. @spec docs/plugins.md */
@@ -45,6 +63,7 @@ export function createPlatformServices({
   workflows,
   jobs,
   webhooks,
+  adapters,
 }: PlatformServicesDeps): PlatformServices {
   return {
     log: createLogService(createPluginLogSink({ logger, clock })),
@@ -56,5 +75,19 @@ export function createPlatformServices({
     ...(workflows ? { workflows: createWorkflowsService(workflows) } : {}),
     ...(jobs ? { jobs: createJobsService(jobs) } : {}),
     ...(webhooks ? { webhooks: createWebhooksService(webhooks) } : {}),
+    ...(adapters ? adapterServices(adapters, analytics, clock) : {}),
+  };
+}
+
+function adapterServices(
+  { objects, vectors, model, embedder, watch = unwatched }: AdapterParts,
+  analytics: Analytics,
+  clock: Clock,
+): PlatformServices {
+  return {
+    storage: createStorageService(objects, analytics, watch),
+    vectorStore: createVectorStoreService(vectors, analytics, watch),
+    llm: createLlmService({ model, analytics, watch, clock }),
+    embeddings: createEmbeddingsService(embedder, analytics, watch),
   };
 }

@@ -51,10 +51,12 @@ export interface Paging {
 }
 
 /** A kept record with its place in the order of arrival, by which a stream goes on. */
-export interface NumberedLog {
+export interface Numbered<Kept> {
   id: number;
-  record: LogRecord;
+  record: Kept;
 }
+export type NumberedLog = Numbered<LogRecord>;
+export type NumberedEvent = Numbered<AnalyticsEvent>;
 
 export interface EventTotals {
   total: number;
@@ -83,6 +85,10 @@ export interface TelemetryQueries {
   latestLogs(filter: LogFilter, limit: number): Promise<{ items: NumberedLog[]; after: number }>;
   /** Newest first. */
   events(filter: EventFilter, paging: Paging): Promise<{ items: AnalyticsEvent[]; total: number }>;
+  /** Events that arrived after the one of that id, oldest first. */
+  eventsAfter(filter: EventFilter, after: number, limit: number): Promise<NumberedEvent[]>;
+  /** The latest `limit` events, oldest first, and the id after which to go on. */
+  latestEvents(filter: EventFilter, limit: number): Promise<{ items: NumberedEvent[]; after: number }>;
   stats(filter: EventFilter): Promise<EventTotals>;
   daily(filter: EventFilter): Promise<EventDay[]>;
   counts(): Promise<TelemetryCounts>;

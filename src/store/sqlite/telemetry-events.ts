@@ -1,6 +1,13 @@
 import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../../contracts/index.ts';
 import { days, hours } from '../../kit/duration.ts';
-import type { EventDay, EventFilter, EventTotals, KeptEvent, TelemetryQueries } from '../ports/telemetry.ts';
+import type {
+  EventDay,
+  EventFilter,
+  EventTotals,
+  KeptEvent,
+  NumberedEvent,
+  TelemetryQueries,
+} from '../ports/telemetry.ts';
 import type { Database } from './database.ts';
 
 const DAY_MS = days(1);
@@ -9,6 +16,7 @@ const SPANS = [HOUR_MS, DAY_MS] as const;
 const ACTORS_SHOWN = 100;
 
 interface EventRow {
+  id?: number;
   event_id: string;
   type: string;
   ts: number;
@@ -110,7 +118,11 @@ function eventOf(row: EventRow): AnalyticsEvent {
   };
 }
 
-type EventQueries = Pick<TelemetryQueries, 'events' | 'stats' | 'daily'>;
+function numbered(row: EventRow): NumberedEvent {
+  return { id: row.id!, record: eventOf(row) };
+}
+
+type EventQueries = Pick<TelemetryQueries, 'events' | 'eventsAfter' | 'latestEvents' | 'stats' | 'daily'>;
 
 /** A grouped sum: of what is asked, over the days and hours that are counted and the rest of the range that is not. */
 interface Group {
@@ -123,6 +135,7 @@ interface Group {
 }
 
 export function eventQueries(db: Database): EventQueries {
+  const last = db.prepare<[], number | null>('select max(id) from event').pluck();
   const oldest = db.prepare<[], number | null>('select min(ts) from event').pluck();
   const newest = db
     .prepare<[], number | null>(`select max(start) from event_count where span = ${DAY_MS}`)
@@ -152,6 +165,29 @@ export function eventQueries(db: Database): EventQueries {
         const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
         const total = groups({ ...filter, from }, []).reduce((sum, { kept }) => sum + kept, 0);
         return { items: items.map(eventOf), total };
+      }),
+    eventsAfter: (filter, after, limit) =>
+      db.read(() => {
+        const { conditions, values } = where(filter, EVENT_COLUMNS);
+        return db
+          .prepare<unknown[], EventRow>(
+            `select * from event not indexed where ${['id > ?', ...conditions].join(' and ')} order by id limit ?`,
+          )
+          .all(after, ...values, limit)
+          .map(numbered);
+      }),
+    latestEvents: (filter, limit) =>
+      db.read(() => {
+        // The end first: what comes in between is then shown twice rather than never, and the ids tell.
+        const after = last.get() ?? 0;
+        const { conditions, values } = where(filter, EVENT_COLUMNS);
+        const items = db
+          .prepare<unknown[], EventRow>(
+            `select * from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ?`,
+          )
+          .all(...values, limit)
+          .map(numbered);
+        return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
       }),
     stats: (filter) =>
       db.read(() => {

@@ -14,21 +14,30 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import {
   type CallRouter,
+  cancelled,
   createCallRouter,
+  type OpenStream,
+  openStream,
   type PlatformServices,
+  type RunOptions,
   readResult,
+  timedOut,
 } from '../../../plugins/index.ts';
+import { givenAlready, lost, tooLarge } from './host-failures.ts';
 import type { AgentFrameOf } from './host-frames.ts';
 
 /** The agent keeps the handler's time itself; this much later we stop waiting for its word. */
 const GRACE_MS = seconds(2);
 /** To fetch a plugin that the host lacks, and to start a process. */
 const PREPARE_MS = seconds(60);
+/** Slower than this a large input or result counts as late, in bytes a millisecond. */
+const SLOWEST_TRANSFER = 256;
 /** Ids of the executions that ended lately: a result for one of them comes too late, one for another is made up. */
 const REMEMBERED = 1024;
 
 /** What an agent may report; any other code is EXECUTION_ERROR. */
 const REPORTABLE = new Set<PlatformCode>([
+  'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',
   'EXECUTION_TIMEOUT',
   'HOST_MISMATCH',
@@ -45,13 +54,19 @@ const REPORTABLE = new Set<PlatformCode>([
 
 interface Pending {
   request: ExecutionRequest;
+  sink: RunOptions['stream'];
   abort: AbortController;
   calls: CallRouter;
-  /** Our number of a call by the agent's is the same: each session counts for itself. */
-  settle(run: () => void): void;
+  /** Once the handler has returned a stream. */
+  stream?: OpenStream;
+  /** Whether it was given time for a long frame of the agent's. */
+  hasBegun: boolean;
   reject(error: PlatformError): void;
   resolve(result: CommandResult): void;
+  /** Rejects, and tells the agent. */
+  giveUp(error: PlatformError, reason: string): void;
   armTimer(ms: number): void;
+  stopTimer(): void;
 }
 
 export interface HostExecutionsDeps {
@@ -59,34 +74,36 @@ export interface HostExecutionsDeps {
   services: PlatformServices;
   clock: Clock;
   logger: Logger;
-  /** False when the frame could not be sent because it is too large. */
-  send(frame: GatewayFrame): boolean;
+  /** False when the frame could not be sent because it is too large; frames of one execution arrive in order. */
+  send(frame: GatewayFrame, executionId?: string): boolean;
+  /** What was sent and has not left yet, in bytes. */
+  backlog(): number;
+  /** Takes back what of an execution has not left. */
+  withdraw(executionId: string): void;
+  /** The agent breaks the protocol: its socket is to be closed. */
+  refuse(why: string): void;
 }
+
+/** The frames that speak of an execution. */
+export type ExecutionFrame = AgentFrameOf<
+  'progress' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
+>;
 
 /** The executions of one session. Each settles once: by result, error, timeout, cancel, or the end of the session. */
 export interface HostExecutions {
   readonly size: number;
-  run(request: ExecutionRequest, plugin: HostPlugin, signal: AbortSignal | undefined): Promise<CommandResult>;
-  progress(frame: AgentFrameOf<'progress'>): void;
-  log(frame: AgentFrameOf<'log'>): void;
-  call(frame: AgentFrameOf<'call'>): void;
-  result(frame: AgentFrameOf<'result'>): void;
-  error(frame: AgentFrameOf<'error'>): void;
+  run(request: ExecutionRequest, plugin: HostPlugin, options: RunOptions): Promise<CommandResult>;
+  take(frame: ExecutionFrame): void;
+  /** A long frame of that execution is on its way, perhaps its result: it is waited for, whatever the handler's time. */
+  expectLong(executionId: string): void;
   /** Fails whatever is under way with HOST_UNAVAILABLE: nobody knows how far it went, so it is not run elsewhere. */
   failAll(why: string): void;
 }
 
 export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
-  const { hostId, services, clock, logger, send } = deps;
+  const { hostId, services, clock, logger, send, backlog, withdraw, refuse } = deps;
   const live = new Map<string, Pending>();
   const ended = createBoundedCache<true>(REMEMBERED);
-
-  /** The execution a frame speaks of; one that ended is worth a line, as its work was in vain. */
-  function find({ type, executionId }: { type: string; executionId: string }): Pending | undefined {
-    const pending = live.get(executionId);
-    if (!pending && (type === 'result' || type === 'error')) reportLate(type, executionId);
-    return pending;
-  }
 
   function reportLate(type: string, executionId: string): void {
     const late = ended.get(executionId) === true;
@@ -103,35 +120,46 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     });
   }
 
-  function open(request: ExecutionRequest, deferred: PromiseWithResolvers<CommandResult>): Pending {
+  function open(
+    request: ExecutionRequest,
+    sink: RunOptions['stream'],
+    deferred: PromiseWithResolvers<CommandResult>,
+  ): Pending {
     const { executionId, timeoutMs } = request;
-    let stopTimer = () => {};
     const abort = new AbortController();
     const pending: Pending = {
       request,
+      sink,
       abort,
       calls: createCallRouter({
         services,
         logger,
         reply: ({ callId, type: _, ...outcome }) => reply(callId, outcome),
       }),
-      settle(run) {
-        if (!live.delete(executionId)) return;
-        ended.set(executionId, true);
-        stopTimer();
-        run();
-        abort.abort();
+      hasBegun: false,
+      resolve: (result) => settle(() => deferred.resolve(result)),
+      reject: (error) => settle(() => deferred.reject(error)),
+      giveUp(error, reason) {
+        withdraw(executionId);
+        send({ type: 'cancel', executionId, reason });
+        pending.reject(error);
       },
-      resolve: (result) => pending.settle(() => deferred.resolve(result)),
-      reject: (error) => pending.settle(() => deferred.reject(error)),
       armTimer(ms) {
-        stopTimer();
-        stopTimer = clock.after(ms, () => {
-          send({ type: 'cancel', executionId, reason: `not finished within ${timeoutMs} ms` });
-          pending.reject(timedOut(request));
-        });
+        pending.stopTimer();
+        pending.stopTimer = clock.after(ms, () =>
+          pending.giveUp(timedOut({ request, timeoutMs }), `not finished within ${timeoutMs} ms`),
+        );
       },
+      stopTimer() {},
     };
+    function settle(run: () => void): void {
+      if (!live.delete(executionId)) return;
+      ended.set(executionId, true);
+      pending.stopTimer();
+      pending.stream?.close();
+      run();
+      abort.abort();
+    }
     live.set(executionId, pending);
     return pending;
   }
@@ -139,32 +167,94 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   function reply(callId: number, outcome: ReplyOutcome): void {
     const sent = send({ type: 'reply', callId, outcome });
     if (sent) return;
-    const message = `The answer is larger than the ${HOST_SOCKET.frameBytes} bytes that a host's socket carries.`;
+    const message = `The answer is larger than the ${HOST_SOCKET.gatewayFrameBytes} bytes that a host is sent.`;
     send({ type: 'reply', callId, outcome: { ok: false, error: { code: 'PAYLOAD_TOO_LARGE', message } } });
+  }
+
+  function progress({ state }: AgentFrameOf<'progress'>, pending: Pending): void {
+    const { timeoutMs } = pending.request;
+    // A stream keeps time by itself.
+    if (pending.stream) return;
+    pending.armTimer(timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
+  }
+
+  function log({ level, message, meta }: AgentFrameOf<'log'>, { request, abort }: Pending): void {
+    services.log?.write?.({ request, signal: abort.signal }, [level, message, meta]).catch(() => {});
+  }
+
+  function beginStream({ executionId, contentType }: AgentFrameOf<'stream'>, pending: Pending): void {
+    const { sink, request } = pending;
+    const opened =
+      sink &&
+      !pending.stream &&
+      openStream(contentType, {
+        sink,
+        clock,
+        idleMs: request.timeoutMs + GRACE_MS,
+        windowBytes: HOST_SOCKET.streamWindowBytes,
+        pull: (bytes) => void send({ type: 'pull', executionId, bytes }),
+        onTimeout: () =>
+          pending.giveUp(timedOut({ request, timeoutMs: request.timeoutMs }), 'the stream stands still'),
+      });
+    if (opened) {
+      pending.stopTimer();
+      pending.stream = opened;
+    } else refuse('sent a stream that was not asked for, or of no content type');
+  }
+
+  function takeChunk({ data }: AgentFrameOf<'chunk'>, { stream }: Pending): void {
+    if (!stream?.take(Buffer.from(data, 'base64'))) refuse('sent more of a stream than it was asked for');
+  }
+
+  function result(frame: AgentFrameOf<'result'>, pending: Pending): void {
+    try {
+      const result = readResult({ result: frame.result });
+      // The end of a stream is told once its last piece was taken.
+      const taken = pending.stream?.drained;
+      if (!taken) pending.resolve(result);
+      else
+        taken.then(
+          () => pending.resolve(result),
+          () => pending.reject(cancelled(pending.request)),
+        );
+    } catch (error) {
+      pending.reject(error as PlatformError);
+    }
+  }
+
+  function fail({ error }: AgentFrameOf<'error'>, { reject }: Pending): void {
+    const { code, message, details = {} } = error;
+    const known = isPlatformCode(code) && REPORTABLE.has(code) ? code : 'EXECUTION_ERROR';
+    reject(new PlatformError(known, message, { details: { ...details, hostId } }));
+  }
+
+  /** A frame of an execution that ended; one that answers it is worth a line, as its work was in vain. */
+  function takeLate(frame: ExecutionFrame): void {
+    if (frame.type === 'result' || frame.type === 'error') reportLate(frame.type, frame.executionId);
+    if (frame.type !== 'call') return;
+    const error = { code: 'EXECUTION_ERROR', message: 'The execution has ended.' };
+    send({ type: 'reply', callId: frame.callId, outcome: { ok: false, error } });
   }
 
   return {
     get size() {
       return live.size;
     },
-    async run(request, plugin, signal) {
+    async run(request, plugin, { signal, stream }) {
       const { executionId, plugin: _, ...rest } = request;
-      if (live.has(executionId) || ended.get(executionId)) {
-        throw new PlatformError(
-          'CONFLICT',
-          `The execution ${executionId} was given to host ${hostId} already.`,
-        );
-      }
+      if (live.has(executionId) || ended.get(executionId)) throw givenAlready(request, hostId);
       if (signal?.aborted) throw cancelled(request);
       const deferred = Promise.withResolvers<CommandResult>();
-      const pending = open(request, deferred);
-      const onAbort = (): void => {
-        send({ type: 'cancel', executionId, reason: 'its caller left' });
-        pending.reject(cancelled(request));
-      };
+      const pending = open(request, stream, deferred);
+      const onAbort = (): void => pending.giveUp(cancelled(request), 'its caller left');
       signal?.addEventListener('abort', onAbort, { once: true });
-      const frame = { type: 'execute', executionId, request: { ...rest, plugin } } as const;
-      if (send(frame)) pending.armTimer(request.timeoutMs + GRACE_MS);
+      const frame: GatewayFrame = {
+        type: 'execute',
+        executionId,
+        request: { ...rest, plugin },
+        ...(stream ? { streams: true } : {}),
+      };
+      if (send(frame, executionId)) pending.armTimer(request.timeoutMs + GRACE_MS + transferMs(backlog()));
       else pending.reject(tooLarge(request));
       try {
         return await deferred.promise;
@@ -172,42 +262,24 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
         signal?.removeEventListener('abort', onAbort);
       }
     },
-    progress(frame) {
-      const pending = find(frame);
-      if (!pending) return;
-      const extraMs = frame.state === 'preparing' ? PREPARE_MS : GRACE_MS;
-      pending.armTimer(pending.request.timeoutMs + extraMs);
+    take(frame) {
+      const pending = live.get(frame.executionId);
+      if (!pending) takeLate(frame);
+      else if (frame.type === 'progress') progress(frame, pending);
+      else if (frame.type === 'log') log(frame, pending);
+      else if (frame.type === 'call')
+        pending.calls.handle(frame, { request: pending.request, signal: pending.abort.signal });
+      else if (frame.type === 'stream') beginStream(frame, pending);
+      else if (frame.type === 'chunk') takeChunk(frame, pending);
+      else if (frame.type === 'result') result(frame, pending);
+      else fail(frame, pending);
     },
-    log(frame) {
-      const pending = find(frame);
-      const write = services.log?.write;
-      if (!pending || !write) return;
-      const { request, abort } = pending;
-      write({ request, signal: abort.signal }, [frame.level, frame.message, frame.meta]).catch(() => {});
-    },
-    call(frame) {
-      const pending = find(frame);
-      if (pending) pending.calls.handle(frame, { request: pending.request, signal: pending.abort.signal });
-      else {
-        const error = { code: 'EXECUTION_ERROR', message: 'The execution has ended.' };
-        send({ type: 'reply', callId: frame.callId, outcome: { ok: false, error } });
-      }
-    },
-    result(frame) {
-      const pending = find(frame);
-      if (!pending) return;
-      try {
-        pending.resolve(readResult({ result: frame.result }));
-      } catch (error) {
-        pending.reject(error as PlatformError);
-      }
-    },
-    error(frame) {
-      const pending = find(frame);
-      if (!pending) return;
-      const { code, message, details = {} } = frame.error;
-      const known = isPlatformCode(code) && REPORTABLE.has(code) ? code : 'EXECUTION_ERROR';
-      pending.reject(new PlatformError(known, message, { details: { ...details, hostId } }));
+    expectLong(executionId) {
+      const pending = live.get(executionId);
+      // Once, or an agent could put off the end for ever.
+      if (!pending || pending.stream || pending.hasBegun) return;
+      pending.hasBegun = true;
+      pending.armTimer(pending.request.timeoutMs + GRACE_MS + transferMs(HOST_SOCKET.agentFrameBytes));
     },
     failAll(why) {
       for (const { request, reject } of [...live.values()]) reject(lost(request, hostId, why));
@@ -215,34 +287,8 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   };
 }
 
+function transferMs(bytes: number): number {
+  return bytes / SLOWEST_TRANSFER;
+}
+
 type ReplyOutcome = Extract<GatewayFrame, { type: 'reply' }>['outcome'];
-
-function lost({ handler, executionId }: ExecutionRequest, hostId: string, why: string): PlatformError {
-  return new PlatformError(
-    'HOST_UNAVAILABLE',
-    `The connection to host ${hostId} ended while "${handler}" was running there (${why}); whether it finished is not known.`,
-    { details: { hostId, executionId, reason: why } },
-  );
-}
-
-function timedOut({ handler, plugin, timeoutMs }: ExecutionRequest): PlatformError {
-  return new PlatformError(
-    'EXECUTION_TIMEOUT',
-    `"${handler}" of plugin ${plugin.id} did not finish within ${timeoutMs} ms.`,
-    { details: { timeoutMs } },
-  );
-}
-
-function cancelled({ handler }: ExecutionRequest): PlatformError {
-  return new PlatformError('EXECUTION_ERROR', `The call of "${handler}" was cancelled by its caller.`, {
-    details: { reason: 'cancelled' },
-  });
-}
-
-function tooLarge({ handler }: ExecutionRequest): PlatformError {
-  return new PlatformError(
-    'PAYLOAD_TOO_LARGE',
-    `The input of "${handler}" does not fit into the ${HOST_SOCKET.frameBytes} bytes that a host's socket carries.`,
-    { details: { maxBytes: HOST_SOCKET.frameBytes } },
-  );
-}

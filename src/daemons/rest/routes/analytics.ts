@@ -9,10 +9,13 @@ import { type Http, mount } from '../../../http/index.ts';
 import type { EventFilter } from '../../../store/ports/telemetry.ts';
 import { given, timeRange, visibleTenant } from '../domain/logs-scope.ts';
 import type { RestServices } from '../services.ts';
+import { createRecordStreams, follows } from './record-stream.ts';
 
 /** @spec REST API: analytics; docs/observability.md "Analytics" */
 export function analyticsRoutes(http: Http, { telemetry, observe, admins }: RestServices): void {
   type Asked = Validated<typeof eventStats> & { caller: Parameters<typeof visibleTenant>[0] };
+
+  const streams = createRecordStreams(http, 'events');
 
   function filterOf({ query, caller }: Pick<Asked, 'query' | 'caller'>): EventFilter {
     const tenantId = visibleTenant(caller, query.tenantId, admins);
@@ -25,6 +28,14 @@ export function analyticsRoutes(http: Http, { telemetry, observe, admins }: Rest
   mount(http, listEvents, { auth: 'caller' }, async (asked) => {
     const { limit, offset } = asked.query;
     const filter = filterOf(asked);
+    if (follows(asked.query)) {
+      const source = {
+        latest: (count: number) => telemetry.latestEvents(filter, count),
+        after: (id: number, count: number) => telemetry.eventsAfter(filter, id, count),
+      };
+      await streams.stream(source, asked.query, asked.request, asked.reply);
+      return asked.reply as never;
+    }
     const page = await observe('analytics', 'list_events', () => telemetry.events(filter, { limit, offset }));
     return { ...page, limit, offset };
   });

@@ -9,6 +9,7 @@ const MESSAGE_CHARS = 4000;
 
 /** The codes a runner may report; any other is EXECUTION_ERROR, so that plugin code cannot speak for the platform. */
 const REPORTABLE = new Set<PlatformCode>([
+  'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',
   'HOST_MISMATCH',
   'INVALID_HANDLER',

@@ -1,0 +1,99 @@
+import {
+  type AdapterName,
+  deleteObject,
+  deleteVectors,
+  listObjects,
+  type PlatformConfig,
+  readObject,
+  searchVectors,
+  statObject,
+  upsertVectors,
+  writeObject,
+} from '../contracts/index.ts';
+import { createClient } from '../http/index.ts';
+import { adapterMissing } from '../kit/adapter-missing.ts';
+import { PlatformError } from '../kit/errors.ts';
+import type { AdapterParts, ObjectAccess, ObjectScope, VectorAccess, VectorScope } from '../plugins/index.ts';
+import { createAdapterWatch } from './adapter-metrics.ts';
+import { callOptions } from './call-options.ts';
+import type { Resources } from './define-daemon.ts';
+
+/**
+ * What plugins reach beyond their state. Objects and vectors are the state daemon's, which alone writes their files and
+ * alone loads what a bucket needs; models are called from here, as their answers stream.
+ */
+export function createAdapters(resources: Resources): AdapterParts {
+  const { config, metrics } = resources;
+  const { llm, embeddings } = config.adapters;
+  return {
+    objects: objectAccess(resources),
+    vectors: vectorAccess(resources),
+    model: once(async () => {
+      if (llm === null) throw adapterMissing('llm');
+      return (await import('../plugins/models/openai.ts')).openAiModel(llm, resources);
+    }),
+    embedder: once(async () => {
+      if (embeddings === null) throw adapterMissing('embeddings');
+      return (await import('../plugins/models/openai.ts')).openAiEmbedder(embeddings, resources);
+    }),
+    watch: createAdapterWatch(metrics),
+  };
+}
+
+/** Which of them the config lacks. */
+export function missingAdapters(
+  { adapters }: Pick<PlatformConfig, 'adapters'>,
+  asked: readonly AdapterName[],
+): AdapterName[] {
+  return asked.filter((name) => adapters[name] === null);
+}
+
+type Access = Pick<Resources, 'peers' | 'keys'>;
+
+function objectAccess({ peers, keys }: Access): ObjectAccess {
+  const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });
+  const options = callOptions(keys);
+  const at = ({ namespace }: ObjectScope, key: string) => ({ params: { namespace, key } });
+  return {
+    read: (scope, key) => present(client.call(readObject, at(scope, key), options(scope))),
+    write: (scope, key, data) =>
+      client.call(writeObject, { ...at(scope, key), body: { data } }, options(scope)),
+    delete: async (scope, key) => (await client.call(deleteObject, at(scope, key), options(scope))).deleted,
+    stat: (scope, key) => present(client.call(statObject, at(scope, key), options(scope))),
+    list: (scope, query) =>
+      client.call(listObjects, { params: { namespace: scope.namespace }, query }, options(scope)),
+  };
+}
+
+function vectorAccess({ peers, keys }: Access): VectorAccess {
+  const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });
+  const options = callOptions(keys);
+  const at = ({ namespace, collection }: VectorScope) => ({ params: { namespace, collection } });
+  return {
+    upsert: (scope, body) => client.call(upsertVectors, { ...at(scope), body }, options(scope)),
+    search: (scope, body) => client.call(searchVectors, { ...at(scope), body }, options(scope)),
+    delete: (scope, body) => client.call(deleteVectors, { ...at(scope), body }, options(scope)),
+  };
+}
+
+/** Undefined where there is no such thing. */
+async function present<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof PlatformError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** Made when first asked for; what failed is tried again. */
+function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}

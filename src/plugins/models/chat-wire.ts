@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts';
+import type { LlmRequest } from './language-model.ts';
+import { RemoteFailure } from './remote-error.ts';
+
+/** The messages of OpenAI's chat completions, as far as we speak them. */
+
+const Count = z.number().int().min(0).catch(0);
+const Usage = z.object({
+  prompt_tokens: Count,
+  completion_tokens: Count.default(0),
+  total_tokens: Count.optional(),
+});
+
+const Reply = z.object({
+  model: z.string().optional(),
+  choices: z
+    .array(
+      z.object({
+        finish_reason: z.string().nullish(),
+        message: z.object({
+          content: z.string().nullish(),
+          tool_calls: z
+            .array(
+              z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }),
+            )
+            .nullish(),
+        }),
+      }),
+    )
+    .min(1),
+  usage: Usage.nullish(),
+});
+
+const Piece = z.object({
+  model: z.string().optional(),
+  choices: z
+    .array(
+      z.object({
+        finish_reason: z.string().nullish(),
+        delta: z.object({ content: z.string().nullish() }).nullish(),
+      }),
+    )
+    .default([]),
+  usage: Usage.nullish(),
+  error: z.object({ message: z.string() }).optional(),
+});
+
+export interface ReadReply {
+  text: string;
+  finishReason: string;
+  model: string | undefined;
+  usage: LlmUsage;
+  toolCalls: LlmToolCall[];
+}
+
+export function chatBody(
+  { messages, tools, toolChoice, temperature, stop, json }: LlmRequest,
+  model: string,
+  limit: { field: string; tokens: number },
+): Record<string, unknown> {
+  return {
+    model,
+    messages: messages.map(wireMessage),
+    [limit.field]: limit.tokens,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(stop === undefined ? {} : { stop }),
+    ...(json ? { response_format: { type: 'json_object' } } : {}),
+    ...(tools === undefined
+      ? {}
+      : {
+          tools: tools.map((tool) => ({ type: 'function', function: tool })),
+          tool_choice: choice(toolChoice),
+        }),
+  };
+}
+
+function choice(toolChoice: LlmRequest['toolChoice']): unknown {
+  if (typeof toolChoice !== 'object') return toolChoice ?? 'auto';
+  return { type: 'function', function: { name: toolChoice.name } };
+}
+
+function wireMessage(message: LlmMessage): Record<string, unknown> {
+  const { role, content } = message;
+  if (message.role === 'tool') return { role, content, tool_call_id: message.toolCallId };
+  if (message.role !== 'assistant' || !message.toolCalls?.length) return { role, content };
+  return {
+    role,
+    content: content === '' ? null : content,
+    tool_calls: message.toolCalls.map(({ id, name, arguments: given }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(given) },
+    })),
+  };
+}
+
+/** Throws RemoteFailure `malformed` for what is no answer of a chat. */
+export function readReply(answer: unknown): ReadReply {
+  const parsed = Reply.safeParse(answer);
+  if (!parsed.success) throw malformed(parsed.error);
+  const { model, choices, usage } = parsed.data;
+  const { finish_reason, message } = choices[0]!;
+  return {
+    text: message.content ?? '',
+    finishReason: finish_reason ?? 'stop',
+    model,
+    usage: usageOf(usage),
+    toolCalls: (message.tool_calls ?? []).map((call) => ({
+      id: call.id,
+      name: call.function.name,
+      arguments: argumentsOf(call.function),
+    })),
+  };
+}
+
+export interface ReadPiece {
+  text: string;
+  finishReason: string | undefined;
+  model: string | undefined;
+  usage: LlmUsage | undefined;
+}
+
+/** Throws RemoteFailure: `malformed`, or `server` when the endpoint tells an error in the middle of its stream. */
+export function readPiece(data: string): ReadPiece {
+  let parsed: ReturnType<typeof Piece.safeParse>;
+  try {
+    parsed = Piece.safeParse(JSON.parse(data));
+  } catch {
+    throw new RemoteFailure('malformed', 'a piece of its stream is no JSON');
+  }
+  if (!parsed.success) throw malformed(parsed.error);
+  const { error, choices, model, usage } = parsed.data;
+  if (error) throw new RemoteFailure('server', `it broke off: ${error.message.slice(0, 300)}`);
+  return {
+    text: choices[0]?.delta?.content ?? '',
+    finishReason: choices[0]?.finish_reason ?? undefined,
+    model,
+    usage: usage ? usageOf(usage) : undefined,
+  };
+}
+
+/** Zeros where the endpoint does not count. */
+export function usageOf(usage: z.infer<typeof Usage> | null | undefined): LlmUsage {
+  const inputTokens = usage?.prompt_tokens ?? 0;
+  const outputTokens = usage?.completion_tokens ?? 0;
+  return { inputTokens, outputTokens, totalTokens: usage?.total_tokens ?? inputTokens + outputTokens };
+}
+
+function argumentsOf({
+  name,
+  arguments: text,
+}: {
+  name: string;
+  arguments: string;
+}): Record<string, unknown> {
+  try {
+    const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch {
+    // Said below.
+  }
+  throw new RemoteFailure(
+    'malformed',
+    `the model called the tool "${name}" with arguments that are no JSON object`,
+  );
+}
+
+function malformed(error: z.ZodError): RemoteFailure {
+  const [issue] = error.issues;
+  return new RemoteFailure(
+    'malformed',
+    `its answer is not that of a chat completion (${issue!.path.join('.') || 'the whole'}: ${issue!.message})`,
+  );
+}

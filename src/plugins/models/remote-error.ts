@@ -1,0 +1,103 @@
+import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
+import { redactText } from '../../kit/redact.ts';
+import type { ErrorClass } from './language-model.ts';
+
+/** A try that failed, before it is known whether another one follows. */
+export class RemoteFailure extends Error {
+  readonly errorClass: ErrorClass;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    errorClass: ErrorClass,
+    message: string,
+    extra: { status?: number; retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
+    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.errorClass = errorClass;
+    this.status = extra.status;
+    this.retryAfterMs = extra.retryAfterMs;
+  }
+}
+
+const PASSING: ReadonlySet<ErrorClass> = new Set(['network', 'timeout', 'rate_limit', 'server']);
+
+/** Whether it may go away by itself. */
+export function mayPass({ errorClass }: RemoteFailure): boolean {
+  return PASSING.has(errorClass);
+}
+
+const MESSAGE_CHARS = 300;
+
+/** The failure that an answer other than 2xx is. `text` is its body, of which the endpoint's own message is taken. */
+export function statusFailure(
+  status: number,
+  text: string,
+  retryAfter: string | null,
+  now: number,
+): RemoteFailure {
+  const said = endpointMessage(text);
+  const message = `it answered ${status}${said ? `: ${said}` : ''}`;
+  return new RemoteFailure(classOf(status), message, { status, retryAfterMs: waitOf(retryAfter, now) });
+}
+
+function classOf(status: number): ErrorClass {
+  if (status === 429) return 'rate_limit';
+  if (status === 401 || status === 403) return 'auth';
+  if (status === 408) return 'timeout';
+  // 409 is a conflict that OpenAI tells to try again.
+  if (status >= 500 || status === 409) return 'server';
+  return 'refused';
+}
+
+/** Seconds, or a date. */
+function waitOf(retryAfter: string | null, now: number): number | undefined {
+  if (retryAfter === null) return undefined;
+  const seconds = Number(retryAfter);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(retryAfter) - now;
+  return Number.isFinite(ms) ? Math.max(0, Math.round(ms)) : undefined;
+}
+
+function endpointMessage(text: string): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string };
+    const said = typeof error === 'string' ? error : error?.message;
+    return typeof said === 'string' ? redactText(said).slice(0, MESSAGE_CHARS) : '';
+  } catch {
+    return '';
+  }
+}
+
+/** What the connection itself failed of. */
+export function connectionFailure(thrown: unknown): RemoteFailure {
+  const cause = thrown instanceof Error && thrown.cause ? thrown.cause : thrown;
+  const code = codeOf(cause);
+  return new RemoteFailure('network', `${messageOf(cause)}${code ? ` (${code})` : ''}`, { cause: thrown });
+}
+
+/** What the plugin is told of a call that is not tried again. */
+export function toCallError(
+  failure: RemoteFailure,
+  adapter: string,
+  host: string,
+  attempts: number,
+): PlatformError {
+  const { errorClass, status, retryAfterMs } = failure;
+  const details = {
+    adapter,
+    errorClass,
+    attempts,
+    ...(status === undefined ? {} : { status }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+  const extra = { details, cause: failure };
+  const tries = attempts === 1 ? '' : ` (${attempts} tries)`;
+  if (errorClass === 'timeout')
+    return new PlatformError('UPSTREAM_TIMEOUT', `${host} did not answer in time${tries}.`, extra);
+  if (errorClass === 'refused')
+    return new PlatformError('VALIDATION_ERROR', `${host} refused the call: ${failure.message}.`, extra);
+  // The endpoint's own words may repeat the key.
+  const why =
+    errorClass === 'auth' ? `it does not accept adapters.${adapter}.apiKey (${status})` : failure.message;
+  return new PlatformError('UPSTREAM_UNAVAILABLE', `The call of ${host} failed${tries}: ${why}.`, extra);
+}

@@ -1,0 +1,35 @@
+import type { AdapterName, LlmUsage } from '../../contracts/index.ts';
+
+/** Told of each call of an adapter; daemons count them. */
+export interface AdapterWatch {
+  called(adapter: AdapterName, method: string, failed: boolean, durationMs: number): void;
+  /** What a model's answer took; `cost` in US dollars, null where its price is not known. */
+  used(adapter: AdapterName, model: string, usage: LlmUsage, cost: number | null): void;
+}
+
+export const unwatched: AdapterWatch = { called: () => {}, used: () => {} };
+
+export interface Timed<Value> {
+  value: Value;
+  durationMs: number;
+}
+
+/** Runs a call and tells the watch how it ended. */
+export async function watched<Value>(
+  watch: AdapterWatch,
+  adapter: AdapterName,
+  method: string,
+  run: () => Promise<Value>,
+): Promise<Timed<Value>> {
+  const startedAt = performance.now();
+  const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
+  try {
+    const value = await run();
+    const durationMs = elapsed();
+    watch.called(adapter, method, false, durationMs);
+    return { value, durationMs };
+  } catch (error) {
+    watch.called(adapter, method, true, elapsed());
+    throw error;
+  }
+}

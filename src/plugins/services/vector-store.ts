@@ -1,0 +1,72 @@
+import type {
+  CallInput,
+  deleteVectors,
+  ReplyOf,
+  searchVectors,
+  upsertVectors,
+} from '../../contracts/index.ts';
+import type { Analytics } from '../../kit/analytics.ts';
+import type { PlatformCallContext, PlatformService } from '../execution.ts';
+import { type AdapterWatch, watched } from './adapter-watch.ts';
+import { invalid, optionsArgument } from './arguments.ts';
+import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
+
+/** For whom, and which collection of the plugin `plugin:<id>`. */
+export interface VectorScope extends CallScope {
+  namespace: string;
+  collection: string;
+}
+
+type Body<E extends typeof upsertVectors | typeof searchVectors | typeof deleteVectors> = NonNullable<
+  CallInput<E>['body']
+>;
+
+/** What `ctx.vectorStore` needs of the state daemon, which checks what it is given. */
+export interface VectorAccess {
+  upsert(scope: VectorScope, body: Body<typeof upsertVectors>): Promise<ReplyOf<typeof upsertVectors>>;
+  search(scope: VectorScope, body: Body<typeof searchVectors>): Promise<ReplyOf<typeof searchVectors>>;
+  delete(scope: VectorScope, body: Body<typeof deleteVectors>): Promise<ReplyOf<typeof deleteVectors>>;
+}
+
+const COLLECTION = /^[\w.:-]{1,128}$/;
+const DEFAULT_COLLECTION = 'default';
+
+/** `ctx.vectorStore`. Throws PERMISSION_DENIED unless the manifest asks for it, and what the state daemon answers. */
+export function createVectorStoreService(
+  vectors: VectorAccess,
+  analytics: Analytics,
+  watch: AdapterWatch,
+): PlatformService {
+  function scopeOf(context: PlatformCallContext, options: Record<string, unknown>): VectorScope {
+    requirePlatform(context.request, 'vectorStore');
+    const { collection = DEFAULT_COLLECTION } = options;
+    if (typeof collection !== 'string' || !COLLECTION.test(collection))
+      throw invalid('the collection must be one word of letters, digits and . _ : -');
+    return { ...callScope(context), namespace: `plugin:${context.request.plugin.id}`, collection };
+  }
+  const call = <Value>(method: string, run: () => Promise<Value>) =>
+    watched(watch, 'vectorStore', method, run);
+
+  return {
+    async upsert(context, [items, options]) {
+      const scope = scopeOf(context, optionsArgument(options));
+      return (await call('upsert', () => vectors.upsert(scope, { items: items as never }))).value;
+    },
+    async search(context, [vector, given]) {
+      const { collection, ...options } = optionsArgument(given);
+      const scope = scopeOf(context, { collection });
+      const body = { ...options, vector } as never;
+      const { value, durationMs } = await call('search', () => vectors.search(scope, body));
+      // @spec Standard analytics types: vectorStore.search.completed
+      analytics.gather('vectorStore.search.completed', {
+        tenantId: scope.tenantId,
+        payload: { totalSearches: 1, durationMs },
+      });
+      return value.matches;
+    },
+    async delete(context, [ids, options]) {
+      const scope = scopeOf(context, optionsArgument(options));
+      return (await call('delete', () => vectors.delete(scope, { ids: ids as never }))).value.deleted;
+    },
+  };
+}
