@@ -4,6 +4,7 @@ import { EVENT_COMMANDS } from './command-table/events.ts';
 import { PLATFORM_COMMANDS } from './command-table/platform.ts';
 import { PLUGIN_COMMANDS } from './command-table/plugins.ts';
 import { SETUP_COMMANDS } from './command-table/setup.ts';
+import { SHELL_COMMANDS } from './command-table/shell.ts';
 import { WEBHOOK_COMMANDS } from './command-table/webhooks.ts';
 import { WORKFLOW_COMMANDS } from './command-table/workflows.ts';
 
@@ -16,17 +17,20 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...WORKFLOW_COMMANDS,
   ...PLUGIN_COMMANDS,
   ...ACCESS_COMMANDS,
+  ...SHELL_COMMANDS,
 ];
 
-/** The command of these words; the first noun also in the singular. */
+/** The command of these words; the noun in the singular or the plural. */
 export function findCommand(words: readonly string[]): CommandEntry | undefined {
-  const name = [pluralOf(words[0] ?? ''), ...words.slice(1)].join(' ');
+  const name = [nounOf(words[0] ?? ''), ...words.slice(1)].join(' ');
   return COMMANDS.find((entry) => entry.name === name);
 }
 
-/** `webhook` means `webhooks`. */
-export function pluralOf(noun: string): string {
-  return isNoun(`${noun}s`) ? `${noun}s` : noun;
+/** `webhook` means `webhooks`, and `agents` means `agent`. */
+export function nounOf(word: string): string {
+  if (isNoun(`${word}s`)) return `${word}s`;
+  const singular = word.replace(/s$/, '');
+  return !isNoun(word) && isNoun(singular) ? singular : word;
 }
 
 /** Whether the word is a noun that needs a verb after it. */

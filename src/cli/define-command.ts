@@ -17,6 +17,8 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** One-letter forms of flags. */
   readonly short?: { readonly [key in keyof z.output<Args>]?: string };
   readonly example: string;
+  /** When it prints its output as it comes (one JSON document a line with `--json`); never, unless told. */
+  readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
   /**
    * For commands whose arguments are known only when it is called: the command meant, and the arguments left
@@ -26,6 +28,8 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** The result as a person reads it; without it, a general view of the data. */
   text?(result: Result, style: Style): string;
 }
+
+export type Streams = 'always' | `with --${string}` | `without --${string}`;
 
 export interface Expanded {
   command: AnyCommand;

@@ -1,40 +1,63 @@
 import { version } from '../kit/paths.ts';
 import type { CommandEntry } from './command-table/entry.ts';
+import { NOUNS } from './command-table/nouns.ts';
 import { COMMANDS, verbsOf } from './command-table.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
+import { definitions, shellExample } from './wrap.ts';
 
-/** `svc --help`: every command by group, with an example each. */
-export function rootHelp(): string {
+/** `svc --help`: commands by group; nouns with their verbs. */
+export function rootHelp(width: number): string {
   const shown = COMMANDS.filter((entry) => !entry.hidden);
   const groups = [...new Set(shown.map((entry) => entry.group))];
   return [
-    `svc ${version}: webhooks in, plugin code in isolation, durable workflows, one authenticated gateway.`,
+    `svc ${version}: webhooks in, plugin code in isolation, durable workflows, one gateway`,
     '',
     'Usage: svc <command> [arguments] [flags]',
-    ...groups.flatMap((group) => ['', `${group}:`, ...rows(shown.filter((entry) => entry.group === group))]),
+    ...groups.flatMap((group) => [
+      '',
+      `${group}:`,
+      ...definitions(groupRows(shown.filter((entry) => entry.group === group)), width),
+    ]),
     '',
     'Flags of every command:',
-    ...flagRows(),
+    ...definitions(
+      GLOBAL_FLAGS.map(({ name, value, summary }) => [value ? `--${name} <${value}>` : `--${name}`, summary]),
+      width,
+    ),
     '',
-    'svc <command> --help tells more. First steps: svc up',
+    'First steps:',
+    '  $ svc up -d',
+    '  $ svc plugins create hello && svc plugins link ./hello',
+    '',
+    'svc <command> --help tells more; svc commands lists each with an example.',
   ].join('\n');
 }
 
 /** `svc webhooks --help`. */
-export function nounHelp(noun: string): string {
-  return [`Usage: svc ${noun} <verb> [arguments] [flags]`, '', ...rows(verbsOf(noun))].join('\n');
+export function nounHelp(noun: string, width: number): string {
+  return [
+    ...(NOUNS[noun] ? [NOUNS[noun], ''] : []),
+    `Usage: svc ${noun} <verb> [arguments] [flags]`,
+    ...verbsOf(noun).flatMap((entry) => ['', ...described(entry, width)]),
+    '',
+    `svc ${noun} <verb> --help tells its arguments.`,
+  ].join('\n');
 }
 
-function rows(entries: CommandEntry[]): string[] {
-  const width = Math.max(...COMMANDS.filter((entry) => !entry.hidden).map(({ name }) => name.length));
-  return entries.flatMap(({ name, summary, example }) => [
-    `  ${name.padEnd(width)}  ${summary}`,
-    `  ${' '.repeat(width)}    $ ${example}`,
-  ]);
+/** One command as `svc commands` and the help of its noun show it. */
+export function described({ name, summary, example }: CommandEntry, width: number): string[] {
+  return [`  ${name}`, ...definitions([['  ', summary]], width), ...shellExample(example, width, '      ')];
 }
 
-function flagRows(): string[] {
-  const forms = GLOBAL_FLAGS.map(({ name, value }) => (value ? `--${name} <${value}>` : `--${name}`));
-  const width = Math.max(...forms.map((form) => form.length));
-  return GLOBAL_FLAGS.map(({ summary }, index) => `  ${forms[index]!.padEnd(width)}  ${summary}`);
+/** A line for each command of one word and for each noun, in the order of the table. */
+function groupRows(entries: readonly CommandEntry[]): Array<[string, string]> {
+  const firsts = [...new Set(entries.map(({ name }) => name.split(' ')[0]!))];
+  return firsts.map((first) => {
+    const single = entries.find(({ name }) => name === first);
+    if (single) return [first, single.summary];
+    const verbs = entries
+      .filter(({ name }) => name.startsWith(`${first} `))
+      .map(({ name }) => name.split(' ')[1]);
+    return [first, `${NOUNS[first] ?? ''}\n${verbs.join(', ')}`];
+  });
 }

@@ -1,5 +1,5 @@
 import { version } from '../kit/paths.ts';
-import { COMMANDS, findCommand, isNoun, pluralOf, verbsOf } from './command-table.ts';
+import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table.ts';
 import { splitWords } from './globals.ts';
 
 /** The `svc` command. What help and version need is here; everything else is loaded once a command is known. */
@@ -9,7 +9,8 @@ process.stderr.on('error', endQuietly);
 await end(await main(process.argv.slice(2)));
 
 async function main(argv: string[]): Promise<number> {
-  const { words, rest } = splitWords(argv, (first) => (isNoun(pluralOf(first)) ? 2 : 1));
+  if (argv[0] === 'complete') return (await import('./completion/complete.ts')).complete(argv.slice(1));
+  const { words, rest } = splitWords(argv, (first) => (isNoun(nounOf(first)) ? 2 : 1));
   const asksHelp = rest.some((token) => token === '--help' || token === '-h');
   if (words.length === 0 && (rest.includes('--version') || rest.includes('-V'))) return printVersion(rest);
   if (words[0] === 'help') return main([...argv.filter((token) => token !== 'help'), '--help']);
@@ -20,7 +21,7 @@ async function main(argv: string[]): Promise<number> {
     const { runCommand } = await import('./run-command.ts');
     return runCommand(await entry.load(), rest);
   }
-  const noun = pluralOf(words[0]!);
+  const noun = nounOf(words[0]!);
   if (asksHelp && words.length === 1 && isNoun(noun)) return printHelp(rest, noun);
   const { reportUsage } = await import('./run-command.ts');
   const { describeUnknown } = await import('./unknown-command.ts');
@@ -29,7 +30,9 @@ async function main(argv: string[]): Promise<number> {
 
 async function printHelp(rest: string[], noun?: string): Promise<number> {
   const { nounHelp, rootHelp } = await import('./help.ts');
-  const help = noun ? nounHelp(noun) : rootHelp();
+  const { helpWidth } = await import('./wrap.ts');
+  const width = helpWidth(process.stdout);
+  const help = noun ? nounHelp(noun, width) : rootHelp(width);
   process.stdout.write(
     `${rest.includes('--json') ? JSON.stringify({ ok: true, result: { help } }) : help}\n`,
   );

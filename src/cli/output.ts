@@ -1,37 +1,7 @@
-import type { CommandResult, Envelope, PlatformCode } from '../contracts/index.ts';
+import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { PlatformError, toPlatformError } from '../kit/errors.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
 import { pairs, type Style, table } from './style.ts';
-
-/** @spec docs/operations.md "Exit codes" */
-export const EXIT = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  inputNeeded: 3,
-  notAllowed: 4,
-  unreachable: 5,
-  timedOut: 6,
-  interrupted: 130,
-} as const;
-
-const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
-  UNAUTHORIZED: EXIT.notAllowed,
-  FORBIDDEN: EXIT.notAllowed,
-  PERMISSION_DENIED: EXIT.notAllowed,
-  UPSTREAM_UNAVAILABLE: EXIT.unreachable,
-  HOST_UNAVAILABLE: EXIT.unreachable,
-  EXECUTION_TIMEOUT: EXIT.timedOut,
-  UPSTREAM_TIMEOUT: EXIT.timedOut,
-  REQUEST_TIMEOUT: EXIT.timedOut,
-};
-
-export function exitCodeOf(error: PlatformError): number {
-  if (error.name === 'UsageError') return EXIT.usage;
-  if (error.name === 'InputNeededError') return EXIT.inputNeeded;
-  if (error.name === 'CancelledError') return EXIT.interrupted;
-  return EXIT_BY_CODE[error.code] ?? EXIT.failed;
-}
 
 /** What goes to stdout for a result; null for a command that has printed its stream. */
 export function renderResult(

@@ -1,8 +1,10 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
-import { z } from 'zod';
 import { PlatformError } from '../kit/errors.ts';
+import { type Argument, argumentsOf, kebab } from './command-arguments.ts';
+import { commandHelp, flagForm } from './command-help.ts';
 import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS, type GlobalFlags } from './globals.ts';
+import { helpWidth } from './wrap.ts';
 
 /** A call that cannot be understood: exit code 2. */
 export class UsageError extends PlatformError {
@@ -23,13 +25,13 @@ export type ParseOutcome = ParsedArgs | { help: string };
 /** Reads a command's arguments by its own schema. Throws UsageError that names the argument and what it should be. */
 export function parseArgs(command: AnyCommand, argv: readonly string[]): ParseOutcome {
   const { parser, keys, positionals } = createParser(command);
-  let help = '';
-  parser.configureOutput({ writeOut: (text) => (help += text), writeErr: () => {} });
+  parser.configureOutput({ writeOut: () => {}, writeErr: () => {} });
   try {
     parser.parse([...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.code === 'commander.helpDisplayed') return { help: help.trimEnd() };
+    if (error.code === 'commander.helpDisplayed')
+      return { help: commandHelp(command, helpWidth(process.stdout)) };
     throw new UsageError(sentence(error.message), {
       hint: `svc ${command.name} --help shows its arguments.`,
     });
@@ -55,49 +57,28 @@ export function parseGlobals(argv: readonly string[]): GlobalFlags {
 }
 
 function createParser(command: AnyCommand) {
-  const shape = command.args.shape as Record<string, z.ZodType>;
-  const parser = new Commander(`svc ${command.name}`)
-    .description(command.summary)
-    .exitOverride()
-    .allowExcessArguments(false)
-    .helpOption('-h, --help', 'show this help')
-    .addHelpText('after', `\nExample:\n  $ ${command.example}`);
-  const positionals: string[] = [];
-  for (const [key, schema] of Object.entries(shape)) {
-    const required = !schema.safeParse(undefined).success;
-    if (required || command.positionals?.includes(key)) {
-      positionals.push(key);
-      const dots = isList(schema) ? '...' : '';
-      parser.argument(
-        required ? `<${kebab(key)}${dots}>` : `[${kebab(key)}${dots}]`,
-        schema.description ?? '',
-      );
-    } else parser.addOption(toOption(key, schema, command.short?.[key]));
+  const all = argumentsOf(command);
+  const parser = new Commander(`svc ${command.name}`).exitOverride().allowExcessArguments(false);
+  for (const argument of all) {
+    const { kind, name, required, list } = argument;
+    const form = `${name}${list ? '...' : ''}`;
+    if (kind === 'argument') parser.argument(required ? `<${form}>` : `[${form}]`);
+    else parser.addOption(toOption(argument));
   }
-  parser.optionsGroup('Flags of every command:');
   addGlobals(parser);
-  return { parser, keys: new Set(Object.keys(shape)), positionals };
+  const positionals = all.filter(({ kind }) => kind === 'argument').map(({ key }) => key);
+  return { parser, keys: new Set(all.map(({ key }) => key)), positionals };
 }
 
 function addGlobals(parser: Commander): void {
-  for (const { name, value, summary } of GLOBAL_FLAGS)
-    parser.option(value ? `--${name} <${value}>` : `--${name}`, summary);
+  for (const { name, value } of GLOBAL_FLAGS) parser.option(value ? `--${name} <${value}>` : `--${name}`);
 }
 
-function toOption(key: string, schema: z.ZodType, short: string | undefined): Option {
-  const long = `--${kebab(key)}`;
-  const names = short ? `-${short}, ${long}` : long;
-  const description = schema.description ?? '';
-  if (bare(schema) instanceof z.ZodBoolean) return new Option(names, description);
-  const option = new Option(`${names} <${placeholder(schema)}>`, description);
-  if (isList(schema))
+function toOption(argument: Argument): Option {
+  const option = new Option(flagForm(argument));
+  if (argument.list)
     option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
   return option;
-}
-
-function placeholder(schema: z.ZodType): string {
-  const meta = schema.meta() as { placeholder?: string } | undefined;
-  return meta?.placeholder ?? (bare(schema) instanceof z.ZodNumber ? 'n' : 'value');
 }
 
 function validate(
@@ -132,14 +113,6 @@ function globalsOf(opts: Record<string, unknown>): GlobalFlags {
   };
 }
 
-function bare(schema: z.core.$ZodType): z.core.$ZodType {
-  let current = schema;
-  while (current instanceof z.ZodOptional || current instanceof z.ZodDefault) current = current.unwrap();
-  return current;
-}
-
-const isList = (schema: z.ZodType): boolean => bare(schema) instanceof z.ZodArray;
-const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 const byName = (names: string[], values: unknown[]) =>
   Object.fromEntries(names.map((name, index) => [name, values[index]]));
 

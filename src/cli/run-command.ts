@@ -2,15 +2,9 @@ import { systemClock } from '../kit/clock.ts';
 import { toPlatformError } from '../kit/errors.ts';
 import { type CommandContext, createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { GlobalFlags } from './globals.ts';
-import {
-  EXIT,
-  exitCodeOf,
-  failureEnvelope,
-  renderDeclaredFailure,
-  renderError,
-  renderResult,
-} from './output.ts';
+import { failureEnvelope, renderDeclaredFailure, renderError, renderResult } from './output.ts';
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';

@@ -3,8 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { commandHelp } from '../../src/cli/command-help.ts';
+import { NOUNS } from '../../src/cli/command-table/nouns.ts';
 import { COMMANDS, findCommand } from '../../src/cli/command-table.ts';
 import { splitWords } from '../../src/cli/globals.ts';
+import { described, nounHelp } from '../../src/cli/help.ts';
 import { formatRecord } from '../../src/cli/log-format.ts';
 import { createStyle } from '../../src/cli/style.ts';
 import { entryFile, version } from '../../src/kit/paths.ts';
@@ -33,15 +36,49 @@ const json = (args: string[], env?: Record<string, string>) => {
   return { code, stderr, envelope: JSON.parse(stdout) };
 };
 
-test('help lists every command by group with an example, and none that is hidden', () => {
+const HELP_COLUMNS = 80;
+const tooWide = (text: string): string[] => text.split('\n').filter((line) => line.length > HELP_COLUMNS);
+
+test('help names every command by group within 80 columns, and none that is hidden', () => {
   const { code, stdout } = svc(['--help']);
   expect(code).toBe(0);
-  for (const { name, example, hidden } of COMMANDS) {
-    expect(stdout.includes(`  ${name} `)).toBe(!hidden);
-    expect(stdout.includes(`$ ${example}`)).toBe(!hidden);
+  expect(tooWide(stdout)).toEqual([]);
+  for (const { name, hidden } of COMMANDS) {
+    const [first, verb] = name.split(' ');
+    const lines = stdout.split('\n');
+    const at = lines.findIndex((line) => line.startsWith(`  ${first} `));
+    expect(at !== -1, name).toBe(!hidden);
+    if (verb) expect(lines.slice(at + 1, at + 4).join(' '), name).toMatch(new RegExp(`\\b${verb}\\b`));
   }
   expect(svc([]).stdout).toBe(stdout);
   expect(svc(['help']).stdout).toBe(stdout);
+});
+
+test('svc commands lists each command with its example; so does the help of its noun', () => {
+  const { stdout } = svc(['commands']);
+  expect(tooWide(stdout)).toEqual([]);
+  for (const entry of COMMANDS.filter(({ hidden }) => !hidden)) {
+    const block = described(entry, HELP_COLUMNS).join('\n');
+    expect(stdout).toContain(block);
+    const noun = entry.name.includes(' ') ? entry.name.split(' ')[0]! : null;
+    if (noun) expect(nounHelp(noun, HELP_COLUMNS)).toContain(block);
+  }
+});
+
+test('each noun says what it is about', () => {
+  const nouns = new Set(
+    COMMANDS.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0]!),
+  );
+  expect([...nouns].filter((noun) => !Object.hasOwn(NOUNS, noun))).toEqual([]);
+});
+
+test('the help of every command fits 80 columns and ends with an example', async () => {
+  for (const entry of COMMANDS) {
+    const help = commandHelp(await entry.load(), HELP_COLUMNS);
+    expect(tooWide(help), entry.name).toEqual([]);
+    expect(help).toContain(`Usage: svc ${entry.name}`);
+    expect(help).toContain(`Example:\n  $ ${entry.example.slice(0, 20)}`);
+  }
 });
 
 test('each command says of itself what the table says of it, and its help shows its example', async () => {
@@ -62,6 +99,12 @@ test.each([
   [['sttus'], 'Did you mean "svc status"?'],
   [['webhook', 'provison', 'a', 'b'], 'Did you mean "svc webhooks provision"?'],
   [['webhooks'], 'needs a verb: provision, list, revoke'],
+  [['hosts', 'ls'], 'Did you mean "svc hosts list"?'],
+  [['agents', 'start'], 'Did you mean "svc agent run"?'],
+  [['plugins', 'frobnicate'], 'Its verbs: list, show, install'],
+  [['ps'], 'Did you mean "svc status"?'],
+  [['explain', 'UNAUTHORISED'], 'Did you mean UNAUTHORIZED?'],
+  [['openapi', 'gatway'], '<service>'],
   [['up', '--detatch'], '--detach'],
   [['up', '--port', 'gatway=1'], 'Did you mean gateway?'],
   [['up', '--port', 'gateway=99999'], 'from 0 to 65535'],

@@ -4,7 +4,7 @@ import type { AnyCommand } from '../define-command.ts';
 export interface CommandEntry {
   name: string;
   summary: string;
-  group: 'Platform' | 'Setup' | 'Access' | 'Webhooks' | 'Plugins' | 'Workflows';
+  group: 'Platform' | 'Setup' | 'Access' | 'Webhooks' | 'Plugins' | 'Workflows' | 'Help';
   example: string;
   /** Works, but is not for people. */
   hidden?: boolean;

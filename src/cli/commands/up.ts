@@ -13,6 +13,7 @@ export const up = defineCommand({
   name: 'up',
   summary: 'Start the platform, in the foreground or (-d) in the background',
   example: 'svc up -d --port gateway=4100',
+  streams: 'without --detach',
   args: z.object({
     detach: z.boolean().default(false).describe('return once all services are ready, and leave them running'),
     port: z

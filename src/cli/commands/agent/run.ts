@@ -16,6 +16,7 @@ export const run = defineCommand({
   name: 'agent run',
   summary: 'Connect this machine to its gateway and run plugin code for it',
   example: 'svc agent run --max-processes 4',
+  streams: 'always',
   args: z.object({
     plugins: z
       .array(z.string().min(1))

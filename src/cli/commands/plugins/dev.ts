@@ -17,6 +17,7 @@ export const dev = defineCommand({
   name: 'plugins dev',
   summary: 'Link a folder, and have the services read it anew whenever it changes',
   example: 'svc plugins dev ./my-plugin',
+  streams: 'always',
   args: z.object({ folder: z.string().default('.').describe("the plugin's folder; default: this one") }),
   positionals: ['folder'],
   async run({ folder: given }, context) {

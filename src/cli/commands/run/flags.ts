@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { messageOf } from '../../../kit/errors.ts';
+import { kebab } from '../../command-arguments.ts';
 import { GLOBAL_FLAGS } from '../../globals.ts';
 import { UsageError } from '../../parse-args.ts';
 
@@ -121,10 +122,6 @@ function parse(text: string, name: string): unknown {
 
 function isRecord(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function kebab(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 function camel(name: string): string {

@@ -16,6 +16,7 @@ export const listen = defineCommand({
   name: 'webhooks listen',
   summary: 'Forward each authentic delivery to a program on this machine, until Ctrl-C',
   example: 'svc webhooks listen --forward http://localhost:3000/hooks',
+  streams: 'always',
   args: z.object({
     forward: z
       .url({ protocol: /^https?$/ })

@@ -9,6 +9,7 @@ export const tail = defineCommand({
   name: 'webhooks tail',
   summary: 'Show deliveries as they come and as they end, until Ctrl-C',
   example: 'svc webhooks tail --plugin github',
+  streams: 'always',
   args: z.object({
     plugin: PluginId.optional().describe('those of one plugin'),
     event: EventName.optional().describe('those of one event'),

@@ -84,6 +84,7 @@ export const logs = defineCommand({
   name: 'workflows logs',
   summary: "Show a run's log lines, or follow them to its end",
   example: 'svc workflows logs run_01b8dac5 -f',
+  streams: 'always',
   args: z.object({
     run: RunArg,
     step: z.string().optional().describe('only those of one step: <job>.<step>'),

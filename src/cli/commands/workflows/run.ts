@@ -16,6 +16,7 @@ export const run = defineCommand({
   name: 'workflows run',
   summary: 'Start a run of a registered workflow, or of a definition in a file',
   example: 'svc workflows run nightly --follow',
+  streams: 'with --follow',
   args: z.object({
     workflow: z.string().min(1).describe('its id, or a .yaml or .json file'),
     input: InputFlag,

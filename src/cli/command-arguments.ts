@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import type { AnyCommand } from './define-command.ts';
+
+/** What a command takes, read from its schema: parsing, help, completion and `svc commands` tell the same. */
+export interface Argument {
+  /** Its key in the schema. */
+  key: string;
+  /** As typed, without dashes: `max-processes`. */
+  name: string;
+  /** By its place, or by its name. */
+  kind: 'argument' | 'flag';
+  type: 'string' | 'number' | 'boolean';
+  /** Takes several values. */
+  list: boolean;
+  required: boolean;
+  description: string;
+  /** What stands for the value in help; none for switches. */
+  placeholder?: string;
+  /** One-letter form of a flag. */
+  short?: string;
+  choices?: readonly string[];
+  default?: unknown;
+}
+
+/** Keys that must be there come by place, in their order; the others are flags unless `positionals` names them. */
+export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[] {
+  return Object.entries(args.shape as Record<string, z.ZodType>).map(([key, schema]) => {
+    const without = schema.safeParse(undefined);
+    const required = !without.success;
+    const inner = bare(schema);
+    const item = inner instanceof z.ZodArray ? bare(inner.element) : inner;
+    const kind = required || positionals?.includes(key) ? 'argument' : 'flag';
+    const type = typeOf(item);
+    const choices = item instanceof z.ZodEnum ? item.options.map(String) : undefined;
+    return {
+      key,
+      name: kebab(key),
+      kind,
+      type,
+      list: inner instanceof z.ZodArray,
+      required,
+      description: schema.description ?? '',
+      ...(type === 'boolean' ? {} : { placeholder: placeholderOf(schema, type, choices) }),
+      ...(short?.[key] ? { short: short[key] } : {}),
+      ...(choices ? { choices } : {}),
+      ...(hasDefault(without.data) ? { default: without.data } : {}),
+    };
+  });
+}
+
+/** `maxProcesses` as it is typed: `max-processes`. */
+export function kebab(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Switches are off and lists are empty unless given: nothing to tell. */
+function hasDefault(value: unknown): boolean {
+  return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+}
+
+function placeholderOf(schema: z.ZodType, type: Argument['type'], choices: string[] | undefined): string {
+  const meta = schema.meta() as { placeholder?: string } | undefined;
+  if (meta?.placeholder) return meta.placeholder;
+  if (choices && choices.join('|').length <= 24) return choices.join('|');
+  return type === 'number' ? 'n' : 'value';
+}
+
+function typeOf(schema: z.core.$ZodType): Argument['type'] {
+  if (schema instanceof z.ZodBoolean) return 'boolean';
+  return schema instanceof z.ZodNumber ? 'number' : 'string';
+}
+
+function bare(schema: z.core.$ZodType): z.core.$ZodType {
+  let current = schema;
+  while (current instanceof z.ZodOptional || current instanceof z.ZodDefault) current = current.unwrap();
+  return current;
+}

@@ -1,0 +1,66 @@
+import { type Argument, argumentsOf } from './command-arguments.ts';
+import type { AnyCommand } from './define-command.ts';
+import { GLOBAL_FLAGS } from './globals.ts';
+import { definitions, shellExample, wrap } from './wrap.ts';
+
+/** `svc <command> --help`. */
+export function commandHelp(command: AnyCommand, width: number): string {
+  const all = argumentsOf(command);
+  const byPlace = all.filter(({ kind }) => kind === 'argument');
+  const flags = all.filter(({ kind }) => kind === 'flag');
+  const globals = `Every command also takes ${GLOBAL_FLAGS.map(({ name }) => `--${name}`).join(', ')}; svc --help tells what they do.`;
+  return [
+    ...command.summary.split('\n').flatMap((line) => wrap(line, width)),
+    '',
+    `Usage: ${usageOf(command)}`,
+    ...section(
+      'Arguments',
+      byPlace.map((each) => [each.name, explain(each)] as const),
+      width,
+    ),
+    ...section(
+      'Flags',
+      flags.map((each) => [flagForm(each), explain(each)] as const),
+      width,
+    ),
+    '',
+    'Example:',
+    ...shellExample(command.example, width),
+    '',
+    ...wrap(globals, width),
+  ].join('\n');
+}
+
+/** `svc logs [service...] [flags]`. */
+export function usageOf(command: AnyCommand): string {
+  const all = argumentsOf(command);
+  const places = all
+    .filter(({ kind }) => kind === 'argument')
+    .map(({ name, required, list }) => {
+      const form = `${name}${list ? '...' : ''}`;
+      return required ? `<${form}>` : `[${form}]`;
+    });
+  const flags = all.some(({ kind }) => kind === 'flag') ? ['[flags]'] : [];
+  return [`svc ${command.name}`, ...places, ...flags].join(' ');
+}
+
+/** `-n, --lines <n>`. */
+export function flagForm({ name, short, placeholder }: Argument): string {
+  return `${short ? `-${short}, ` : ''}--${name}${placeholder ? ` <${placeholder}>` : ''}`;
+}
+
+/** The description with what the schema knows beside it. */
+export function explain({ description, choices, list, kind, placeholder, ...rest }: Argument): string {
+  const told = (text: string): boolean => description.includes(text);
+  const facts = [
+    ...(choices && placeholder !== choices.join('|') && !choices.every(told) ? [choices.join(', ')] : []),
+    ...(list && kind === 'flag' && !/more than once|repeat/.test(description) ? ['may be repeated'] : []),
+    ...(rest.default === undefined || told('default') ? [] : [`default: ${String(rest.default)}`]),
+  ];
+  if (facts.length === 0) return description;
+  return description === '' ? facts.join('; ') : `${description} (${facts.join('; ')})`;
+}
+
+function section(title: string, rows: ReadonlyArray<readonly [string, string]>, width: number): string[] {
+  return rows.length === 0 ? [] : ['', `${title}:`, ...definitions(rows, width)];
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { COMMANDS } from '../command-table.ts';
+import { defineCommand, ok } from '../define-command.ts';
+import { type CommandDescription, describeCommands, describeGlobals } from '../describe-commands.ts';
+import { described } from '../help.ts';
+import { helpWidth } from '../wrap.ts';
+
+interface CommandTree {
+  commands: CommandDescription[];
+  globalFlags: ReturnType<typeof describeGlobals>;
+}
+
+/** The whole tree, for people who look for a command and for programs that call them. */
+export const commands = defineCommand({
+  name: 'commands',
+  summary: 'List every command with an example; --json describes each argument',
+  example: 'svc commands --json',
+  args: z.object({}),
+  async run() {
+    const tree: CommandTree = { commands: await describeCommands(COMMANDS), globalFlags: describeGlobals() };
+    return ok(tree);
+  },
+  text() {
+    const shown = COMMANDS.filter(({ hidden }) => !hidden);
+    const groups = [...new Set(shown.map(({ group }) => group))];
+    const width = helpWidth(process.stdout);
+    return groups
+      .map((group) =>
+        [
+          `${group}:`,
+          ...shown.filter((entry) => entry.group === group).flatMap((entry) => described(entry, width)),
+        ].join('\n'),
+      )
+      .join('\n\n');
+  },
+});

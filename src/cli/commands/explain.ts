@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { nearest } from '../../kit/nearest.ts';
+import { type Explanation, readExplanations } from '../code-pages.ts';
+import { defineCommand, ok } from '../define-command.ts';
+import { UsageError } from '../parse-args.ts';
+import { pairs, type Style, table } from '../style.ts';
+
+/** How each kind is called on the page it comes from. */
+const KINDS: Record<Explanation['kind'], string> = {
+  error: 'error code',
+  reason: 'reason code of a diagnostic',
+  refusal: 'reason why a delivery was refused',
+  exit: 'exit code',
+};
+
+/** @spec Platform codes; docs/errors.md */
+export const explain = defineCommand({
+  name: 'explain',
+  summary: 'Say what an error, reason or exit code means, and what to do',
+  example: 'svc explain WEBHOOK_NOT_FOUND',
+  args: z.object({
+    code: z.string().min(1).optional().describe('the code; without one, all there are'),
+  }),
+  positionals: ['code'],
+  async run({ code }) {
+    const known = readExplanations();
+    return ok(code === undefined ? { items: known } : find(code, known));
+  },
+  text: (result: Explanation | { items: Explanation[] }, style) =>
+    'items' in result ? listed(result.items, style) : explained(result, style),
+});
+
+/** Exactly this code, else whatever its capitals: a delivery's `unprovisioned` is no diagnostic's `UNPROVISIONED`. */
+function find(code: string, known: readonly Explanation[]): Explanation {
+  const same = (one: string): boolean => one.toLowerCase() === code.toLowerCase();
+  const found = known.find((each) => each.code === code) ?? known.find((each) => same(each.code));
+  if (found) return found;
+  const meant = nearest(
+    code.toUpperCase(),
+    known.map((each) => each.code),
+  );
+  throw new UsageError(`${code} is no code of the platform.${meant ? ` Did you mean ${meant}?` : ''}`, {
+    hint: 'svc explain lists all. Codes that plugins declare are in their manifests: svc plugins show <plugin>.',
+  });
+}
+
+function explained(
+  { code, kind, meaning, remedy, status, exitCode, domain, page }: Explanation,
+  style: Style,
+): string {
+  return [
+    `${style.bold(code)}  ${style.dim(KINDS[kind])}`,
+    '',
+    pairs(
+      [
+        ['meaning', meaning],
+        ...(remedy ? [['what to do', remedy] as [string, string]] : []),
+        ...(status === undefined ? [] : [['HTTP status', String(status)] as [string, string]]),
+        ...(exitCode === undefined ? [] : [['exit code', String(exitCode)] as [string, string]]),
+        ...(domain === undefined ? [] : [['domain', domain] as [string, string]]),
+        ['more', page],
+      ],
+      style,
+    ),
+  ].join('\n');
+}
+
+function listed(items: readonly Explanation[], style: Style): string {
+  const rows = items.map(({ code, kind, meaning }) => [code, kind, meaning]);
+  return table(['code', 'kind', 'meaning'], rows, style);
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
+import { createClient } from '../../http/client.ts';
+import type { OpenApiDocument } from '../../http/openapi.ts';
+import type { CommandContext } from '../context.ts';
+import { defineCommand, ok } from '../define-command.ts';
+import { lightFetch } from '../light-fetch.ts';
+import { UsageError } from '../parse-args.ts';
+import { findSupervisor } from '../supervisor/control-client.ts';
+
+const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as const;
+
+/** @spec Health, metrics, specification; docs/decisions.md "svc openapi" */
+export const openapi = defineCommand({
+  name: 'openapi',
+  summary: 'Print the OpenAPI description of one service, or of all of them',
+  example: 'svc openapi --merged > openapi.json',
+  args: z.object({
+    service: z
+      .enum(SERVICE_NAMES)
+      .optional()
+      .describe('whose; default: all that the gateway serves (--merged)'),
+    merged: z.boolean().default(false).describe('all that the gateway serves, in one document'),
+  }),
+  positionals: ['service'],
+  async run({ service, merged }, context) {
+    if (service && merged) throw new UsageError('--merged is of all services; leave the service out.');
+    const base = await runningUrl(service ?? 'gateway', context);
+    const path = service ? DOCUMENT.own : DOCUMENT.merged;
+    if (base) return ok(await fetchDocument(base, path));
+    context.ui.note('svc is not running here: this is what it serves by itself, without routes of plugins.');
+    const { describeOffline } = await import('./openapi/offline.ts');
+    return ok(await describeOffline(service, (url) => fetchDocument(url, path)));
+  },
+  text: (document: OpenApiDocument) => JSON.stringify(document, null, 2),
+});
+
+/** Where the service is: as told by `--url` and the environment for the gateway, else as the supervisor knows. */
+async function runningUrl(
+  service: ServiceName,
+  { globals, platform, folder }: CommandContext,
+): Promise<string | null> {
+  const told = globals.url ?? platform().env.SVC_GATEWAY_URL;
+  if (told && service === 'gateway') return told;
+  const status = await findSupervisor(folder())?.status();
+  return status?.services.find(({ name }) => name === service)?.url ?? null;
+}
+
+/** Descriptions are open to everybody, so that no token is needed. */
+async function fetchDocument(url: string, path: string): Promise<OpenApiDocument> {
+  const client = createClient({ url, peer: 'service', send: lightFetch });
+  return (await client.call({ method: 'GET', path } as never)) as OpenApiDocument;
+}

@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PlatformConfig, type ServiceName } from '../../../contracts/index.ts';
+import { createPeers } from '../../../daemons/peers.ts';
+import type { RunningDaemon } from '../../../daemons/run-daemon.ts';
+import { startByName } from '../../../daemons/start-by-name.ts';
+import { systemClock } from '../../../kit/clock.ts';
+import { systemRandom } from '../../../kit/random.ts';
+
+/** What the gateway merges beside its own. */
+const MERGED: readonly ServiceName[] = ['rest', 'workflow', 'gateway'];
+
+/**
+ * Starts the service in this process, on a free port and a folder that goes with it, and reads what it says of itself:
+ * the routes are those of the program, not of a file that may be older. Without a service, those that the gateway merges.
+ */
+export async function describeOffline<Document>(
+  service: ServiceName | undefined,
+  read: (url: string) => Promise<Document>,
+): Promise<Document> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'svc-openapi-'));
+  const random = systemRandom();
+  const peers = createPeers();
+  const running: RunningDaemon[] = [];
+  try {
+    for (const name of service ? [service] : MERGED) {
+      const daemon = await startByName(name, {
+        config: PlatformConfig.parse({ plugins: [], workflows: [] }),
+        profile: 'development',
+        projectDir: dataDir,
+        dataDir,
+        keys: {
+          jwtSecret: random.secret(32),
+          previousJwtSecret: null,
+          internalSecret: random.secret(32),
+          masterKey: random.secret(32),
+        },
+        operator: null,
+        clock: systemClock,
+        random,
+        peers,
+        output: { write: () => {}, flush: () => {} },
+        listen: { host: '127.0.0.1', port: 0 },
+      });
+      running.push(daemon);
+      peers.set({ [name]: daemon.url });
+    }
+    return await read(running.at(-1)!.url);
+  } finally {
+    for (const daemon of running.reverse()) await daemon.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+  }
+}

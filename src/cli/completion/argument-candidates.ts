@@ -1,0 +1,76 @@
+import { type Argument, argumentsOf } from '../command-arguments.ts';
+import type { AnyCommand } from '../define-command.ts';
+import { GLOBAL_FLAGS } from '../globals.ts';
+import { type Candidate, FILES, globalFlags } from './complete.ts';
+import { liveValues } from './live-values.ts';
+
+/** Arguments that name something on this machine's disk. */
+const FILE_ARGUMENTS = new Set([
+  'archive',
+  'config',
+  'file',
+  'folder',
+  'home',
+  'out',
+  'output',
+  'path',
+  'source',
+]);
+
+/** What could stand for `typed` after a command and `rest`. */
+export async function argumentCandidates(
+  command: AnyCommand,
+  rest: readonly string[],
+  typed: string,
+): Promise<Candidate[]> {
+  const all = argumentsOf(command);
+  const flags = all.filter(({ kind }) => kind === 'flag');
+  const waiting = flags.find((flag) => flag.type !== 'boolean' && isForm(flag, rest.at(-1)));
+  const given = places(rest, flags);
+  if (waiting) return valuesOf(command, waiting, given);
+  const [, name, value] = /^--([a-z-]+)=(.*)$/.exec(typed) ?? [];
+  if (name !== undefined && value !== undefined) {
+    const flag = flags.find((each) => each.name === name);
+    const values = flag ? await valuesOf(command, flag, given) : [];
+    return values
+      .filter((each) => each !== FILES)
+      .map((each) => ({ ...each, value: `--${name}=${each.value}` }));
+  }
+  if (typed.startsWith('-')) return [...flags.map(flagCandidate), ...globalFlags()];
+  const byPlace = all.filter(({ kind }) => kind === 'argument');
+  const last = byPlace.at(-1);
+  const next = byPlace[given.length] ?? (last?.list ? last : undefined);
+  if (!next) return [];
+  return (await valuesOf(command, next, given)).filter(({ value }) => !next.list || !given.includes(value));
+}
+
+async function valuesOf(
+  command: AnyCommand,
+  argument: Argument,
+  given: readonly string[],
+): Promise<Candidate[]> {
+  if (argument.choices) return argument.choices.map((value) => ({ value }));
+  const live = await liveValues({ command: command.name, argument: argument.key, given });
+  if (live) return live;
+  return FILE_ARGUMENTS.has(argument.key) || argument.placeholder === 'file' ? [FILES] : [];
+}
+
+function flagCandidate({ name, description }: Argument): Candidate {
+  return { value: `--${name}`, ...(description === '' ? {} : { description }) };
+}
+
+function isForm({ name, short }: Argument, token: string | undefined): boolean {
+  return token === `--${name}` || (short !== undefined && token === `-${short}`);
+}
+
+/** What was given by place so far: neither flags nor their values. */
+function places(rest: readonly string[], flags: readonly Argument[]): string[] {
+  const found: string[] = [];
+  for (let i = 0; i < rest.length; i++) {
+    const token = rest[i]!;
+    if (!token.startsWith('-')) found.push(token);
+    else if (flags.some((flag) => flag.type !== 'boolean' && isForm(flag, token))) i++;
+    else if (GLOBAL_FLAGS.some(({ name, value }) => value !== undefined && token === `--${name}`)) i++;
+  }
+  return found;
+}

@@ -1,0 +1,58 @@
+import { type Argument, argumentsOf } from './command-arguments.ts';
+import { usageOf } from './command-help.ts';
+import type { CommandEntry } from './command-table/entry.ts';
+import type { Streams } from './define-command.ts';
+import { GLOBAL_FLAGS } from './globals.ts';
+
+/** One command, as a program may want to know it. */
+export interface CommandDescription extends Pick<CommandEntry, 'name' | 'summary' | 'group' | 'example'> {
+  usage: string;
+  /** When `--json` prints documents, one a line, instead of one envelope. */
+  streams: Streams | 'never';
+  arguments: DescribedArgument[];
+  flags: DescribedArgument[];
+}
+
+export type DescribedArgument = Omit<Argument, 'key' | 'kind' | 'placeholder'>;
+
+/** Loads every command, which takes a moment; hidden ones are left out. */
+export async function describeCommands(entries: readonly CommandEntry[]): Promise<CommandDescription[]> {
+  const shown = entries.filter(({ hidden }) => !hidden);
+  return Promise.all(
+    shown.map(async ({ name, summary, group, example, load }) => {
+      const command = await load();
+      const all = argumentsOf(command);
+      const of = (kind: Argument['kind']) => all.filter((each) => each.kind === kind).map(described);
+      return {
+        name,
+        summary,
+        group,
+        example,
+        usage: usageOf(command),
+        streams: command.streams ?? 'never',
+        arguments: of('argument'),
+        flags: of('flag'),
+      };
+    }),
+  );
+}
+
+/** The flags of every command in the same form. */
+export function describeGlobals(): DescribedArgument[] {
+  return GLOBAL_FLAGS.map(({ name, value, summary }) => ({
+    name,
+    type: value ? 'string' : 'boolean',
+    list: false,
+    required: false,
+    description: summary,
+  }));
+}
+
+function described({
+  key: _key,
+  kind: _kind,
+  placeholder: _placeholder,
+  ...rest
+}: Argument): DescribedArgument {
+  return rest;
+}
