@@ -1,13 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createSecretKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SignJWT } from 'jose';
 import { packageRoot } from '../src/kit/paths.ts';
 import { generateLoad, type LoadReport } from './support/load.ts';
-import { pacedLoad } from './support/paced-load.ts';
+import { type PacedReport, pacedLoad } from './support/paced-load.ts';
+import { cpuUsOf, rssMbOf } from './support/process-usage.ts';
+import { startHaproxy, startNginx } from './support/proxies/front-ends.ts';
 import { type BenchResult, median, round } from './support/result.ts';
 
 const CONNECTIONS = 100;
@@ -20,6 +21,7 @@ const STATIC_TOKEN = 'a-static-token-of-the-benchmark';
 /** The proxy alone on one core; upstream and load on the other. */
 const SERVER_CORE = '0';
 const LOAD_CORE = '1';
+const BARE = 'bare node:http + undici, no auth';
 const POST_BODY = JSON.stringify({ text: 'x'.repeat(1010) });
 
 interface Measured extends LoadReport {
@@ -45,36 +47,29 @@ export async function run(): Promise<BenchResult> {
     const gets = await measure(contenders, 'GET');
     const posts = await measure(contenders, 'POST');
     const direct = { name: 'upstream, directly', ...upstream, tokens: ['none'] };
-    const base = median(gets.get('bare node:http + undici, no auth')!.map(({ perSecond }) => perSecond));
-    const rows: BenchResult['rows'] = [];
-    for (const contender of [direct, ...contenders]) {
-      const { name } = contender;
+    const paced = await pace([direct, ...contenders]);
+    const rows = [direct, ...contenders].map(({ name, pid }) => {
       const get = gets.get(name);
       const post = posts.get(name);
-      const paced = await pacedLoad({
-        port: contender.port,
-        connections: CONNECTIONS,
-        perSecond: PACED_PER_SECOND,
-        durationMs: 2 * ROUND_MS,
-        request: requestOf('GET', contender.tokens),
-      });
-      rows.push({
+      const steady = paced.get(name)!;
+      return {
         server: name,
         'GET/s': get ? rate(get) : '',
-        'x bare': get ? round(rate(get) / base, 2) : '',
-        'CPU us': get ? middle(get, ({ cpuUs }) => cpuUs) : '',
+        'GET, CPU us': get ? middle(get, ({ cpuUs }) => cpuUs, 1) : '',
+        'CPU x bare': get ? round(cpuRatio(get, gets.get(BARE)!), 2) : '',
         'p50 ms': get ? middle(get, ({ p50Ms }) => p50Ms) : '',
         'p99 ms': get ? middle(get, ({ p99Ms }) => p99Ms) : '',
         'POST/s': post ? rate(post) : '',
-        'at 1,000/s: p50 ms': round(paced.p50Ms, 2),
-        'p99 ms ': round(paced.p99Ms, 2),
-        'RSS MB': rssMb(contender.pid),
-      });
-    }
+        'POST, CPU us': post ? middle(post, ({ cpuUs }) => cpuUs, 1) : '',
+        'at 1,000/s: p50 ms': middle(steady, ({ p50Ms }) => p50Ms),
+        'p99 ms ': middle(steady, ({ p99Ms }) => p99Ms),
+        'RSS MB': round(rssMbOf(pid)),
+      };
+    });
     return {
       name: `Authenticated proxy, 1 KB, ${CONNECTIONS} connections, ${TOKENS} tokens`,
       rows,
-      note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. The server alone on one core, upstream and load on the other. svc has all features and an access line on; the fastify stack verifies HS256 on each request.`,
+      note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. The server alone on one core (two processes share it too), upstream and load on the other; "CPU x bare" is the median over rounds of CPU time a request beside that of the bare pass-through in the same round, which a busy machine distorts least. svc has all features and an access line on; the fastify stack and HAProxy verify HS256 on each request.`,
     };
   } finally {
     for (const child of children) child.kill('SIGKILL');
@@ -91,7 +86,12 @@ async function startAll(children: ChildProcess[], upstream: string, folder: stri
     { name: 'svc gateway, JWT', ...svc, tokens: jwts },
     { name: 'svc gateway, static token', ...svc, tokens: [STATIC_TOKEN] },
     {
-      name: 'bare node:http + undici, no auth',
+      name: 'svc gateway, JWT, 2 processes',
+      ...(await onServer('svc-gateway.ts', upstream, SECRET, STATIC_TOKEN, '2')),
+      tokens: jwts,
+    },
+    {
+      name: BARE,
       ...(await onServer('bare-undici.ts', upstream)),
       tokens: jwts,
     },
@@ -106,8 +106,15 @@ async function startAll(children: ChildProcess[], upstream: string, folder: stri
       tokens: jwts,
     },
   ];
-  const nginx = await startNginx(children, upstream, folder);
-  if (nginx) contenders.push({ name: 'nginx, no auth', ...nginx, tokens: jwts });
+  const frontEnd = { folder, core: SERVER_CORE, upstream: upstream.slice('http://'.length) };
+  for (const [name, front] of [
+    ['nginx, no auth, log on', await startNginx(frontEnd)],
+    ['HAProxy, HS256, log on', await startHaproxy({ ...frontEnd, secret: SECRET })],
+  ] as const) {
+    if (!front) continue;
+    children.push(front.child);
+    contenders.push({ name, port: front.port, pid: front.child.pid!, tokens: jwts });
+  }
   return contenders;
 }
 
@@ -122,29 +129,6 @@ async function start(children: ChildProcess[], core: string, file: string, ...ar
     child.stdout!.once('data', (text) => resolve(Number(text)));
     child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
   });
-  return { port, pid: child.pid! };
-}
-
-async function startNginx(children: ChildProcess[], upstream: string, folder: string) {
-  try {
-    execFileSync('nginx', ['-v'], { stdio: 'ignore' });
-  } catch {
-    return undefined;
-  }
-  const port = 18_080;
-  const config = join(folder, 'nginx.conf');
-  await writeFile(
-    config,
-    `daemon off; worker_processes 1; pid ${folder}/pid; error_log /dev/null;
-     events { worker_connections 1024; }
-     http { access_log ${folder}/access.log; upstream u { server ${upstream.slice(7)}; keepalive 128; }
-       server { listen 127.0.0.1:${port}; location / { proxy_pass http://u; proxy_http_version 1.1; proxy_set_header Connection ""; } } }`,
-  );
-  const child = spawn('taskset', ['-c', SERVER_CORE, 'nginx', '-c', config, '-p', folder], {
-    stdio: 'ignore',
-  });
-  children.push(child);
-  await new Promise((resolve) => setTimeout(resolve, 500));
   return { port, pid: child.pid! };
 }
 
@@ -175,31 +159,39 @@ async function measure(contenders: Contender[], method: 'GET' | 'POST'): Promise
     for (const { name, port, pid, tokens } of contenders) {
       const durationMs = turn < 0 ? ROUND_MS / 2 : ROUND_MS;
       const request = requestOf(method, tokens);
-      const cpuBefore = cpuMs(pid);
+      const cpuBefore = cpuUsOf(pid);
       const report = await generateLoad({ port, connections: CONNECTIONS, durationMs, request });
       const wrong = Object.keys(report.statuses).filter((status) => status !== '200');
       if (wrong.length > 0) throw new Error(`${name} answered ${JSON.stringify(report.statuses)}`);
       // The first turn warms up.
       if (turn >= 0)
-        reports.get(name)!.push({ ...report, cpuUs: ((cpuMs(pid) - cpuBefore) * 1000) / report.answered });
+        reports.get(name)!.push({ ...report, cpuUs: (cpuUsOf(pid) - cpuBefore) / report.answered });
     }
   }
   return reports;
 }
 
-const rate = (reports: Measured[]): number => round(median(reports.map(({ perSecond }) => perSecond)));
-const middle = (reports: Measured[], of: (report: Measured) => number): number =>
-  round(median(reports.map(of)), 2);
-
-/** CPU time of the process so far, in ms; the kernel counts in hundredths of a second. */
-function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+/** A steady rate, interleaved as well: latency where there is time to spare. */
+async function pace(contenders: Contender[]): Promise<Map<string, PacedReport[]>> {
+  const reports = new Map<string, PacedReport[]>(contenders.map(({ name }) => [name, []]));
+  for (let turn = 0; turn < ROUNDS; turn++) {
+    for (const { name, port, tokens } of contenders) {
+      const request = requestOf('GET', tokens);
+      const pacing = { connections: CONNECTIONS, perSecond: PACED_PER_SECOND, durationMs: ROUND_MS };
+      reports.get(name)!.push(await pacedLoad({ port, request, ...pacing }));
+    }
+  }
+  return reports;
 }
 
-function rssMb(pid: number): number {
-  const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return round(Number(kb) / 1024);
+/** The median over rounds of one's CPU time a request beside the other's in the same round. */
+function cpuRatio(reports: Measured[], others: Measured[]): number {
+  return median(reports.map(({ cpuUs }, turn) => cpuUs / others[turn]!.cpuUs));
+}
+
+const rate = (reports: Measured[]): number => round(median(reports.map(({ perSecond }) => perSecond)));
+function middle<Report>(reports: Report[], of: (report: Report) => number, digits = 2): number {
+  return round(median(reports.map(of)), digits);
 }
 
 if (import.meta.main) console.log(JSON.stringify(await run(), null, 2));

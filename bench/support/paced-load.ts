@@ -9,11 +9,16 @@ export interface PacedOptions {
   request: () => string;
 }
 
+export interface PacedReport {
+  p50Ms: number;
+  p99Ms: number;
+}
+
 /**
  * Sends at a steady rate, whatever the answers do, and measures from the moment a request was due: a server that stalls
  * is charged for those who waited.
  */
-export async function pacedLoad(options: PacedOptions): Promise<{ p50Ms: number; p99Ms: number }> {
+export async function pacedLoad(options: PacedOptions): Promise<PacedReport> {
   const { connections, perSecond, durationMs, port, request } = options;
   const sockets = await Promise.all(Array.from({ length: connections }, () => opened(port)));
   const times: number[] = [];

@@ -10,13 +10,16 @@ import { systemClock } from '../../../src/kit/clock.ts';
 import { bufferedOutput } from '../../../src/kit/output.ts';
 import { systemRandom } from '../../../src/kit/random.ts';
 
-/** Our gateway as it runs, all features and an access line on, before the upstream at `argv[2]`; `argv[3]` is the JWT secret, `argv[4]` a static token. */
-const [, , upstream, jwtSecret, staticToken] = process.argv as string[];
+/** Our gateway as it runs, all features and an access line on, before the upstream at `argv[2]`; `argv[3]` is the JWT secret, `argv[4]` a static token, `argv[5]` the number of processes. */
+const [, , upstream, jwtSecret, staticToken, processes = '1'] = process.argv as string[];
 const dataDir = await mkdtemp(join(tmpdir(), 'svc-bench-gateway-'));
 
 const { port } = await startDaemon(gateway, {
   config: PlatformConfig.parse({
-    gateway: { staticTokens: { [staticToken!]: { hostId: 'bench', namespaceId: 'bench' } } },
+    gateway: {
+      processes: Number(processes),
+      staticTokens: { [staticToken!]: { hostId: 'bench', namespaceId: 'bench' } },
+    },
     plugins: [],
   }),
   profile: 'production',
