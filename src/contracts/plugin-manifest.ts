@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EventName, HandlerRef, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
+import { CodeWorkflowDefinition, type PluginSchedule, WorkflowDefinition } from './workflow-definition.ts';
 
 const PositiveInt = z.number().int().positive();
 const DotPath = z.string().min(1).max(256);
@@ -223,9 +224,20 @@ export const ManifestV3 = z.strictObject({
   commands: z.array(CommandDecl).default([]),
   rest: RestDecl.optional(),
   webhooks: z.array(WebhookHandlerDecl).default([]),
+  /** Each a `PluginWorkflow`; a faulty one is told by the workflow service, which leaves out that one alone. */
   workflows: z.array(z.record(z.string(), z.unknown())).default([]),
   jobs: z.array(JobDecl).default([]),
+  /** Each a `PluginSchedule`; likewise. */
   schedules: z.array(z.record(z.string(), z.unknown())).default([]),
   lifecycle: z.strictObject({ onEnable: HandlerRef.optional(), onDisable: HandlerRef.optional() }).optional(),
 });
 export type ManifestV3 = z.infer<typeof ManifestV3>;
+
+/** A workflow of a manifest, in steps or in code. */
+export const PluginWorkflow = z.union([WorkflowDefinition, CodeWorkflowDefinition]);
+
+/** A manifest as an author writes it: what has a default may be left out. */
+export type PluginManifest = Omit<z.input<typeof ManifestV3>, '$schema' | 'workflows' | 'schedules'> & {
+  workflows?: Array<z.input<typeof PluginWorkflow>>;
+  schedules?: Array<z.input<typeof PluginSchedule>>;
+};

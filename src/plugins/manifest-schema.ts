@@ -1,9 +1,15 @@
 import { z } from 'zod';
-import { ManifestV3 } from '../contracts/index.ts';
+import { ManifestV3, PluginSchedule, PluginWorkflow } from '../contracts/index.ts';
+
+/** Workflows and schedules are checked by the service that runs them, one by one; editors check them at once. */
+const AsWritten = ManifestV3.extend({
+  workflows: z.array(PluginWorkflow).default([]),
+  schedules: z.array(PluginSchedule).default([]),
+});
 
 /** The JSON schema of `svc.plugin.json`, for editors: `config/plugin.schema.json`. */
 export function manifestSchema(): Record<string, unknown> {
-  const { $schema, ...schema } = z.toJSONSchema(ManifestV3, { io: 'input', unrepresentable: 'any' });
+  const { $schema, ...schema } = z.toJSONSchema(AsWritten, { io: 'input', unrepresentable: 'any' });
   return {
     $schema,
     title: 'svc.plugin.json',

@@ -1,9 +1,14 @@
 import { resolve } from 'node:path';
-import type { z } from 'zod';
-import { type ManifestV3, PluginSchedule, WorkflowDefinition } from '../contracts/index.ts';
+import {
+  CodeWorkflowDefinition,
+  isCodeWorkflow,
+  type ManifestV3,
+  PluginSchedule,
+  WorkflowDefinition,
+} from '../contracts/index.ts';
 import type { PluginDescriber } from './describe.ts';
 import { handlerRefs, zodRefs } from './registry/handler-files.ts';
-import { formatPath } from './registry/manifest-file.ts';
+import { faultsAgainst } from './registry/manifest-file.ts';
 import type { LoadedPlugin, PluginFault } from './registry/types.ts';
 import { loadFolder } from './registry.ts';
 
@@ -14,7 +19,13 @@ export interface ValidatedPlugin {
 }
 
 /** The hosts' own kind for each list of a manifest; a plain function serves any. */
-const KIND_OF = { commands: 'command', rest: 'route', webhooks: 'webhook', jobs: 'job' } as const;
+const KIND_OF = {
+  commands: 'command',
+  rest: 'route',
+  webhooks: 'webhook',
+  jobs: 'job',
+  workflows: 'workflow',
+} as const;
 
 /**
  * Everything that can be said of a plugin without calling it: the manifest, the files it names, and, by
@@ -35,17 +46,12 @@ export async function validatePlugin(folder: string, describer: PluginDescriber)
  * fault of the manifest there; what they use is known only where all plugins are.
  */
 function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
-  const check = (schema: z.ZodType, values: readonly unknown[], key: string): PluginFault[] =>
-    values.flatMap((value, index) =>
-      (schema.safeParse(value).error?.issues ?? []).map((issue) => ({
-        code: 'INVALID_MANIFEST' as const,
-        path: formatPath([key, index, ...issue.path]),
-        message: issue.message,
-      })),
-    );
   return [
-    ...check(WorkflowDefinition, workflows, 'workflows'),
-    ...check(PluginSchedule, schedules, 'schedules'),
+    ...workflows.flatMap((written, index) => {
+      const schema = isCodeWorkflow(written) ? CodeWorkflowDefinition : WorkflowDefinition;
+      return faultsAgainst(schema, written, ['workflows', index]);
+    }),
+    ...schedules.flatMap((written, index) => faultsAgainst(PluginSchedule, written, ['schedules', index])),
   ];
 }
 

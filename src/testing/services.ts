@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PlatformConfig } from '../contracts/index.ts';
+import { type ManifestV3, PlatformConfig, type ServiceName } from '../contracts/index.ts';
 import type { DaemonDefinition, DaemonServices } from '../daemons/define-daemon.ts';
 import { createPeers } from '../daemons/peers.ts';
 import { rest } from '../daemons/rest/index.ts';
@@ -10,13 +10,20 @@ import { state } from '../daemons/state/index.ts';
 import type { ManualClock } from '../kit/clock.ts';
 import type { KeyMaterial } from '../kit/keys.ts';
 import { type Random, systemRandom } from '../kit/random.ts';
+import { permissionSets } from '../plugins/index.ts';
 import type { TestLog } from './types.ts';
 
 export interface TestServices {
   rest: RunningDaemon<Awaited<ReturnType<typeof rest.services>>>;
   keys: KeyMaterial;
   random: Random;
-  /** Ends both and removes what they kept. */
+  /** Throws UPSTREAM_UNAVAILABLE for a service that the plugin has no use for. */
+  urlOf(service: ServiceName): string;
+  /** Starts what the plugin asks for beside these. */
+  startFor(manifest: ManifestV3): Promise<void>;
+  /** Has the workflow service look at the clock, which the test has moved. */
+  tick(): Promise<void>;
+  /** Ends all and removes what they kept. */
   close(): Promise<void>;
 }
 
@@ -28,7 +35,10 @@ export interface TestServicesOptions {
   write(line: TestLog): void;
 }
 
-/** The two services that plugin code needs, in this process, on free ports and a folder that goes with them. */
+/**
+ * The two services that any plugin needs, in this process, on free ports and a folder that goes with them; the workflow
+ * service and the gateway come for plugins whose manifest asks for what these do.
+ */
 export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
   const { clock, plugins, pluginConfig, write } = options;
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-plugin-test-'));
@@ -41,6 +51,7 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
   };
   const peers = createPeers();
   const running: RunningDaemon[] = [];
+  let tick = async (): Promise<void> => {};
 
   async function close(): Promise<void> {
     for (const daemon of running.reverse()) await daemon.close();
@@ -66,10 +77,26 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
     return daemon;
   }
 
+  async function startFor(manifest: ManifestV3): Promise<void> {
+    const asksFor = (service: 'workflows' | 'jobs' | 'webhooks') =>
+      permissionSets(manifest).some(({ platform }) => platform?.[service]);
+    if (asksFor('workflows') || asksFor('jobs') || manifest.workflows.length > 0) {
+      const { workflow } = await import('../daemons/workflow/index.ts');
+      const { url, services } = await start(workflow);
+      peers.set({ workflow: url });
+      tick = services.engine.tick;
+    }
+    if (asksFor('webhooks')) {
+      const { gateway } = await import('../daemons/gateway/index.ts');
+      peers.set({ gateway: (await start(gateway)).url });
+    }
+  }
+
   try {
     const keeper = await start(state);
     peers.set({ state: keeper.url });
-    return { rest: await start(rest), keys, random, close };
+    const { urlOf } = peers;
+    return { rest: await start(rest), keys, random, urlOf, startFor, tick: () => tick(), close };
   } catch (error) {
     await close();
     throw error;

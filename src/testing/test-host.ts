@@ -5,6 +5,8 @@ import {
   type HostKind,
   type ManifestV3,
   NamespaceId,
+  type PluginJob,
+  type PluginRun,
 } from '../contracts/index.ts';
 import { commandCall, requireCommand } from '../daemons/plugin-commands.ts';
 import type { PluginCall } from '../daemons/plugin-runtime.ts';
@@ -14,6 +16,7 @@ import { PlatformError } from '../kit/errors.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import { startTestServices } from './services.ts';
 import type { CallerOptions, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';
+import { workflowCalls } from './workflow-calls.ts';
 
 export interface TestHostOptions {
   /** The plugin's folder; default: the working directory, which is where `npm test` starts. */
@@ -41,6 +44,10 @@ export interface TestHost extends AsyncDisposable {
   route(method: string, path: string, options?: RouteOptions): Promise<RouteAnswer>;
   /** Runs a webhook's handler with a delivery that was let in. */
   webhook(event: string, payload: unknown, options?: WebhookOptions): Promise<CommandResult>;
+  /** Starts a registered workflow; the run goes on by itself, on the clock of the test. */
+  workflow(id: string, input?: unknown, options?: CallerOptions): Promise<PluginRun>;
+  /** Resolves with a run once it has ended or waits for something; for a job, once it has ended. */
+  settled(id: string, options?: CallerOptions): Promise<PluginRun | PluginJob>;
   /** Moves the platform's time: what was kept for a while expires, calls under way time out. */
   advance(ms: number): void;
   close(): Promise<void>;
@@ -78,6 +85,7 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
   let plugin: LoadedPlugin;
   try {
     plugin = loaded();
+    await services.startFor(plugin.manifest);
   } catch (error) {
     await services.close();
     throw error;
@@ -152,6 +160,7 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
         { tenantId: NamespaceId.parse(namespaceId), user: null },
       );
     },
+    ...workflowCalls(services, clock),
     advance: (ms) => clock.advance(ms),
     close: () => services.close(),
     [Symbol.asyncDispose]: () => services.close(),

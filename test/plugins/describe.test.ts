@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { asJsonFile } from '../../src/kit/config/files.ts';
 import { packageRoot } from '../../src/kit/paths.ts';
@@ -25,6 +26,42 @@ async function folderOf(files: Record<string, string | object>): Promise<string>
 
 const MANIFEST = { schema: 'svc.plugin/3', id: 'demo', version: '1.0.0' };
 const PACKAGE = { name: 'demo', type: 'module' };
+
+test('editors see the faults of workflows and schedules, in steps and in code', () => {
+  const check = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(
+    manifestSchema(),
+  );
+  const faulty = (workflows: object[], schedules: object[] = []) => {
+    check({ ...MANIFEST, workflows, schedules });
+    return new Set(check.errors?.map(({ instancePath }) => instancePath));
+  };
+  const jobs = { main: { steps: [{ uses: 'set' }] } };
+  expect(
+    faulty([
+      { id: 'steps', jobs },
+      { id: 'code', handler: 'w.js#run' },
+    ]),
+  ).toEqual(new Set());
+  expect(faulty([{ id: 'nightly', jobs: { main: { steps: [{ use: 'set' }] } } }])).toContain(
+    '/workflows/0/jobs/main/steps/0',
+  );
+  expect(faulty([], [{ workflow: 'nightly', cron: 7 }])).toContain('/schedules/0/cron');
+});
+
+test('a workflow in code is checked like any handler', async () => {
+  const folder = await folderOf({
+    'w.js': "import { defineJob } from 'svc-platform/sdk'; export const job = defineJob(() => 1);",
+    'svc.plugin.json': {
+      ...MANIFEST,
+      workflows: [
+        { id: 'code', handler: 'w.js#job', step: 1 },
+        { id: 'gone', handler: 'absent.js#run' },
+      ],
+    },
+  });
+  const { faults } = await validatePlugin(folder, await describer());
+  expect(faults.map(({ code, path }) => [code, path])).toEqual([['INVALID_HANDLER', 'workflows[1].handler']]);
+});
 
 test('config/plugin.schema.json is that of the manifest contract', async () => {
   expect(await readFile(join(packageRoot, 'config/plugin.schema.json'), 'utf8')).toBe(
@@ -139,7 +176,7 @@ test('validation tells every fault of the code with its place', async () => {
     (await validatePlugin(flow, await describer())).faults.map(({ code, path }) => [code, path]),
   ).toEqual([
     ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0].uses'],
-    ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0]'],
+    ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0].use'],
     ['INVALID_MANIFEST', 'schedules[0].workflow'],
   ]);
   expect((await validatePlugin(join(FIXTURES, 'good'), await describer())).faults).toEqual([]);

@@ -108,3 +108,54 @@ test('a plugin that cannot be loaded says why', async () => {
     message: expect.stringContaining('version'),
   });
 });
+
+const TASKS = {
+  'package.json': { name: 'tasks', type: 'module' },
+  'svc.plugin.json': {
+    schema: 'svc.plugin/3',
+    id: 'tasks',
+    version: '1.0.0',
+    permissions: { platform: { workflows: true, jobs: true, webhooks: true } },
+    commands: [{ id: 'begin', handler: 'h.js#begin' }],
+    jobs: [{ id: 'tidy', handler: 'h.js#tidy' }],
+    webhooks: [{ event: 'paid', handler: 'h.js#paid', auth: { type: 'secret', header: 'x-s' } }],
+    workflows: [
+      {
+        id: 'remind',
+        jobs: {
+          main: {
+            steps: [
+              { uses: 'wait', with: { ms: 3_600_000 } },
+              { uses: 'set', with: { a: 1 } },
+            ],
+          },
+        },
+      },
+    ],
+  },
+  'h.js': `
+    export async function begin(ctx) {
+      const run = await ctx.workflows.start('remind');
+      const job = await ctx.jobs.submit('tidy', { n: 3 });
+      const [{ event, url, provisioned }] = await ctx.webhooks.list();
+      return { run: run.id, job: job.id, event, url, provisioned };
+    }
+    export const tidy = (ctx, { n }) => ({ twice: 2 * n });
+    export const paid = () => {};`,
+};
+
+test('workflows, jobs and webhooks are those of the real services', async () => {
+  const tasks = await host({ plugin: await writeFiles(await tempDir(), TASKS) });
+  const { result } = await tasks.command('begin');
+  const { run, job, ...webhook } = result as Record<string, string>;
+  expect(webhook).toMatchObject({ event: 'paid', provisioned: false });
+  expect(webhook.url).toMatch(/\/webhooks\/tasks\/paid$/);
+  expect(await tasks.settled(job!)).toMatchObject({ status: 'succeeded', result: { twice: 6 } });
+
+  expect((await tasks.settled(run!)).status).toBe('waiting');
+  tasks.advance(3_600_000);
+  expect((await tasks.settled(run!)).status).toBe('succeeded');
+
+  const own = await tasks.workflow('remind');
+  expect(await tasks.settled(own.id)).toMatchObject({ workflowId: 'remind', status: 'waiting' });
+});

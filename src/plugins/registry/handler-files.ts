@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import type { ManifestV3, SchemaRef, SchemaToDescribe } from '../../contracts/index.ts';
+import { HandlerRef, type ManifestV3, type SchemaRef, type SchemaToDescribe } from '../../contracts/index.ts';
 import { isInside } from '../inside.ts';
 import { formatPath } from './manifest-file.ts';
 import type { PluginFault } from './types.ts';
@@ -46,6 +46,9 @@ export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
     if (auth.type === 'custom') add(auth.validator, 'webhooks', index, 'auth', 'validator');
   }
   for (const [index, { handler }] of manifest.jobs.entries()) add(handler, 'jobs', index, 'handler');
+  for (const [index, { handler }] of manifest.workflows.entries()) {
+    if (HandlerRef.safeParse(handler).success) add(handler as string, 'workflows', index, 'handler');
+  }
   add(manifest.lifecycle?.onEnable, 'lifecycle', 'onEnable');
   add(manifest.lifecycle?.onDisable, 'lifecycle', 'onDisable');
   return refs;

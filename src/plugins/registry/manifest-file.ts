@@ -61,8 +61,7 @@ export function checkManifest(raw: unknown): ReadManifest {
   const id = PluginId.safeParse((raw as { id?: unknown } | null)?.id);
   const named = id.success ? { id: id.data as string } : {};
   const parsed = ManifestV3.safeParse(raw);
-  if (!parsed.success)
-    return { ...named, faults: parsed.error.issues.flatMap((issue) => toFaults(issue, raw)) };
+  if (!parsed.success) return { ...named, faults: issuesOf(parsed.error, raw) };
   const faults = [...versionFaults(parsed.data), ...duplicateFaults(parsed.data)];
   return { ...named, faults, ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
 }
@@ -74,12 +73,21 @@ export function formatPath(path: ReadonlyArray<PropertyKey>): string {
     .join('');
 }
 
-function toFaults(issue: z.core.$ZodIssue, raw: unknown): PluginFault[] {
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => fault([...issue.path, key], unknownKey(key, raw, issue.path)));
-  }
-  const message = issue.code === 'invalid_union' ? unionMessage(issue) : issue.message;
-  return [fault(issue.path, valueAt(raw, issue.path) === undefined ? `is missing: ${message}` : message)];
+/** What a schema finds wrong with a part of a manifest, at its place in the whole. */
+export function faultsAgainst(schema: z.ZodType, part: unknown, at: PropertyKey[]): PluginFault[] {
+  const { error } = schema.safeParse(part);
+  return error ? issuesOf(error, part, at) : [];
+}
+
+function issuesOf({ issues }: z.ZodError, raw: unknown, at: PropertyKey[] = []): PluginFault[] {
+  return issues.flatMap((issue): PluginFault[] => {
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => fault([...at, ...issue.path, key], unknownKey(key, issue.path, at)));
+    }
+    const message = issue.code === 'invalid_union' ? unionMessage(issue) : issue.message;
+    const isMissing = valueAt(raw, issue.path) === undefined;
+    return [fault([...at, ...issue.path], isMissing ? `is missing: ${message}` : message)];
+  });
 }
 
 function fault(path: ReadonlyArray<PropertyKey>, message: string): PluginFault {
@@ -96,9 +104,10 @@ function fault(path: ReadonlyArray<PropertyKey>, message: string): PluginFault {
 
 const ROOT_KEYS = Object.keys(ManifestV3.shape);
 
-function unknownKey(key: string, raw: unknown, path: ReadonlyArray<PropertyKey>): string {
-  const meant = path.length === 0 ? nearest(key, ROOT_KEYS) : undefined;
-  const where = valueAt(raw, path) === raw ? 'the manifest' : formatPath(path);
+function unknownKey(key: string, path: ReadonlyArray<PropertyKey>, at: readonly PropertyKey[]): string {
+  const whole = [...at, ...path];
+  const meant = whole.length === 0 ? nearest(key, ROOT_KEYS) : undefined;
+  const where = whole.length === 0 ? 'the manifest' : formatPath(whole);
   return `"${key}" is not a key of ${where}${meant ? `; did you mean "${meant}"?` : ''}`;
 }
 

@@ -1,4 +1,5 @@
 import type { ManifestV3, PlanChange } from '../../../contracts/index.ts';
+import { permissionSets } from '../../../plugins/index.ts';
 
 /** What a manifest brings, by kind and name; what differs between two of them is what is to be agreed to. */
 function capabilities(
@@ -49,13 +50,10 @@ export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3
 }
 
 /** Grants that mean more than they say. */
-export function warningsOf({ permissions, rest, commands }: ManifestV3): string[] {
+export function warningsOf(manifest: ManifestV3): string[] {
+  const { rest } = manifest;
   const warnings: string[] = [];
-  const granted = [
-    permissions,
-    ...(rest?.routes ?? []).flatMap((route) => route.permissions ?? []),
-    ...commands.flatMap((command) => command.permissions ?? []),
-  ];
+  const granted = permissionSets(manifest);
   if (granted.some(({ platform }) => platform?.childProcess))
     warnings.push('It may start programs, which is full access to this machine.');
   if (granted.some(({ network }) => network.includes('*')))
