@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // `npm test` builds first and starts the built programs; a bare `vitest run` starts the sources, so that
+    // an edit needs no build.
+    setupFiles: process.env.SVC_TEST_PROGRAMS === 'built' ? ['test/support/built-programs.ts'] : [],
     // Real daemons, processes and sandboxes: a slow machine must not look like a failure.
     testTimeout: 30_000,
     hookTimeout: 30_000,

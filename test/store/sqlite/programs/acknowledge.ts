@@ -11,6 +11,20 @@ const [dataDir, name, count] = process.argv.slice(2) as [string, string, string]
 const store = await sqliteGatewayStore({ dataDir, clock: systemClock, logger: silentLogger });
 let next = 0;
 
+/** Past the kernel's pipe a line survives our death; in a stream's buffer it would not. */
+function print(line: string): void {
+  for (;;) {
+    try {
+      writeSync(1, line);
+      return;
+    } catch (error) {
+      // The pipe is full: its reader is slower than we are.
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
 async function writeOn(): Promise<void> {
   while (next < Number(count)) {
     const key = `${name}:${next++}`;
@@ -18,8 +32,7 @@ async function writeOn(): Promise<void> {
       store.cache.set('written', key, key),
       store.cache.increment('counted', 'all', { by: 1 }),
     ]);
-    // Past the kernel's pipe a line survives our death; in a stream's buffer it would not.
-    writeSync(1, `${key}\n`);
+    print(`${key}\n`);
   }
 }
 await Promise.all(Array.from({ length: 16 }, writeOn));
