@@ -10,6 +10,13 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../commands/init.ts')).init,
   },
   {
+    name: 'doctor',
+    summary: 'Check this machine, project and data, and say how to mend each fault',
+    group: 'Setup',
+    example: 'svc doctor --fix',
+    load: async () => (await import('../commands/doctor.ts')).doctor,
+  },
+  {
     name: 'config show',
     summary: 'Show the configuration in effect: file, profile, environment',
     group: 'Setup',
@@ -50,5 +57,33 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
     group: 'Setup',
     example: 'svc restore svc-backup.tar.gz --yes',
     load: async () => (await import('../commands/restore.ts')).restore,
+  },
+  {
+    name: 'report',
+    summary: 'Gather versions, config, status, checks and last logs for a bug report, without secrets',
+    group: 'Setup',
+    example: 'svc report svc-report.tar.gz',
+    load: async () => (await import('../commands/report.ts')).report,
+  },
+  {
+    name: 'reset',
+    summary: 'Remove all data of this project: keys, secrets, deliveries, runs, state',
+    group: 'Setup',
+    example: 'svc reset',
+    load: async () => (await import('../commands/reset.ts')).reset,
+  },
+  {
+    name: 'service install',
+    summary: 'Print a systemd unit (macOS: launchd) that runs the platform, or write it',
+    group: 'Setup',
+    example: 'svc service install --user --write',
+    load: async () => (await import('../commands/service/install.ts')).install,
+  },
+  {
+    name: 'service uninstall',
+    summary: 'Remove the unit that svc service install --write has written',
+    group: 'Setup',
+    example: 'svc service uninstall --user',
+    load: async () => (await import('../commands/service/uninstall.ts')).uninstall,
   },
 ];

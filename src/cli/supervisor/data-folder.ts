@@ -45,8 +45,8 @@ export function dataFolder(root: string): DataFolder {
 }
 
 /** Creates the folders, or narrows them to their owner. Throws STORE_ERROR where that cannot be. */
-export function ensureDataFolder({ root, run, logs }: DataFolder): void {
-  for (const folder of [root, run, logs]) {
+export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder): void {
+  for (const folder of [root, run, logs, compileCache]) {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if ((statSync(folder).mode & 0o077) !== 0) chmodSync(folder, 0o700);

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
 import { packageRoot } from '../../../kit/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { quote } from '../service/unit.ts';
 import { homeFlag, registeredAgent } from './flags.ts';
 
 const NAME = 'svc-agent.service';
@@ -71,10 +72,4 @@ UMask=0077
 [Install]
 WantedBy=${user ? 'default.target' : 'multi-user.target'}
 `;
-}
-
-/** As systemd reads it: `%` and `$` mean something, quotes hold blanks. */
-function quote(word: string): string {
-  const escaped = word.replace(/%/g, '%%').replace(/\$/g, '$$$$').replace(/["\\]/g, '\\$&');
-  return /[\s"'\\]/.test(word) ? `"${escaped}"` : escaped;
 }

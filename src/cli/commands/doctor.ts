@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
+import type { CommandContext } from '../context.ts';
+import { defineCommand } from '../define-command.ts';
+import type { Style } from '../style.ts';
+import { findSupervisor } from '../supervisor/control-client.ts';
+import { type Check, type Fact, type Finding, failure, type Patient } from './doctor/check.ts';
+import { checkEngine, checkPlugins, checkSandbox, checkUpstreams } from './doctor/execution.ts';
+import { checkModes } from './doctor/files.ts';
+import { checkClock, checkDisk, checkNode } from './doctor/machine.ts';
+import { checkPorts } from './doctor/ports.ts';
+import { checkSecrets } from './doctor/secrets.ts';
+import { checkCredentials, checkStores } from './doctor/stores.ts';
+import { checkSupervision } from './doctor/supervision.ts';
+
+export interface Diagnosis {
+  checks: Finding[];
+  failed: number;
+  warned: number;
+  fixed: number;
+}
+
+/** In the order in which one would mend. All but the first need a configuration that holds. */
+const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
+  ['disk', checkDisk],
+  ['clock', checkClock],
+  ['files', checkModes],
+  ['credentials', checkCredentials],
+  ['stores', checkStores],
+  ['secrets', checkSecrets],
+  ['supervisor', checkSupervision],
+  ['ports', checkPorts],
+  ['sandbox', checkSandbox],
+  ['engine', checkEngine],
+  ['upstreams', checkUpstreams],
+  ['plugins', checkPlugins],
+];
+
+/** @spec docs/operations.md "svc doctor" */
+export const doctor = defineCommand({
+  name: 'doctor',
+  summary: 'Check this machine, project and data, and say how to mend each fault',
+  example: 'svc doctor --fix',
+  args: z.object({
+    fix: z.boolean().default(false).describe('mend what can be mended safely: file modes, stale files'),
+  }),
+  async run({ fix }, context) {
+    const diagnosis = await diagnose(context, fix);
+    if (diagnosis.failed === 0) return { exitCode: 0, result: diagnosis };
+    const names = [...new Set(diagnosis.checks.filter(isFailure).map(({ name }) => name))];
+    return {
+      exitCode: 1,
+      result: diagnosis,
+      error: {
+        code: 'VALIDATION_ERROR',
+        message: `What has to be mended: ${names.join(', ')}.`,
+        details: { names },
+      },
+    };
+  },
+  text: diagnosisText,
+});
+
+/** Runs every check; one that cannot be run is a failure of its own and holds up none of the others. */
+export async function diagnose(context: CommandContext, fix: boolean): Promise<Diagnosis> {
+  const checks = await findingsOf('node', () => checkNode(), fix);
+  const patient = await examine(context).catch((error: unknown) => configFaults(error));
+  if (Array.isArray(patient)) checks.push(...(await findingsOf('config', () => patient, fix)));
+  else {
+    const where = patient.loaded.configFile ?? 'no svc.config.json: the defaults';
+    const holds: Fact = { status: 'ok', message: `${where}, profile ${patient.loaded.profile}` };
+    checks.push(...(await findingsOf('config', () => [holds], fix)));
+    for (const [name, check] of CHECKS) checks.push(...(await findingsOf(name, () => check(patient), fix)));
+  }
+  const open = checks.filter(({ fixed }) => !fixed);
+  return {
+    checks,
+    failed: open.filter(isFailure).length,
+    warned: open.filter(({ status }) => status === 'warn').length,
+    fixed: checks.length - open.length,
+  };
+}
+
+const isFailure = ({ status, fixed }: Finding): boolean => status === 'fail' && !fixed;
+
+async function examine(context: CommandContext): Promise<Patient> {
+  const loaded = context.platform();
+  const folder = context.folder();
+  const running =
+    (await findSupervisor(folder)
+      ?.status()
+      .catch(() => null)) ?? null;
+  return { context, loaded, env: loaded.env, folder, running, now: context.clock.now() };
+}
+
+/** One fact a fault of the configuration: the rest cannot be looked at without it. */
+function configFaults(error: unknown): Fact[] {
+  if (!(error instanceof PlatformError)) throw error;
+  const { problems, hint } = error.details as {
+    problems?: Array<{ path: string; message: string }>;
+    hint?: string;
+  };
+  if (!problems) return [failure(error.message, hint ?? 'svc config validate says more.')];
+  return problems.map(({ path, message }) =>
+    failure(`${path || '(file)'}: ${message}`, 'Edit svc.config.json; the other checks wait for it.'),
+  );
+}
+
+async function findingsOf(
+  name: string,
+  check: () => Fact[] | Promise<Fact[]>,
+  fix: boolean,
+): Promise<Finding[]> {
+  let facts: Fact[];
+  try {
+    facts = await check();
+  } catch (error) {
+    facts = [failure(`This could not be checked: ${messageOf(error)}`, 'svc doctor --debug shows more.')];
+  }
+  return facts.map((fact) => ({ name, ...mended(fact, fix) }));
+}
+
+function mended({ fix: mend, remedy, status, message }: Fact, fix: boolean): Omit<Finding, 'name'> {
+  const found = { status, message, remedy: remedy ?? null, fixed: false };
+  if (!fix || !mend) return found;
+  try {
+    return { ...found, remedy: `mended: ${mend()}`, fixed: true };
+  } catch (error) {
+    return { ...found, remedy: `${remedy} (--fix failed: ${messageOf(error)})` };
+  }
+}
+
+function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Style): string {
+  const mark = ({ status, fixed: isFixed }: Finding): string => {
+    if (isFixed || status === 'ok') return style.green('✓');
+    return status === 'warn' ? style.yellow('!') : style.red('✗');
+  };
+  const lines = checks.flatMap((finding) => [
+    `${mark(finding)} ${finding.name.padEnd(11)} ${finding.message}`,
+    ...(finding.remedy ? [`  ${' '.repeat(11)} ${style.cyan('→')} ${finding.remedy}`] : []),
+  ]);
+  const counts = [`${failed} failed`, `${warned} to look at`, ...(fixed > 0 ? [`${fixed} mended`] : [])];
+  return [...lines, '', failed + warned === 0 ? style.green('All is well.') : `${counts.join(', ')}.`].join(
+    '\n',
+  );
+}

@@ -1,0 +1,52 @@
+import { createServer } from 'node:net';
+import { SERVICE_NAMES, type ServiceName } from '../../../contracts/index.ts';
+import { codeOf } from '../../../kit/errors.ts';
+import { findPortOwner } from '../../supervisor/port-owner.ts';
+import { type Fact, failure, fine, type Patient } from './check.ts';
+
+/** Of a platform that runs, its services hold them. */
+export async function checkPorts({ loaded, running }: Patient): Promise<Fact[]> {
+  const held = new Map(running?.services.map(({ name, port }) => [name, port]));
+  const facts = await Promise.all(
+    SERVICE_NAMES.map(async (name): Promise<Fact | null> => {
+      const { host, port } = loaded.config[name];
+      if (port === 0 || held.get(name) === port) return null;
+      const refused = await tryListen(host, port);
+      return refused ? describe(name, host, port, refused) : null;
+    }),
+  );
+  const bad = facts.filter((fact) => fact !== null);
+  if (bad.length > 0) return bad;
+  const ports = SERVICE_NAMES.map((name) => `${name} ${held.get(name) ?? loaded.config[name].port}`);
+  return [fine(running ? `held by this platform: ${ports.join(', ')}` : `free: ${ports.join(', ')}`)];
+}
+
+function describe(name: ServiceName, host: string, port: number, code: string): Fact {
+  const other = `svc up --port ${name}=0 takes any free one; ${name}.port of the config names another.`;
+  if (code === 'EADDRINUSE') {
+    const owner = findPortOwner(port);
+    const by = owner ? `pid ${owner.pid} (${owner.command.slice(0, 120)})` : 'another process';
+    return failure(
+      `Port ${port}, which ${name} needs, is taken by ${by}.`,
+      `Stop that process. Or: ${other}`,
+    );
+  }
+  if (code === 'EACCES')
+    return failure(
+      `Port ${port}, which ${name} needs, is not this user's to take.`,
+      `Use one above 1023. ${other}`,
+    );
+  return failure(
+    `${name} cannot listen on ${host}:${port} (${code}).`,
+    `Set ${name}.host to an address of this machine.`,
+  );
+}
+
+/** The code of the failure; null when the address is free. */
+function tryListen(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', (error) => resolve(codeOf(error) ?? 'UNKNOWN'));
+    probe.listen({ host, port }, () => probe.close(() => resolve(null)));
+  });
+}

@@ -1,0 +1,84 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { version } from '../../../kit/paths.ts';
+import { findSupervisor } from '../../supervisor/control-client.ts';
+import { isRunning } from '../../supervisor/process-identity.ts';
+import { readRunFile, removeRunFile } from '../../supervisor/run-file.ts';
+import { isLeftStage } from '../backup/stage-folder.ts';
+import { type Fact, failure, fine, type Patient, warning } from './check.ts';
+
+/** What runs here, what should, and what a killed predecessor left. */
+export function checkSupervision(patient: Patient): Fact[] {
+  const facts = [...(patient.running ? ofRunning(patient) : ofStopped(patient)), ...leftFiles(patient)];
+  return facts.length > 0
+    ? facts
+    : [fine(patient.running ? `all services are ready (pid ${patient.running.pid})` : 'not running')];
+}
+
+function ofRunning({ running }: Patient): Fact[] {
+  const failed = (running?.services ?? []).filter(({ state }) => state === 'failed');
+  const facts = failed.map(({ name, lastExit }) =>
+    failure(
+      `${name} is down: ${lastExit?.reason ?? 'it did not start'}.`,
+      `svc logs ${name} says why; then svc restart ${name}`,
+    ),
+  );
+  if (running && running.version !== version)
+    facts.push(
+      warning(
+        `Version ${running.version} runs; this is ${version}.`,
+        'svc restart brings the services up to date; svc down and svc up -d the supervisor too.',
+      ),
+    );
+  return facts;
+}
+
+function ofStopped({ folder }: Patient): Fact[] {
+  const run = readRunFile(folder);
+  if (!run) return [];
+  const supervisor = findSupervisor(folder);
+  if (supervisor)
+    return [
+      failure(
+        `The supervisor (pid ${supervisor.pid}) runs but does not answer.`,
+        `kill ${supervisor.pid}, then svc up -d`,
+      ),
+    ];
+  const left = run.children.filter(isRunning);
+  if (left.length > 0)
+    return [
+      warning(
+        `The supervisor was killed; ${left.map(({ name, pid }) => `${name} (pid ${pid})`).join(', ')} are finishing.`,
+        'svc up -d waits for them, or ends them.',
+      ),
+    ];
+  return [
+    warning(
+      `${folder.runFile} is of a supervisor that was killed (pid ${run.supervisor.pid}).`,
+      'svc doctor --fix removes it; so does the next svc up.',
+      () => {
+        rmSync(run.socket, { force: true });
+        removeRunFile(folder);
+        return `removed ${folder.runFile}`;
+      },
+    ),
+  ];
+}
+
+/** Unfinished backups of killed commands. */
+function leftFiles({ folder }: Patient): Fact[] {
+  if (!existsSync(folder.run)) return [];
+  return readdirSync(folder.run)
+    .filter(isLeftStage)
+    .map((name) => {
+      const path = join(folder.run, name);
+      return warning(
+        `${path} is of a backup that was killed.`,
+        'svc doctor --fix removes it; so does the next backup.',
+        () => {
+          rmSync(path, { recursive: true, force: true });
+          return `removed ${path}`;
+        },
+      );
+    });
+}

@@ -1,0 +1,83 @@
+import { arch, cpus, release, totalmem, uptime } from 'node:os';
+import { join } from 'node:path';
+import { SERVICE_NAMES } from '../../../contracts/index.ts';
+import { messageOf } from '../../../kit/errors.ts';
+import { version } from '../../../kit/paths.ts';
+import { redact, redactText } from '../../../kit/redact.ts';
+import type { CommandContext } from '../../context.ts';
+import { lastRecords } from '../../log-reader.ts';
+import { findSupervisor } from '../../supervisor/control-client.ts';
+import { maskConfig } from '../config/masked.ts';
+import { diagnose } from '../doctor.ts';
+import { keepLocalSecrets } from './local-secrets.ts';
+
+/** Names of environment variables whose values say something about a fault; of the others only the names are told. */
+const TOLD =
+  /^(?:SVC_(?:HOME|CONFIG|PROFILE|GATEWAY_URL|[A-Z]+_(?:PORT|HOST))|GATEWAY_PUBLIC_URL|NODE_ENV|NODE_OPTIONS|TZ|LANG)$/;
+const OURS = /^(?:SVC_|GATEWAY_|NODE_|OTEL_|TZ$|LANG$)/;
+
+/** The files of a report. A part that cannot be had says why: that is what a report is for. */
+export async function contentsOf(context: CommandContext, lines: number): Promise<Record<string, string>> {
+  keepLocalSecrets(context);
+  const parts: Array<[name: string, make: () => unknown | Promise<unknown>]> = [
+    ['versions.json', () => versions()],
+    ['environment.json', () => environment(context)],
+    ['config.json', () => configuration(context)],
+    ['status.json', () => findSupervisor(context.folder())?.status() ?? { running: false }],
+    ['doctor.json', () => diagnose(context, false)],
+  ];
+  const texts: Record<string, string> = {};
+  for (const [name, make] of parts) texts[name] = await asText(make);
+  for (const source of [...SERVICE_NAMES, 'supervisor'])
+    texts[`logs/${source}.log`] = await logOf(context, source, lines);
+  return texts;
+}
+
+async function asText(make: () => unknown): Promise<string> {
+  const made = await Promise.resolve()
+    .then(make)
+    .catch((error: unknown) => ({ couldNotBeHad: messageOf(error) }));
+  return redactText(`${JSON.stringify(made, null, 2)}\n`);
+}
+
+function versions() {
+  return {
+    svc: version,
+    node: process.versions,
+    platform: `${process.platform}-${arch()}`,
+    kernel: release(),
+    cpus: cpus().length,
+    memoryBytes: totalmem(),
+    upSeconds: Math.round(uptime()),
+  };
+}
+
+/** The values of harmless variables; of our other ones that they are set. */
+function environment({ env, platform }: CommandContext): Record<string, string> {
+  const all = { ...env, ...platform().env };
+  const ours = Object.entries(all).filter(([name, value]) => value !== undefined && OURS.test(name));
+  return Object.fromEntries(ours.map(([name, value]) => [name, TOLD.test(name) ? value! : '(set)']));
+}
+
+function configuration({ platform }: CommandContext) {
+  const { config, profile, configFile, projectDir, dataDir } = platform();
+  return { profile, configFile, projectDir, dataDir, config: maskConfig(config) };
+}
+
+/** Records were redacted when they were written; once more costs little and forgives nothing. */
+async function logOf({ folder }: CommandContext, source: string, lines: number): Promise<string> {
+  try {
+    const { records } = lastRecords([join(folder().logs, `${source}.log`)], lines);
+    return records.map((record) => `${redactRecord(record)}\n`).join('');
+  } catch (error) {
+    return `${messageOf(error)}\n`;
+  }
+}
+
+function redactRecord(record: string): string {
+  try {
+    return redactText(JSON.stringify(redact(JSON.parse(record))));
+  } catch {
+    return redactText(record);
+  }
+}

@@ -1,0 +1,72 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Environment } from '../../../kit/config.ts';
+import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
+import { writeWholeFile } from '../../supervisor/data-folder.ts';
+
+export const UNIT_NAME = 'svc-platform.service';
+const PLIST_NAME = 'svc-platform.plist';
+
+/** Where the service manager of this machine looks, and what it is told. */
+export interface Place {
+  manager: 'systemd' | 'launchd';
+  file: string;
+  /** Commands that start it and have it started with the machine. */
+  start: string;
+  /** Ends what still runs once the file is gone. */
+  stopRunning: string;
+}
+
+export function placeOf(user: boolean, env: Environment): Place {
+  const home = env.HOME ?? homedir();
+  if (process.platform === 'darwin') {
+    const file = user
+      ? join(home, 'Library', 'LaunchAgents', PLIST_NAME)
+      : join('/Library/LaunchDaemons', PLIST_NAME);
+    return {
+      manager: 'launchd',
+      file,
+      start: `launchctl load -w ${file}`,
+      stopRunning: 'launchctl remove svc-platform',
+    };
+  }
+  const folder = user
+    ? join(env.XDG_CONFIG_HOME ?? join(home, '.config'), 'systemd', 'user')
+    : '/etc/systemd/system';
+  const systemctl = user ? 'systemctl --user' : 'systemctl';
+  return {
+    manager: 'systemd',
+    file: join(folder, UNIT_NAME),
+    start: `${systemctl} daemon-reload && ${systemctl} enable --now ${UNIT_NAME}`,
+    stopRunning: `${systemctl} stop ${UNIT_NAME} && ${systemctl} daemon-reload`,
+  };
+}
+
+/** Throws STORE_ERROR that names what would be allowed. */
+export function writePlace({ file }: Place, text: string): void {
+  attempt(file, () => {
+    mkdirSync(dirname(file), { recursive: true });
+    writeWholeFile(file, text, 0o644);
+  });
+}
+
+export function removePlace({ file }: Place): void {
+  attempt(file, () => rmSync(file, { force: true }));
+}
+
+function attempt(file: string, change: () => void): void {
+  try {
+    change();
+  } catch (thrown) {
+    const error = thrown instanceof PlatformError ? thrown.cause : thrown;
+    const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error) ?? '');
+    throw new PlatformError('STORE_ERROR', `${file} cannot be changed: ${messageOf(error)}.`, {
+      details: {
+        file,
+        ...(isDenied ? { hint: 'Run it as root, or add --user for a service of your own.' } : {}),
+      },
+      cause: error,
+    });
+  }
+}

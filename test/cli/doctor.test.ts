@@ -1,0 +1,210 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import type { Finding } from '../../src/cli/commands/doctor/check.ts';
+import { tempDir } from '../support/daemon.ts';
+import { occupyPort, testPlatform } from './platform.ts';
+import { runSvc } from './svc.ts';
+
+const SLOW = { timeout: 60_000 };
+const FREE_PORTS = Object.fromEntries(
+  ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
+);
+
+async function project(config: Record<string, unknown> = {}): Promise<string> {
+  const folder = await tempDir();
+  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
+  return folder;
+}
+
+async function doctor(folder: string, flags: string[] = [], env: Record<string, string> = {}) {
+  const { code, json } = await runSvc(folder, ['doctor', '--json', ...flags], env);
+  const checks: Finding[] = json.result.checks;
+  const of = (name: string): Finding[] => checks.filter((check) => check.name === name);
+  return {
+    code,
+    json,
+    checks,
+    of,
+    only: (name: string) =>
+      of(name)
+        .map(({ status, message }) => `${status}: ${message}`)
+        .join('\n'),
+  };
+}
+
+test('a sound project passes, and every check says what it saw', SLOW, async () => {
+  const { code, json, checks, only } = await doctor(await project());
+  expect([code, json.ok, json.result.failed]).toEqual([0, true, 0]);
+  expect(new Set(checks.map(({ name }) => name))).toEqual(
+    new Set([
+      'node',
+      'config',
+      'disk',
+      'clock',
+      'files',
+      'credentials',
+      'stores',
+      'secrets',
+      'supervisor',
+      'ports',
+      'sandbox',
+      'engine',
+      'upstreams',
+      'plugins',
+    ]),
+  );
+  expect(only('stores')).toBe('ok: no data yet');
+});
+
+test('each fault of the configuration is a finding with its path, and the exit code is 1', async () => {
+  const folder = await tempDir();
+  await writeFile(join(folder, 'svc.config.json'), '{"gateway": {"port": "x"}, "gatway": {}}');
+  const { code, json, of } = await doctor(folder);
+  expect([code, json.ok, json.error.details.names]).toEqual([1, false, ['config']]);
+  expect(of('config').map(({ message }) => message.split(':')[0])).toEqual(['gateway.port', 'gatway']);
+  const text = await runSvc(folder, ['doctor']);
+  expect([
+    text.code,
+    text.stdout.includes('✗ config'),
+    text.stderr.includes('What has to be mended: config.'),
+  ]).toEqual([1, true, true]);
+});
+
+test('a taken port is told with who has it', async () => {
+  const port = await occupyPort();
+  const { code, only, of } = await doctor(await project({ rest: { port } }));
+  expect(code).toBe(1);
+  expect(only('ports')).toContain(`Port ${port}, which rest needs, is taken by pid ${process.pid}`);
+  expect(of('ports')[0]?.remedy).toContain('svc up --port rest=0');
+});
+
+test('secrets that are short, known, equal or in version control are told', async () => {
+  const folder = await project({
+    gateway: { port: 0, staticTokens: { short: { hostId: 'ci', namespaceId: 'default' } } },
+    rest: { port: 0, host: '0.0.0.0' },
+  });
+  await writeFile(
+    join(folder, '.env'),
+    'GATEWAY_JWT_SECRET=short\nGATEWAY_INTERNAL_SECRET=short\nSVC_MASTER_KEY=abc\n',
+    { mode: 0o644 },
+  );
+  execFileSync('git', ['init', '-q'], { cwd: folder });
+  execFileSync('git', ['add', '-f', '.env'], { cwd: folder });
+  const { only, of } = await doctor(folder);
+  for (const says of [
+    'warn: GATEWAY_JWT_SECRET is shorter than 32 bytes',
+    'warn: GATEWAY_JWT_SECRET and GATEWAY_INTERNAL_SECRET are one and the same',
+    'fail: SVC_MASTER_KEY is not 32 bytes',
+    'warn: The static token of ci (default) can be guessed',
+    'fail: rest listens on 0.0.0.0 and takes calls without identity',
+    'fail: .env is under version control',
+  ])
+    expect(only('secrets')).toContain(says);
+  for (const { message } of of('secrets')) expect(message).not.toContain('"short"');
+  const production = await doctor(folder, ['--profile', 'production']);
+  expect(production.only('secrets')).toContain('fail: GATEWAY_JWT_SECRET is shorter');
+  expect(production.only('secrets')).not.toContain('rest listens');
+});
+
+test('--fix narrows modes and removes what a killed supervisor left, and nothing else', SLOW, async () => {
+  const { folder, svc, dataDir } = await testPlatform();
+  await svc('up', '-d');
+  const { pid } = (await svc('status')).json.result;
+  const { children } = JSON.parse(await readFile(join(dataDir, 'run', 'supervisor.json'), 'utf8'));
+  process.kill(pid, 'SIGKILL');
+  for (const child of children) process.kill(child.pid, 'SIGKILL');
+  await chmod(join(dataDir, 'keys.json'), 0o644);
+  await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'));
+  await expect
+    .poll(async () => (await doctor(folder)).only('supervisor'), { timeout: 10_000, interval: 200 })
+    .toContain(`of a supervisor that was killed (pid ${pid})`);
+
+  const before = await doctor(folder);
+  expect(before.only('files')).toContain('keys.json has mode 644');
+  expect(before.only('supervisor')).toContain('backup-999999-abcdef is of a backup that was killed');
+  const fixed = await doctor(folder, ['--fix']);
+  expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 3, 0]);
+  expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
+  const after = await doctor(folder);
+  expect([after.json.result.fixed, after.only('files'), after.only('supervisor')]).toEqual([
+    0,
+    `ok: ${dataDir} is for this user alone`,
+    'ok: not running',
+  ]);
+  expect((await svc('up', '-d')).code).toBe(0);
+});
+
+test('a damaged store, a newer one and broken keys are failures with their remedy', SLOW, async () => {
+  const { folder, svc, dataDir } = await testPlatform();
+  await svc('up', '-d');
+  await svc('down');
+  const newer = new Sqlite(join(dataDir, 'state.db'));
+  newer.pragma('user_version = 99');
+  newer.close();
+  const file = join(dataDir, 'svc.db');
+  const bytes = await readFile(file);
+  bytes.fill(0xff, 3 * 4096, 12 * 4096);
+  await writeFile(file, bytes);
+  await writeFile(join(dataDir, 'credentials.json'), '{}');
+  const { code, only } = await doctor(folder);
+  expect(code).toBe(1);
+  expect(only('stores')).toMatch(/fail: .*svc\.db is damaged/);
+  expect(only('stores')).toMatch(/fail: .*state\.db was written by a newer version/);
+  expect(only('credentials')).toMatch(/fail: .*credentials\.json cannot be used/);
+});
+
+test('a clock that was set back shows in files of the future', async () => {
+  const folder = await project();
+  await mkdir(join(folder, '.svc'), { mode: 0o700 });
+  const file = join(folder, '.svc', 'keys.json');
+  await writeFile(file, '{}', { mode: 0o600 });
+  const later = Date.now() / 1000 + 3600;
+  await utimes(file, later, later);
+  expect((await doctor(folder)).only('clock')).toMatch(
+    /fail: .*files here were written (?:1h|59m|60m).* later/,
+  );
+});
+
+test('an upstream out of reach, an absent engine and a broken plugin are told', async () => {
+  const dead = await new Promise<number>((resolve) => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+  const folder = await project({
+    gateway: { port: 0, upstreams: { rest: { url: `http://127.0.0.1:${dead}` } } },
+    execution: { default: 'container', container: { socket: '/nowhere/engine.sock' } },
+  });
+  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
+  await writeFile(
+    join(folder, 'plugins', 'bad', 'svc.plugin.json'),
+    '{"schema": "svc.plugin/3", "id": "bad"}',
+  );
+  const { only } = await doctor(folder);
+  expect(only('upstreams')).toContain(
+    `fail: The upstream rest at http://127.0.0.1:${dead} cannot be reached`,
+  );
+  expect(only('engine')).toBe('fail: There is no container engine at /nowhere/engine.sock.');
+  expect(only('plugins')).toContain('fail: The plugin bad is broken');
+});
+
+test('of a platform that runs it tells the services that are down, and broken plugins', SLOW, async () => {
+  const { folder, svc } = await testPlatform();
+  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
+  await writeFile(
+    join(folder, 'plugins', 'bad', 'svc.plugin.json'),
+    '{"schema": "svc.plugin/3", "id": "bad"}',
+  );
+  await svc('up', '-d');
+  const { only } = await doctor(folder);
+  expect(only('supervisor')).toMatch(/^ok: all services are ready/);
+  expect(only('ports')).toContain('ok: held by this platform');
+  expect(only('stores')).toContain('are sound');
+  expect(only('plugins')).toContain('fail: The plugin bad is broken');
+});
