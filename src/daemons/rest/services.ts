@@ -7,9 +7,9 @@ import type { PluginRegistry } from '../../plugins/index.ts';
 import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
 import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry-reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from '../plugin-routes.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createOAuthVerifier, type VerifyOAuth } from './domain/oauth.ts';
-import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from './domain/plugin-routes.ts';
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 

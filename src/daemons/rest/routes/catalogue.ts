@@ -2,8 +2,8 @@ import { listRoutes, type RouteItem } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { isVisible } from '../../../http/openapi.ts';
 import { version } from '../../../kit/paths.ts';
+import { PLUGIN_ROUTES_PREFIX } from '../../plugin-routes.ts';
 import { pluginOpenApi } from '../domain/plugin-openapi.ts';
-import { PLUGIN_ROUTES_PREFIX } from '../domain/plugin-routes.ts';
 import type { RestServices } from '../services.ts';
 
 /** What there is: every route, and the description of those that plugins bring. @spec Health, metrics, specification */

@@ -3,7 +3,7 @@ import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { type Http, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { RunOptions } from '../../../plugins/index.ts';
-import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../domain/plugin-routes.ts';
+import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../../plugin-routes.ts';
 import { answerTo, failureFor, type RouteAnswer } from '../domain/route-answer.ts';
 import { requireSecurity, userOf } from '../domain/route-security.ts';
 import type { RestServices } from '../services.ts';
