@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import console from 'node:console';
 import { format, inspect } from 'node:util';
 import type { PluginLog } from '../../contracts/index.ts';
-import { systemClock } from '../../kit/clock.ts';
+import { type Clock, systemClock } from '../../kit/clock.ts';
+import { createTokenBucket } from '../token-bucket.ts';
 import type { Channel } from './channel.ts';
 import { messageOf } from './failure.ts';
 import type { RunnerLimits } from './protocol.ts';
@@ -14,10 +15,20 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 type Level = (typeof LEVELS)[number];
 type WriteLine = (level: Level, message: string, meta?: unknown) => void;
 
-/** Sends log lines as frames, cut to the limits; lines beyond those of a second are dropped, and the first drop says so. */
-export function createLogWriter(channel: Channel, limits: RunnerLimits): WriteLine {
-  let second = 0;
-  let lines = 0;
+/** When lines that were dropped are told of. */
+const REPORT_DROPS_MS = 1000;
+
+/**
+ * Sends log lines as frames, cut to the limits. Lines beyond the rate are dropped and counted: the process's budget is
+ * that of its plugin, so nothing is dropped here that the daemon would keep.
+ */
+export function createLogWriter(
+  channel: Channel,
+  limits: RunnerLimits,
+  clock: Clock = systemClock,
+): WriteLine {
+  const budget = createTokenBucket(clock, limits.logLinesPerSecond, limits.logLinesAtOnce);
+  let dropped = 0;
 
   function emit(level: Level, message: string, meta?: unknown): void {
     const executionId = currentExecution.getStore();
@@ -30,17 +41,14 @@ export function createLogWriter(channel: Channel, limits: RunnerLimits): WriteLi
     const metaText = meta === undefined ? undefined : metaJson(meta, limits.logMessageChars);
     channel.sendText(metaText === undefined ? head : `${head.slice(0, -1)},"meta":${metaText}}`);
   }
+  function report(): void {
+    emit('warn', `${dropped} log lines were dropped: more than ${limits.logLinesPerSecond} a second`);
+    dropped = 0;
+  }
+
   return (level, message, meta) => {
-    const now = Math.floor(systemClock.now() / 1000);
-    if (now !== second) {
-      second = now;
-      lines = 0;
-    }
-    lines++;
-    if (lines <= limits.logLinesPerSecond) emit(level, message, meta);
-    else if (lines === limits.logLinesPerSecond + 1) {
-      emit('warn', `More than ${limits.logLinesPerSecond} log lines in a second: the rest is dropped.`);
-    }
+    if (budget.take(1)) return emit(level, message, meta);
+    if (dropped++ === 0) clock.after(REPORT_DROPS_MS, report);
   };
 }
 

@@ -13,6 +13,7 @@ export interface RunnerLimits {
   /** Bytes of one frame, platform calls included. */
   frameBytes: number;
   logLinesPerSecond: number;
+  logLinesAtOnce: number;
   logMessageChars: number;
 }
 

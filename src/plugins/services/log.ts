@@ -3,8 +3,8 @@ import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../ki
 import type { PlatformService } from '../execution.ts';
 import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
 
-const LINES_PER_SECOND = 400;
-const LINES_AT_ONCE = 800;
+/** Of one plugin, whatever processes its lines come from. */
+export const LOG_BUDGET = { linesPerSecond: 400, linesAtOnce: 800 } as const;
 const MESSAGE_CHARS = 8 * 1024;
 const META_CHARS = 16 * 1024;
 const REPORT_DROPS_MS = 5000;
@@ -29,7 +29,10 @@ export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: 
   function budgetOf(pluginId: string): Budget {
     let budget = budgets.get(pluginId);
     if (!budget) {
-      budget = { bucket: createTokenBucket(clock, LINES_PER_SECOND, LINES_AT_ONCE), dropped: 0 };
+      budget = {
+        bucket: createTokenBucket(clock, LOG_BUDGET.linesPerSecond, LOG_BUDGET.linesAtOnce),
+        dropped: 0,
+      };
       budgets.set(pluginId, budget);
     }
     return budget;

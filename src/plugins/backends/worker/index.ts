@@ -12,7 +12,7 @@ import type { Logger } from '../../../kit/logger.ts';
 import type { ExecutionBackend, PlatformServices } from '../../execution.ts';
 import type { RunnerLimits } from '../../runner/protocol.ts';
 import { prepareLaunch } from '../../sandbox/index.ts';
-import { createPluginLogSink } from '../../services/log.ts';
+import { createPluginLogSink, LOG_BUDGET } from '../../services/log.ts';
 import { createPool, type Pool, type PoolStats } from './pool.ts';
 import { startRunnerProcess } from './runner-process.ts';
 import { spawnRunner } from './spawn-runner.ts';
@@ -22,7 +22,8 @@ export const RUNNER_LIMITS: RunnerLimits = {
   resultBytes: 6 * MEGABYTE,
   // Room for the frame around the largest result, and for what JSON makes of its characters.
   frameBytes: 8 * MEGABYTE,
-  logLinesPerSecond: 200,
+  logLinesPerSecond: LOG_BUDGET.linesPerSecond,
+  logLinesAtOnce: LOG_BUDGET.linesAtOnce,
   logMessageChars: 8 * 1024,
 };
 const MAX_QUEUE = 512;
