@@ -8,6 +8,7 @@ import {
   HOST_PROTOCOL,
   HOST_SOCKET,
   type HostPlugin,
+  type PartFrame,
 } from '../contracts/index.ts';
 import { type Clock, every } from '../kit/clock.ts';
 import { seconds } from '../kit/duration.ts';
@@ -15,14 +16,13 @@ import { messageOf } from '../kit/errors.ts';
 import { answerChallenge } from '../kit/host-proof.ts';
 import type { Logger } from '../kit/logger.ts';
 import { version } from '../kit/paths.ts';
+import { createFrameJoiner, createOutbox } from '../plugins/index.ts';
 import type { AgentExecutions, Link } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
 
 const HANDSHAKE_MS = seconds(10);
 /** What the gateway has not taken yet; log lines beyond it are dropped, results are not. */
-const MAX_LOG_BACKLOG_BYTES = 4 * 1024 * 1024;
-/** Answers of the platform may be a little larger than what we may send. */
-const MAX_PAYLOAD = 2 * HOST_SOCKET.frameBytes;
+const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
 /** How a connection ended: `status` when the upgrade was refused, else a close code (1006: none). */
 export interface ConnectionEnd {
@@ -58,7 +58,7 @@ export function connect(deps: ConnectionDeps): Connection {
   const socket = new WebSocket(`${identity.gateway.replace(/^http/, 'ws')}${HOST_SOCKET.path}`, {
     headers: { authorization: `Bearer ${deps.accessToken}` },
     perMessageDeflate: false,
-    maxPayload: MAX_PAYLOAD,
+    maxPayload: HOST_SOCKET.messageBytes,
     handshakeTimeout: HANDSHAKE_MS,
   });
   const { promise: ended, resolve } = Promise.withResolvers<ConnectionEnd>();
@@ -72,15 +72,23 @@ export function connect(deps: ConnectionDeps): Connection {
     if (!isOpen) give('the gateway did not welcome us in time');
   });
 
+  const outbox = createOutbox(
+    {
+      send: (text, onSent) => socket.send(text, onSent),
+      get bufferedBytes() {
+        return socket.bufferedAmount;
+      },
+    },
+    HOST_SOCKET.agentFrameBytes,
+  );
+  const joiner = createFrameJoiner(HOST_SOCKET.gatewayFrameBytes);
   const link: Link = { send };
 
   function send(frame: AgentFrame): boolean {
     if (socket.readyState !== WebSocket.OPEN) return false;
-    if (frame.type === 'log' && socket.bufferedAmount > MAX_LOG_BACKLOG_BYTES) return true;
-    const text = JSON.stringify(frame);
-    if (Buffer.byteLength(text) > HOST_SOCKET.frameBytes) return false;
-    socket.send(text);
-    return true;
+    if (frame.type === 'log' && outbox.backlog > MAX_LOG_BACKLOG) return true;
+    // What one execution says arrives in order; others need not wait for its large results.
+    return outbox.send(frame, 'executionId' in frame ? frame.executionId : undefined);
   }
 
   function give(why: string): void {
@@ -91,20 +99,37 @@ export function connect(deps: ConnectionDeps): Connection {
   function take(frame: GatewayFrame): void {
     if (frame.type === 'challenge') greet(frame);
     else if (frame.type === 'welcome') begin(frame);
-    else if (frame.type === 'execute') executions.start(link, frame.executionId, frame.request);
+    else if (frame.type === 'execute') executions.start(link, frame);
+    else if (frame.type === 'pull') executions.pull(frame.executionId, frame.bytes);
+    else if (frame.type === 'part') join(frame);
+    else if (frame.type === 'drop') joiner.drop(frame.frame);
     else if (frame.type === 'cancel') executions.cancel(frame.executionId, frame.reason);
     else if (frame.type === 'reply') executions.settleCall(frame.callId, frame.outcome);
   }
 
+  function join(part: PartFrame): void {
+    const joined = joiner.take(part);
+    if (joined.kind === 'fault') give(joined.why);
+    else if (joined.kind === 'whole') read(joined.text);
+  }
+
+  function read(text: string): void {
+    const frame = readFrame(text);
+    if (typeof frame !== 'string') take(frame);
+    else logger.warn(`The gateway sent what this agent does not understand: ${frame}`);
+  }
+
   function greet(challenge: Extract<GatewayFrame, { type: 'challenge' }>): void {
-    send({
+    const hello: AgentFrame = {
       type: 'hello',
       protocol: HOST_PROTOCOL,
       agentVersion: version,
       capabilities: identity.capabilities,
       plugins: deps.plugins,
       proof: answerChallenge(challenge, identity.keys, identity.hostId),
-    });
+    };
+    // Whole, however many plugins it names: who has not proved itself sends no parts.
+    socket.send(JSON.stringify(hello));
   }
 
   function begin({ sessionId, heartbeatMs, services }: Extract<GatewayFrame, { type: 'welcome' }>): void {
@@ -121,15 +146,10 @@ export function connect(deps: ConnectionDeps): Connection {
 
   socket.on('message', (data: RawData) => {
     lastFrameAt = clock.now();
-    const frame = readFrame(String(data));
-    if (typeof frame === 'string')
-      logger.warn(`The gateway sent what this agent does not understand: ${frame}`);
-    else {
-      try {
-        take(frame);
-      } catch (error) {
-        give(messageOf(error));
-      }
+    try {
+      read(String(data));
+    } catch (error) {
+      give(messageOf(error));
     }
   });
   socket.on('unexpected-response', (request, response) => {
@@ -144,6 +164,7 @@ export function connect(deps: ConnectionDeps): Connection {
   socket.on('close', (code, reason) => {
     stopGreeting();
     stopBeating();
+    outbox.close();
     executions.abandon(link);
     resolve(refusal ?? { code, reason: String(reason) || fault, wasOpen: isOpen });
   });

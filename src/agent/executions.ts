@@ -8,7 +8,14 @@ import {
 import { createBoundedCache } from '../kit/bounded-cache.ts';
 import { PlatformError, toPlatformError } from '../kit/errors.ts';
 import type { Logger } from '../kit/logger.ts';
-import type { ExecutionBackend, PlatformCallContext, PlatformServices } from '../plugins/index.ts';
+import {
+  createStreamCredit,
+  type ExecutionBackend,
+  type PlatformCallContext,
+  type PlatformServices,
+  type StreamCredit,
+  type StreamSink,
+} from '../plugins/index.ts';
 import type { PluginCache } from './plugin-cache.ts';
 import { remoteError } from './remote-error.ts';
 
@@ -27,7 +34,9 @@ export interface AgentExecutions {
   readonly services: PlatformServices;
   /** What the gateway says it answers. */
   offer(services: Record<string, string[]>): void;
-  start(link: Link, executionId: string, request: HostExecution): void;
+  start(link: Link, frame: ExecuteFrame): void;
+  /** The gateway has room for more of a stream. */
+  pull(executionId: string, bytes: number): void;
   cancel(executionId: string, reason: string): void;
   settleCall(callId: number, outcome: Extract<GatewayFrame, { type: 'reply' }>['outcome']): void;
   /** The connection is gone: nobody waits for what was run for it. */
@@ -45,9 +54,12 @@ export interface AgentExecutionsDeps {
   logger: Logger;
 }
 
+type ExecuteFrame = Extract<GatewayFrame, { type: 'execute' }>;
+
 interface Running {
   link: Link;
   abort: AbortController;
+  credit: StreamCredit;
 }
 
 interface WaitingCall {
@@ -63,7 +75,8 @@ export function createAgentExecutions({
   logger,
 }: AgentExecutionsDeps): AgentExecutions {
   const running = new Map<string, Running>();
-  const taken = createBoundedCache<true>(REMEMBERED);
+  /** By which connection they came: what was called off may still say why it stops. */
+  const taken = createBoundedCache<Link>(REMEMBERED);
   const calls = new Map<number, WaitingCall>();
   const services: PlatformServices = {};
   const backend = createBackend(services);
@@ -72,17 +85,16 @@ export function createAgentExecutions({
   let onIdle = (): void => {};
 
   async function run(
-    link: Link,
-    executionId: string,
-    request: HostExecution,
-    signal: AbortSignal,
+    { executionId, request, streams }: ExecuteFrame,
+    { link, abort: { signal }, credit }: Running,
   ): Promise<void> {
     try {
       const { id, version } = request.plugin;
       const root = (await cache.find(request.plugin)) ?? (await fetchPlugin(link, executionId, request));
       if (!backend.isBusy(id)) link.send({ type: 'progress', executionId, state: 'running' });
       const whole = { ...request, executionId, plugin: { id, version, root } } as ExecutionRequest;
-      const result = await backend.run(whole, { signal });
+      const stream = streams ? streamTo(link, executionId, credit) : undefined;
+      const result = await backend.run(whole, { signal, ...(stream ? { stream } : {}) });
       if (signal.aborted || link.send({ type: 'result', executionId, result })) return;
       throw tooLarge('result');
     } catch (thrown) {
@@ -91,6 +103,17 @@ export function createAgentExecutions({
       running.delete(executionId);
       if (running.size === 0) onIdle();
     }
+  }
+
+  /** The handler's stream, as the gateway pulls it. */
+  function streamTo(link: Link, executionId: string, credit: StreamCredit): StreamSink {
+    return {
+      start: (contentType) => void link.send({ type: 'stream', executionId, contentType }),
+      async write(piece) {
+        await credit.take(piece.length);
+        link.send({ type: 'chunk', executionId, data: piece.toString('base64') });
+      },
+    };
   }
 
   function fetchPlugin(link: Link, executionId: string, { plugin }: HostExecution): Promise<string> {
@@ -124,7 +147,7 @@ export function createAgentExecutions({
 
   function log({ request }: PlatformCallContext, [level, message, meta]: unknown[]): Promise<void> {
     const { executionId } = request;
-    running.get(executionId)?.link.send({
+    taken.get(executionId)?.send({
       type: 'log',
       executionId,
       level: String(level).slice(0, 16),
@@ -149,20 +172,25 @@ export function createAgentExecutions({
       }
       services.log = { write: log };
     },
-    start(link, executionId, request) {
+    start(link, frame) {
+      const { executionId } = frame;
       if (taken.get(executionId)) {
         logger.warn(`Execution ${executionId} came twice; it is not run again`);
         return;
       }
-      taken.set(executionId, true);
+      taken.set(executionId, link);
       if (isDraining) {
         const error = { code: 'HOST_UNAVAILABLE', message: 'The host is stopping.' };
         link.send({ type: 'error', executionId, error });
         return;
       }
       const abort = new AbortController();
-      running.set(executionId, { link, abort });
-      void run(link, executionId, request, abort.signal);
+      const entry = { link, abort, credit: createStreamCredit(abort.signal) };
+      running.set(executionId, entry);
+      void run(frame, entry);
+    },
+    pull(executionId, bytes) {
+      running.get(executionId)?.credit.grant(bytes);
     },
     cancel(executionId, reason) {
       running.get(executionId)?.abort.abort(new DOMException(reason, 'AbortError'));
@@ -199,7 +227,7 @@ function lost(): PlatformError {
 function tooLarge(what: string): PlatformError {
   return new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `The ${what} does not fit into the ${HOST_SOCKET.frameBytes} bytes that a host's socket carries.`,
-    { details: { maxBytes: HOST_SOCKET.frameBytes } },
+    `The ${what} is larger than the ${HOST_SOCKET.agentFrameBytes} bytes that a host may send at once.`,
+    { details: { maxBytes: HOST_SOCKET.agentFrameBytes } },
   );
 }

@@ -46,4 +46,6 @@ export const HEADERS = {
   webhookId: 'x-webhook-id',
   /** Proof that a call comes from a daemon: a key derived from the internal secret, never the secret itself. */
   serviceKey: 'x-svc-service-key',
+  /** The answer of a dispatch is a stream: the execution's id. */
+  stream: 'x-svc-stream',
 } as const;

@@ -34,6 +34,12 @@ export const DispatchRequest = z.object({
     .positive()
     .max(24 * 3600_000)
     .optional(),
+  streams: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Take a stream: where the handler returns one, the answer is its bytes under its content type, with X-Svc-Stream; a failure in the middle cuts the connection',
+    ),
   target: HostTarget.optional().describe('For plugins that run on hosts'),
 });
 export type DispatchRequest = z.infer<typeof DispatchRequest>;

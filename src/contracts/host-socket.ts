@@ -12,7 +12,16 @@ export const HOST_SOCKET = {
   heartbeatMs: 15_000,
   /** Beats without any frame after which a side takes the other for gone. */
   silentBeats: 3,
-  frameBytes: 1024 * 1024,
+  /** One WebSocket message. */
+  messageBytes: 1024 * 1024,
+  /** A frame whose text is longer goes in parts of exactly this length, but for the last: at most 192 KiB in UTF-8. */
+  partChars: 64 * 1024,
+  /** One frame of an agent, in parts or not: what a runner may say at once. */
+  agentFrameBytes: 8 * 1024 * 1024,
+  /** One frame of the gateway: the largest input that waits for a worker. */
+  gatewayFrameBytes: 64 * 1024 * 1024,
+  /** What may be under way of one stream, between agent and gateway. */
+  streamWindowBytes: 1024 * 1024,
 } as const;
 
 /** Why a socket was closed. 1001, 1003, 1007 and 1009 are those of RFC 6455. */
@@ -49,6 +58,20 @@ export const HelloFrame = z.object({
 });
 export type HelloFrame = z.infer<typeof HelloFrame>;
 
+/** A slice of a frame's text. Those of one frame come in order and before those of the next; other frames may come between. */
+export const PartFrame = z.object({
+  type: z.literal('part'),
+  /** The number of the frame, which its sender counts. */
+  frame: z.number().int().nonnegative(),
+  /** 0, 1, 2, … */
+  index: z.number().int().nonnegative(),
+  last: z.boolean(),
+  /** The execution it speaks of. */
+  executionId: z.string().max(128).optional(),
+  text: z.string().max(HOST_SOCKET.partChars),
+});
+export type PartFrame = z.infer<typeof PartFrame>;
+
 const FrameFailure = z.object({
   code: z.string().max(128),
   message: z.string().max(8192),
@@ -83,6 +106,10 @@ export const AGENT_FRAMES = {
     method: z.string().max(64),
     args: z.array(z.unknown()).max(16),
   }),
+  /** The handler returned a stream; its pieces follow as they are pulled, then `result`. */
+  stream: z.object({ type: z.literal('stream'), executionId: ExecutionId, contentType: ShortText }),
+  chunk: z.object({ type: z.literal('chunk'), executionId: ExecutionId, data: z.base64() }),
+  part: PartFrame,
   result: z.object({ type: z.literal('result'), executionId: ExecutionId, result: z.unknown().optional() }),
   error: z.object({ type: z.literal('error'), executionId: ExecutionId, error: FrameFailure }),
 } as const;
@@ -122,7 +149,18 @@ export const GATEWAY_FRAMES = {
   }),
   ack: z.object({ type: z.literal('ack'), at: z.number() }),
   renewed: z.object({ type: z.literal('renewed'), expiresAt: z.number().nullable() }),
-  execute: z.object({ type: z.literal('execute'), executionId: ExecutionId, request: HostExecution }),
+  execute: z.object({
+    type: z.literal('execute'),
+    executionId: ExecutionId,
+    request: HostExecution,
+    /** The caller takes a stream as the result. */
+    streams: z.literal(true).optional(),
+  }),
+  /** Room for so many bytes more of a stream: none is sent that was not asked for. */
+  pull: z.object({ type: z.literal('pull'), executionId: ExecutionId, bytes: z.number().int().positive() }),
+  part: PartFrame,
+  /** The rest of a frame does not come: nobody waits for it any more. */
+  drop: z.object({ type: z.literal('drop'), frame: z.number().int().nonnegative() }),
   cancel: z.object({ type: z.literal('cancel'), executionId: ExecutionId, reason: z.string() }),
   reply: z.object({ type: z.literal('reply'), callId: z.number().int(), outcome: ReplyOutcome }),
 } as const;

@@ -1,8 +1,8 @@
-import { HEADERS, internalDispatch, type PlatformConfig } from '../contracts/index.ts';
-import { createClient } from '../http/index.ts';
+import { type CommandResult, HEADERS, internalDispatch, type PlatformConfig } from '../contracts/index.ts';
+import { createPatientClient, type PatientReply, parseReply } from '../http/index.ts';
 import { seconds } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
-import type { ExecutionBackend } from '../plugins/index.ts';
+import type { ExecutionBackend, StreamSink } from '../plugins/index.ts';
 import type { Resources } from './define-daemon.ts';
 
 /** The gateway keeps the handler's time, and fetches a plugin for a host that lacks it; this much later it is stuck. */
@@ -16,26 +16,44 @@ export function gatewayDispatch(
   name: Exclude<PlatformConfig['execution']['default'], 'worker'>,
   { peers, keys }: Pick<Resources, 'peers' | 'keys'>,
 ): ExecutionBackend {
+  const client = createPatientClient('gateway');
   return {
     name,
-    async run(request, { signal, target } = {}) {
+    async run(request, { signal, stream, target } = {}) {
       const { plugin, config: _, ...rest } = request;
-      const client = createClient({
-        url: () => peers.urlOf('gateway'),
-        peer: 'gateway',
-        timeoutMs: request.timeoutMs + GRACE_MS,
-      });
-      const headers = { [HEADERS.internalSecret]: keys.internalSecret };
-      const body = { ...rest, plugin: { id: plugin.id }, ...(target ? { target } : {}) };
-      const options = { headers, ...(signal ? { signal } : {}) };
+      const narrowing = { ...(stream ? { streams: true } : {}), ...(target ? { target } : {}) };
       try {
-        return (await client.call(internalDispatch, { body }, options)).result;
+        const reply = await client.post(peers.urlOf('gateway'), internalDispatch.path, {
+          headers: { [HEADERS.internalSecret]: keys.internalSecret },
+          body: { ...rest, plugin: { id: plugin.id }, ...narrowing },
+          signal,
+          patienceMs: request.timeoutMs + GRACE_MS,
+        });
+        if (stream && reply.header(HEADERS.stream) !== null) return await passOn(reply, stream);
+        const answer = parseReply(await reply.text(), 'gateway');
+        return (answer as { result: CommandResult }).result;
       } catch (error) {
         throw unreachable(error, name, plugin.id, signal) ?? error;
       }
     },
-    async close() {},
+    close: client.close,
   };
+}
+
+/** The handler's stream, no faster than its reader takes it. */
+async function passOn(reply: PatientReply, sink: StreamSink): Promise<CommandResult> {
+  sink.start(reply.header('content-type') ?? 'application/octet-stream');
+  try {
+    for await (const piece of reply.pieces) await sink.write(piece);
+  } catch (cause) {
+    const executionId = reply.header(HEADERS.stream);
+    throw new PlatformError(
+      'EXECUTION_ERROR',
+      `The stream of execution ${executionId} broke off; the gateway's log says why.`,
+      { details: { executionId }, cause },
+    );
+  }
+  return { exitCode: 0 };
 }
 
 /** The gateway is not there, or went away while it had the call. */

@@ -1,6 +1,9 @@
 import type { CallInput, Endpoint, PlatformCode, ReplyOf } from '../contracts/index.ts';
 import { isPlatformCode } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { codeOf, PlatformError } from '../kit/errors.ts';
+
+/** What undici calls them. */
+const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 export interface ClientOptions {
   /** Base URL, or a function for one that may move (a restarted daemon). Throws what it throws. */
@@ -115,9 +118,10 @@ function queryString(query: object): string {
     : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
 }
 
-function connectionError(error: unknown, peer: string, base: string): PlatformError {
+/** A call that got no answer. */
+export function connectionError(error: unknown, peer: string, base: string): PlatformError {
   if (error instanceof PlatformError) return error;
-  if (error instanceof DOMException && error.name === 'TimeoutError') {
+  if ((error instanceof DOMException && error.name === 'TimeoutError') || TIMEOUTS.has(codeOf(error) ?? '')) {
     return new PlatformError('UPSTREAM_TIMEOUT', `The ${peer} at ${base} did not answer in time.`, {
       cause: error,
     });
@@ -130,7 +134,11 @@ function connectionError(error: unknown, peer: string, base: string): PlatformEr
 }
 
 /** The peer's own error as it is, when it has our shape and a code we know. */
-function peerError(response: SentReply, text: string, peer: string): PlatformError {
+export function peerError(
+  response: Pick<SentReply, 'status' | 'headers'>,
+  text: string,
+  peer: string,
+): PlatformError {
   let code: PlatformCode = 'UPSTREAM_UNAVAILABLE';
   let message = `The ${peer} answered ${response.status}.`;
   let details: Record<string, unknown> = { status: response.status };
@@ -150,7 +158,8 @@ function peerError(response: SentReply, text: string, peer: string): PlatformErr
   });
 }
 
-function parseReply(text: string, peer: string): unknown {
+/** The answer of a success. Throws UPSTREAM_UNAVAILABLE when it is no JSON. */
+export function parseReply(text: string, peer: string): unknown {
   try {
     return text === '' ? undefined : JSON.parse(text);
   } catch (error) {

@@ -1,5 +1,7 @@
+export type { AnsweredRequest } from './account.ts';
 export * from './client.ts';
 export * from './cors.ts';
+export * from './early.ts';
 export * from './error-body.ts';
 export * from './expectations.ts';
 export * from './host-check.ts';
@@ -7,8 +9,10 @@ export * from './identity.ts';
 export * from './mount.ts';
 export * from './not-implemented.ts';
 export type { OpenApiDocument } from './openapi.ts';
+export * from './patient-client.ts';
 export * from './raw-error.ts';
 export * from './raw-upgrade-error.ts';
+export * from './reply-stream.ts';
 export * from './request-path.ts';
 export * from './server.ts';
 export * from './standard-routes.ts';

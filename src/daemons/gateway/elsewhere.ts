@@ -12,6 +12,7 @@ import type { ElsewhereBackends } from '../plugin-backends.ts';
 import type { PluginRuntime } from '../plugin-runtime.ts';
 import { type ContainerPasses, createContainerPasses } from './domain/container-passes.ts';
 import { createDispatch } from './domain/dispatch.ts';
+import { createExecutionClaims } from './domain/execution-claims.ts';
 import { createHostSessions, type HostSessions } from './domain/host-sessions.ts';
 import type { Jwts } from './domain/jwt.ts';
 import type { Revocations } from './domain/revocations.ts';
@@ -95,7 +96,7 @@ export interface ElsewhereParts {
 
 /** What the host socket and the internal dispatch need. */
 export function elsewhereServices(
-  { config, keys, clock, random, logger }: Resources,
+  { config, keys, clock, logger, group }: Resources,
   { sessions, usePasses }: Elsewhere,
   { store, plugins, jwts, revocations }: ElsewhereParts,
 ) {
@@ -108,7 +109,7 @@ export function elsewhereServices(
     plugins,
     execution: config.execution,
     platformServices: plugins.services,
-    dispatch: createDispatch({ plugins, random }),
+    dispatch: createDispatch({ plugins, claims: createExecutionClaims(group) }),
     passes,
     internalSecret,
   };

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CommandResult, DispatchRequest, ManifestV3, Permissions } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { Random } from '../../../kit/random.ts';
+import type { RunOptions } from '../../../plugins/index.ts';
 import type { PluginRuntime } from '../../plugin-runtime.ts';
+import type { ExecutionClaims } from './execution-claims.ts';
 
 /** On whose behalf an execution is dispatched: a daemon for any tenant, a container for its own. */
 export interface Dispatcher {
@@ -12,28 +13,32 @@ export interface Dispatcher {
 
 export interface DispatchDeps {
   plugins: PluginRuntime;
-  random: Random;
+  claims: ExecutionClaims;
 }
 
+/** With the ids that were made for what the caller left out. */
+export type NamedRequest = DispatchRequest & Record<'executionId' | 'requestId' | 'traceId', string>;
+
 export interface Dispatch {
+  /** Throws CONFLICT for an execution that is running already, and what running it throws. */
   run(
-    request: DispatchRequest,
+    request: NamedRequest,
     by: Dispatcher,
-    signal: AbortSignal,
-  ): Promise<{ executionId: string; result: CommandResult }>;
+    options: Pick<RunOptions, 'signal' | 'stream'>,
+  ): Promise<CommandResult>;
 }
 
 /**
  * Runs what another daemon, or a container, asks for. What is sent says which declared handler to run and with what;
  * where the plugin lies, what it is configured with and what it may do stand in the registry. @spec Internal dispatch
  */
-export function createDispatch({ plugins, random }: DispatchDeps): Dispatch {
-  const running = new Set<string>();
-
+export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
   return {
-    async run(request, by, signal) {
+    async run(request, by, options) {
       const {
-        executionId = random.uuid(),
+        executionId,
+        requestId,
+        traceId,
         plugin: { id },
         handler,
         timeoutMs,
@@ -42,12 +47,9 @@ export function createDispatch({ plugins, random }: DispatchDeps): Dispatch {
       const tenantId = namespaceOf(request, by);
       const plugin = plugins.registry.require(id);
       const permissions = permissionsOf(plugin.manifest, request);
-      if (running.has(executionId)) {
-        throw new PlatformError('CONFLICT', `The execution ${executionId} is running already.`);
-      }
-      running.add(executionId);
+      const release = await claims.take(executionId);
       try {
-        const result = await plugins.execute(
+        return await plugins.execute(
           {
             executionId,
             plugin,
@@ -58,17 +60,16 @@ export function createDispatch({ plugins, random }: DispatchDeps): Dispatch {
             params: request.params,
             user: userOf(request, by),
             tenantId,
-            requestId: request.requestId ?? executionId,
-            traceId: request.traceId ?? executionId,
+            requestId,
+            traceId,
             permissions,
             schemas: request.schemas,
             ...(timeoutMs === undefined ? {} : { timeoutMs }),
           },
-          { signal, ...(target ? { target } : {}) },
+          { ...options, ...(target ? { target } : {}) },
         );
-        return { executionId, result };
       } finally {
-        running.delete(executionId);
+        release();
       }
     },
   };

@@ -4,13 +4,11 @@ import {
   type GatewayFrame,
   HOST_SOCKET,
   type HostPlugin,
-  isPlatformCode,
-  type PlatformCode,
 } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/bounded-cache.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import type { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import {
   type CallRouter,
@@ -23,7 +21,7 @@ import {
   readResult,
   timedOut,
 } from '../../../plugins/index.ts';
-import { givenAlready, lost, tooLarge } from './host-failures.ts';
+import { givenAlready, lost, reported, tooLarge } from './host-failures.ts';
 import type { AgentFrameOf } from './host-frames.ts';
 
 /** The agent keeps the handler's time itself; this much later we stop waiting for its word. */
@@ -32,25 +30,8 @@ const GRACE_MS = seconds(2);
 const PREPARE_MS = seconds(60);
 /** Slower than this a large input or result counts as late, in bytes a millisecond. */
 const SLOWEST_TRANSFER = 256;
-/** Ids of the executions that ended lately: a result for one of them comes too late, one for another is made up. */
+/** Executions that ended lately: a result for one of them comes too late, one for another is made up. */
 const REMEMBERED = 1024;
-
-/** What an agent may report; any other code is EXECUTION_ERROR. */
-const REPORTABLE = new Set<PlatformCode>([
-  'ADAPTER_NOT_CONFIGURED',
-  'EXECUTION_ERROR',
-  'EXECUTION_TIMEOUT',
-  'HOST_MISMATCH',
-  'HOST_UNAVAILABLE',
-  'INTEGRITY_MISMATCH',
-  'INVALID_HANDLER',
-  'NOT_IMPLEMENTED',
-  'PAYLOAD_TOO_LARGE',
-  'PERMISSION_DENIED',
-  'SANDBOX_ERROR',
-  'SERVICE_UNAVAILABLE',
-  'VALIDATION_ERROR',
-]);
 
 interface Pending {
   request: ExecutionRequest;
@@ -103,10 +84,11 @@ export interface HostExecutions {
 export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   const { hostId, services, clock, logger, send, backlog, withdraw, refuse } = deps;
   const live = new Map<string, Pending>();
-  const ended = createBoundedCache<true>(REMEMBERED);
+  /** Without their inputs, for their last words. */
+  const ended = createBoundedCache<ExecutionRequest>(REMEMBERED);
 
   function reportLate(type: string, executionId: string): void {
-    const late = ended.get(executionId) === true;
+    const late = ended.get(executionId) !== undefined;
     logger.diagnostic({
       domain: 'hosts',
       event: late ? 'host.late_result' : 'host.unknown_execution',
@@ -154,7 +136,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     };
     function settle(run: () => void): void {
       if (!live.delete(executionId)) return;
-      ended.set(executionId, true);
+      ended.set(executionId, { ...request, input: undefined });
       pending.stopTimer();
       pending.stream?.close();
       run();
@@ -178,8 +160,12 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     pending.armTimer(timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
   }
 
-  function log({ level, message, meta }: AgentFrameOf<'log'>, { request, abort }: Pending): void {
-    services.log?.write?.({ request, signal: abort.signal }, [level, message, meta]).catch(() => {});
+  function log(
+    { level, message, meta }: AgentFrameOf<'log'>,
+    request: ExecutionRequest,
+    signal: AbortSignal,
+  ): void {
+    services.log?.write?.({ request, signal }, [level, message, meta]).catch(() => {});
   }
 
   function beginStream({ executionId, contentType }: AgentFrameOf<'stream'>, pending: Pending): void {
@@ -222,14 +208,11 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     }
   }
 
-  function fail({ error }: AgentFrameOf<'error'>, { reject }: Pending): void {
-    const { code, message, details = {} } = error;
-    const known = isPlatformCode(code) && REPORTABLE.has(code) ? code : 'EXECUTION_ERROR';
-    reject(new PlatformError(known, message, { details: { ...details, hostId } }));
-  }
-
   /** A frame of an execution that ended; one that answers it is worth a line, as its work was in vain. */
   function takeLate(frame: ExecutionFrame): void {
+    const request = ended.get(frame.executionId);
+    // A handler that was called off may still say why it stops.
+    if (frame.type === 'log' && request) log(frame, request, AbortSignal.abort());
     if (frame.type === 'result' || frame.type === 'error') reportLate(frame.type, frame.executionId);
     if (frame.type !== 'call') return;
     const error = { code: 'EXECUTION_ERROR', message: 'The execution has ended.' };
@@ -266,13 +249,13 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
       const pending = live.get(frame.executionId);
       if (!pending) takeLate(frame);
       else if (frame.type === 'progress') progress(frame, pending);
-      else if (frame.type === 'log') log(frame, pending);
+      else if (frame.type === 'log') log(frame, pending.request, pending.abort.signal);
       else if (frame.type === 'call')
         pending.calls.handle(frame, { request: pending.request, signal: pending.abort.signal });
       else if (frame.type === 'stream') beginStream(frame, pending);
       else if (frame.type === 'chunk') takeChunk(frame, pending);
       else if (frame.type === 'result') result(frame, pending);
-      else fail(frame, pending);
+      else pending.reject(reported(frame.error, hostId));
     },
     expectLong(executionId) {
       const pending = live.get(executionId);

@@ -1,18 +1,80 @@
 import type { z } from 'zod';
-import { AGENT_FRAMES, type AgentFrame, type AgentFrameType } from '../../../contracts/index.ts';
+import {
+  AGENT_FRAMES,
+  type AgentFrame,
+  type AgentFrameType,
+  HOST_CLOSE,
+  HOST_SOCKET,
+  type PartFrame,
+} from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
 import { messageOf } from '../../../kit/errors.ts';
-import { parseUntrusted } from '../../../plugins/index.ts';
+import { createFrameJoiner, parseUntrusted } from '../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
+/** A frame that was put together, if it came in parts. */
+export type WholeFrame = Exclude<AgentFrame, PartFrame>;
 
-/** A frame as read: one of ours, one of a type we do not know, or none at all. */
-export type ReadFrame =
+export interface FrameReaderDeps {
+  clock: Clock;
+  onFrame(frame: WholeFrame): void;
+  /** A frame, of that execution if of one, has begun to come in parts. */
+  onBegun(executionId: string | undefined): void;
+  /** A type that we do not know: a newer agent's. */
+  onUnknown(type: string): void;
+  /** What came cannot be read; the socket is to be closed with that code. */
+  onFault(code: number, why: string): void;
+}
+
+export interface FrameReader {
+  /** When the latest part came of a frame that is not whole yet; null while there is none. */
+  readonly latestPartAt: number | null;
+  /** Reads one text message of an agent. Never throws. */
+  read(text: string): void;
+}
+
+/** The frames of one agent. What it sends is untrusted. */
+export function createFrameReader({
+  clock,
+  onFrame,
+  onBegun,
+  onUnknown,
+  onFault,
+}: FrameReaderDeps): FrameReader {
+  const joiner = createFrameJoiner(HOST_SOCKET.agentFrameBytes);
+  let latestPartAt: number | null = null;
+
+  function take(text: string, isJoined: boolean): void {
+    const read = readAgentFrame(text);
+    if (read.kind === 'unknown') onUnknown(read.type);
+    else if (read.kind === 'malformed') onFault(HOST_CLOSE.malformed, read.why);
+    else if (read.frame.type !== 'part') onFrame(read.frame);
+    else if (isJoined) onFault(HOST_CLOSE.malformed, 'a part that comes in parts');
+    else join(read.frame);
+  }
+
+  function join(part: PartFrame): void {
+    const { index, executionId } = part;
+    const joined = joiner.take(part);
+    latestPartAt = joined.kind === 'more' ? clock.now() : null;
+    if (joined.kind === 'fault') onFault(joined.code, joined.why);
+    else if (joined.kind === 'whole') take(joined.text, true);
+    else if (index === 0) onBegun(executionId);
+  }
+  return {
+    get latestPartAt() {
+      return latestPartAt;
+    },
+    read: (text) => take(text, false),
+  };
+}
+
+type ReadFrame =
   | { kind: 'frame'; frame: AgentFrame }
   | { kind: 'unknown'; type: string }
   | { kind: 'malformed'; why: string };
 
-/** Reads one text message of an agent. Never throws. */
-export function readAgentFrame(text: string): ReadFrame {
+function readAgentFrame(text: string): ReadFrame {
   let value: unknown;
   try {
     value = parseUntrusted(text);

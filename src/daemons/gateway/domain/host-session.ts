@@ -1,33 +1,27 @@
-import {
-  type AgentFrame,
-  type GatewayFrame,
-  HOST_CLOSE,
-  HOST_PROTOCOL,
-  HOST_SOCKET,
-} from '../../../contracts/index.ts';
+import { type GatewayFrame, HOST_CLOSE, HOST_PROTOCOL, HOST_SOCKET } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { messageOf } from '../../../kit/errors.ts';
 import { createChallenge, type OpenChallenge } from '../../../kit/host-proof.ts';
 import type { Logger } from '../../../kit/logger.ts';
-import type { PlatformServices } from '../../../plugins/index.ts';
+import { createOutbox, type OutboxWire, type PlatformServices } from '../../../plugins/index.ts';
 import type { HostRecord, HostStore } from '../../../store/ports/index.ts';
 import type { Principal } from './authenticator.ts';
 import { createHostExecutions, type HostExecutions } from './host-executions.ts';
-import { type AgentFrameOf, readAgentFrame } from './host-frames.ts';
+import { type AgentFrameOf, createFrameReader, type WholeFrame } from './host-frames.ts';
 
 /** What the agent has not read yet; beyond it, its socket is taken for dead. */
-const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
+const MAX_BACKLOG = 128 * 1024 * 1024;
+/** An agent that has so much to read yet is given nothing more to do. */
+const BUSY_BACKLOG = 32 * 1024 * 1024;
+const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.silentBeats;
 /** A sign of life is written down this often: five thousand agents must not write a row at each beat. */
 const SEEN_EVERY_MS = minutes(1);
 
 /** The socket of one agent. */
-export interface Wire {
-  send(text: string): void;
+export interface Wire extends OutboxWire {
   /** Says why and ends the connection, by force within a second. */
   close(code: number, reason: string): void;
-  /** Bytes that were sent and have not left yet. */
-  readonly bufferedBytes: number;
 }
 
 export interface HostSessionDeps {
@@ -57,8 +51,10 @@ export interface HostSession {
   readonly host: HostRecord | undefined;
   readonly capabilities: ReadonlySet<string>;
   readonly executions: HostExecutions;
-  /** Whether it may be given one more execution: open, and reading what it is sent. */
-  readonly isReady: boolean;
+  /** Whether it may be given work at all: welcomed, and not about to leave. */
+  readonly isOpen: boolean;
+  /** Whether it has to read what it was sent before it may be given more. */
+  readonly isBusy: boolean;
   start(): void;
   receive(text: string): void;
   /** Closes what broke a limit of time: hello, silence, token. */
@@ -83,14 +79,29 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
   let reportedUnknown = false;
   let isDraining = false;
 
-  const executions = createHostExecutions({ hostId, services: deps.services, clock, logger, send });
+  const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
+  const reader = createFrameReader({
+    clock,
+    onFrame: take,
+    onBegun: expectLong,
+    onUnknown: reportUnknown,
+    onFault: (code, why) => close(code, why.slice(0, 120)),
+  });
+  const executions = createHostExecutions({
+    hostId,
+    services: deps.services,
+    clock,
+    logger,
+    send,
+    backlog: () => outbox.backlog,
+    withdraw: outbox.withdraw,
+    refuse: (why) => close(HOST_CLOSE.protocol, why),
+  });
 
-  function send(frame: GatewayFrame): boolean {
+  function send(frame: GatewayFrame, executionId?: string): boolean {
     if (phase === 'closed') return true;
-    const text = JSON.stringify(frame);
-    if (Buffer.byteLength(text) > HOST_SOCKET.frameBytes) return false;
-    wire.send(text);
-    if (wire.bufferedBytes > MAX_UNREAD_BYTES) close(HOST_CLOSE.silent, 'does not read what it is sent');
+    if (!outbox.send(frame, executionId)) return false;
+    if (outbox.backlog > MAX_BACKLOG) close(HOST_CLOSE.silent, 'does not read what it is sent');
     return true;
   }
 
@@ -113,6 +124,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
   function leave(why: string): void {
     const wasOpen = phase === 'open';
     phase = 'closed';
+    outbox.close();
     deps.onClosed(session);
     executions.failAll(why);
     if (wasOpen) note(store.disconnect(hostId, sessionId, clock.now()));
@@ -193,7 +205,8 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     note(store.seen(hostId, sessionId, now));
   }
 
-  function take(frame: AgentFrame): void {
+  function take(frame: WholeFrame): void {
+    if (isOver()) return;
     if (frame.type === 'hello') {
       greet(frame).catch((error) => {
         logger.error(`Host ${hostId} could not be let in`, { error });
@@ -203,11 +216,12 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     else if (frame.type === 'heartbeat') beat(frame);
     else if (frame.type === 'drain') isDraining = true;
     else if (frame.type === 'auth') void renew(frame);
-    else if (frame.type === 'progress') executions.progress(frame);
-    else if (frame.type === 'log') executions.log(frame);
-    else if (frame.type === 'call') executions.call(frame);
-    else if (frame.type === 'result') executions.result(frame);
-    else executions.error(frame);
+    else executions.take(frame);
+  }
+
+  function expectLong(executionId: string | undefined): void {
+    if (phase !== 'open') close(HOST_CLOSE.protocol, 'the first frame must be hello, and whole');
+    else if (executionId !== undefined) executions.expectLong(executionId);
   }
 
   /** Once a session: a newer agent that speaks of something new at each beat must not fill the log. */
@@ -236,8 +250,11 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
       return capabilities;
     },
     executions,
-    get isReady() {
-      return phase === 'open' && !isDraining && wire.bufferedBytes < HOST_SOCKET.frameBytes;
+    get isOpen() {
+      return phase === 'open' && !isDraining;
+    },
+    get isBusy() {
+      return outbox.backlog > BUSY_BACKLOG;
     },
     start() {
       challenge = createChallenge();
@@ -247,19 +264,17 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     receive(text) {
       if (isOver()) return;
       lastFrameAt = clock.now();
-      const read = readAgentFrame(text);
-      if (read.kind === 'frame') take(read.frame);
-      else if (read.kind === 'unknown') reportUnknown(read.type);
-      else close(HOST_CLOSE.malformed, read.why.slice(0, 120));
+      reader.read(text);
     },
     tick() {
       const now = clock.now();
       if (phase === 'closed') return;
       if (phase !== 'open') {
         if (now - openedAt >= HOST_SOCKET.helloMs) close(HOST_CLOSE.silent, 'no hello in time');
-      } else if (now - lastFrameAt >= HOST_SOCKET.heartbeatMs * HOST_SOCKET.silentBeats) {
-        close(HOST_CLOSE.silent, 'silent');
-      } else if (now >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
+      } else if (now - lastFrameAt >= SILENT_MS) close(HOST_CLOSE.silent, 'silent');
+      else if (now - (reader.latestPartAt ?? now) >= SILENT_MS)
+        close(HOST_CLOSE.silent, 'the rest of a frame does not come');
+      else if (now >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
       else if (deps.isRevoked(principal)) close(HOST_CLOSE.revoked, 'revoked');
     },
     close,

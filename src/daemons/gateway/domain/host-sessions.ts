@@ -8,6 +8,7 @@ import {
 import { type Clock, every, systemClock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
+import type { RunOptions } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
 import type { HostSession } from './host-session.ts';
 
@@ -28,13 +29,14 @@ export interface HostSessions {
   remove(session: HostSession): void;
   /**
    * Runs on the host of the namespace that fits and has least to do. Throws HOST_UNAVAILABLE when none does, or when it
-   * is lost meanwhile: an execution is sent once, to one host.
+   * is lost meanwhile: an execution is sent once, to one host. Throws SERVICE_UNAVAILABLE when all that fit have much to
+   * read yet.
    */
   run(
     request: ExecutionRequest,
     plugin: HostPlugin,
     target: HostTarget,
-    signal: AbortSignal | undefined,
+    options: RunOptions,
   ): Promise<CommandResult>;
   /** Closes those whose host or token is revoked. */
   checkRevoked(): void;
@@ -57,13 +59,16 @@ export function createHostSessions(clock: Clock): HostSessions {
     for (const session of all()) session.tick();
   });
 
-  function choose(namespaceId: string, target: HostTarget): HostSession | undefined {
+  function choose(request: ExecutionRequest, target: HostTarget): HostSession {
     let best: HostSession | undefined;
+    let busy = 0;
     for (const session of candidates(target)) {
-      if (session.namespaceId !== namespaceId || !session.isReady || !fits(session, target)) continue;
-      if (!best || isBefore(session, best)) best = session;
+      if (session.namespaceId !== request.tenantId || !session.isOpen || !fits(session, target)) continue;
+      if (session.isBusy) busy++;
+      else if (!best || isBefore(session, best)) best = session;
     }
-    return best;
+    if (best && !isDraining) return best;
+    throw busy > 0 ? allBusy(request, busy) : unavailable(request, target);
   }
 
   function candidates({ hostId }: HostTarget): Iterable<HostSession> {
@@ -102,11 +107,10 @@ export function createHostSessions(clock: Clock): HostSessions {
       // The late close of a replaced session must not unregister the one that replaced it.
       if (byHost.get(session.hostId) === session) byHost.delete(session.hostId);
     },
-    async run(request, plugin, target, signal) {
-      const session = isDraining ? undefined : choose(request.tenantId, target);
-      if (!session) throw unavailable(request, target);
+    async run(request, plugin, target, options) {
+      const session = choose(request, target);
       lastGiven.set(session, ++given);
-      return session.executions.run(request, plugin, signal);
+      return session.executions.run(request, plugin, options);
     },
     checkRevoked() {
       for (const session of all()) session.tick();
@@ -136,6 +140,15 @@ function unavailable({ plugin, tenantId }: ExecutionRequest, target: HostTarget)
     'HOST_UNAVAILABLE',
     `${asked} of namespace ${tenantId} is connected, and the plugin ${plugin.id} runs on hosts; \`svc hosts list\` shows them.`,
     { details: { pluginId: plugin.id, target } },
+  );
+}
+
+/** Never sent, so that it may safely be sent again. */
+function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
+  return new PlatformError(
+    'SERVICE_UNAVAILABLE',
+    `The ${hosts} hosts that plugin ${plugin.id} may run on are still being sent large inputs; try again in a moment.`,
+    { headers: { 'Retry-After': '5' }, details: { pluginId: plugin.id, retryAfterSeconds: 5 } },
   );
 }
 

@@ -24,6 +24,8 @@ export interface HostSocketServices {
 const CLOSE_WITHIN_MS = 1000;
 /** What one agent may send on average and at once; one that sends more is read more slowly, which slows it down and nobody else. */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
+/** What its frames may take of our time: eight megabytes made to be slow hold us for 0.4 s. */
+const TIME = { msPerSecond: 250, ms: 500 };
 
 /** The socket of host agents: authenticated as any upgrade, then by the host's own key. @spec Authentication 8 */
 export function hostSocketRoutes(http: Http, services: HostSocketServices): void {
@@ -33,7 +35,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: HOST_SOCKET.frameBytes,
+    maxPayload: HOST_SOCKET.messageBytes,
   });
   let isDraining = false;
 
@@ -80,7 +82,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
 
 function wireOf(socket: WebSocket): Wire {
   return {
-    send: (text) => socket.send(text),
+    send: (text, onSent) => socket.send(text, onSent),
     close(code, reason) {
       socket.close(code, reason);
       // A socket that is not read would take the close frame never.
@@ -95,14 +97,17 @@ function wireOf(socket: WebSocket): Wire {
 function readFrames(socket: WebSocket, receive: (text: string) => void): void {
   const frames = createTokenBucket(systemClock, RATE.framesPerSecond, RATE.frames);
   const bytes = createTokenBucket(systemClock, RATE.bytesPerSecond, RATE.bytes);
+  const time = createTokenBucket(systemClock, TIME.msPerSecond, TIME.ms);
   let stopWaiting = (): void => {};
   // ws itself closes with 1007, 1009 or 1002 for what breaks the protocol.
   socket.on('error', () => {});
   socket.on('message', (data: RawData, isBinary: boolean) => {
     if (isBinary) return socket.close(HOST_CLOSE.binary, 'frames are text');
     const text = (data as Buffer).toString('utf8');
+    const startedAt = performance.now();
     receive(text);
-    const waitMs = Math.max(frames.spend(1), bytes.spend(text.length));
+    const tookMs = performance.now() - startedAt;
+    const waitMs = Math.max(frames.spend(1), bytes.spend(text.length), time.spend(tookMs));
     if (waitMs === 0) return;
     // What had been read already still comes; the latest of it knows how long to wait.
     stopWaiting();

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS, internalDispatch } from '../../../contracts/index.ts';
-import { type Http, mount } from '../../../http/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { abortedWithCaller, CALLER_LEFT, createReplyStream, type Http, mount } from '../../../http/index.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { safeEqual } from '../../../kit/keys.ts';
+import type { StreamSink } from '../../../plugins/index.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
 import { authorizationOf } from '../domain/bearer.ts';
 import { type ContainerPasses, executionOf } from '../domain/container-passes.ts';
-import type { Dispatch, Dispatcher } from '../domain/dispatch.ts';
+import type { Dispatch, Dispatcher, NamedRequest } from '../domain/dispatch.ts';
 import { subjectOf } from './subject.ts';
 
 export interface InternalDispatchServices {
@@ -34,12 +35,56 @@ export function internalDispatchRoutes(http: Http, services: InternalDispatchSer
       { auth: 'open', bodyLimitBytes: BODY_LIMIT_BYTES },
       ({ body, request, reply }) => {
         const { id: requestId, traceId } = request;
-        const named = { ...body, requestId: body.requestId ?? requestId, traceId: body.traceId ?? traceId };
-        return services.dispatch.run(named, dispatchers.get(request)!, whenLeft(reply));
+        const named = {
+          ...body,
+          executionId: body.executionId ?? http.kit.random.uuid(),
+          requestId: body.requestId ?? requestId,
+          traceId: body.traceId ?? traceId,
+        };
+        return run(named, dispatchers.get(request)!, services, request, reply);
       },
     );
     done();
   });
+}
+
+/** Answers with the result, or with the stream that the handler returned. */
+async function run(
+  named: NamedRequest,
+  by: Dispatcher,
+  { dispatch }: InternalDispatchServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const { kit } = request.server;
+  const { executionId } = named;
+  const { signal } = abortedWithCaller(reply);
+  const answer = createReplyStream(reply);
+  const stream: StreamSink = {
+    start: (contentType) => answer.start({ 'content-type': contentType, [HEADERS.stream]: executionId }),
+    write: answer.write,
+  };
+  try {
+    const result = await dispatch.run(named, by, { signal, ...(named.streams ? { stream } : {}) });
+    if (answer.started) {
+      answer.end();
+      kit.account(request, 200);
+    }
+    return { executionId, result };
+  } catch (error) {
+    if (!answer.started) throw error;
+    // Its status is out: only the missing end tells the caller that something failed.
+    answer.cut();
+    kit.account(request, signal.aborted ? CALLER_LEFT : 500);
+    if (!signal.aborted)
+      kit.logger.warn(`The stream of execution ${executionId} broke off: ${messageOf(error)}`, {
+        requestId: named.requestId,
+        traceId: named.traceId,
+        pluginId: named.plugin.id,
+        error,
+      });
+    return { executionId, result: { exitCode: 1 } };
+  }
 }
 
 /**
@@ -90,13 +135,4 @@ function refuse(request: FastifyRequest, reasonCode: string): PlatformError {
     'FORBIDDEN',
     'Internal dispatch takes the X-Internal-Secret of this platform (GATEWAY_INTERNAL_SECRET); a Bearer token does not do.',
   );
-}
-
-/** Aborts when the caller leaves before it was answered. */
-function whenLeft({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort();
-  });
-  return controller.signal;
 }

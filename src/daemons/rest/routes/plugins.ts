@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
-import { type Http, pathOf } from '../../../http/index.ts';
+import { abortedWithCaller, CALLER_LEFT, type Http, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { RunOptions } from '../../../plugins/index.ts';
 import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../../plugin-routes.ts';
@@ -10,8 +10,6 @@ import type { RestServices } from '../services.ts';
 import { createRouteStream } from './route-stream.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** What nginx and others log for a caller that left. */
-const CALLER_LEFT = 499;
 
 interface Found {
   route: PluginRoute;
@@ -116,7 +114,7 @@ async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = abortedWithClient(reply);
+  const caller = abortedWithCaller(reply);
   const { signal } = caller;
   const stream = createRouteStream(reply, request.method === 'HEAD' ? caller : undefined);
   const operation = `${route.plugin.id} ${route.declaration.method} ${route.declaration.path}`;
@@ -186,15 +184,6 @@ async function run(
     options,
   );
   return answerTo(result, errors);
-}
-
-/** Fires when the connection ends before the answer is out: nobody waits for the handler any more. */
-function abortedWithClient(reply: FastifyReply): AbortController {
-  const controller = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the caller left'));
-  });
-  return controller;
 }
 
 /** @spec Plugin routes 4 */

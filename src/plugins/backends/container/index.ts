@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import { type Clock, systemClock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
@@ -67,6 +68,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
     const root = await realRoot(request.plugin);
     const grants = await resolveGrants({ root, permissions: request.permissions, dataDir });
     const access = await deps.issueAccess(request);
+    const exit = Promise.withResolvers<void>();
     let id: string | undefined;
     try {
       const labels = {
@@ -78,15 +80,15 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       const extraEnv = access.env;
       const spec = await containerSpec({ request, root, grants, config, labels, environment, extraEnv });
       id = await engine.create(spec);
-      return await runIn(id, call, root);
+      return await runIn(id, call, root, exit.resolve);
     } finally {
       // First its token, as that is what could be used from elsewhere.
       await access.end();
-      if (id !== undefined) removeLater(id);
+      if (id !== undefined) removeLater(id, exit.promise);
     }
   }
 
-  async function runIn(id: string, call: Call, root: string): Promise<CommandResult> {
+  async function runIn(id: string, call: Call, root: string, onExit: () => void): Promise<CommandResult> {
     const { request } = call;
     if (call.isSettled) return call.promise;
     const socket = await engine.attach(id);
@@ -111,18 +113,23 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       },
       {
         onReady() {
-          if (!call.isSettled) runner.assign(call);
+          if (call.isSettled) runner.end({ kind: 'cancelled' });
+          else runner.assign(call);
         },
         onFree: () => runner.end({ kind: 'idle' }),
         onLoaded: () => {},
-        onExit: (exit) => call.reject(lostProcess(exit, request.plugin.id)),
+        onExit(exit) {
+          onExit();
+          call.reject(lostProcess(exit, request.plugin.id));
+        },
       },
     );
     const onClose = (): void => runner.end({ kind: 'closing' });
     closing.signal.addEventListener('abort', onClose, { once: true });
     // Closed while the container was being made: nobody tells the listener any more.
     if (closing.signal.aborted) onClose();
-    call.promise.catch(() => runner.end({ kind: 'cancelled' }));
+    // A handler that runs is told by its signal, and has a moment to stop by itself.
+    call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;
     } finally {
@@ -131,8 +138,11 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   }
 
   /** The caller has its answer; the container goes as soon as it has stopped, or after a moment in any case. */
-  function removeLater(id: string): void {
-    const removal = remove(id).finally(() => leaving.delete(removal));
+  function removeLater(id: string, stopped: Promise<void>): void {
+    const late = closing.signal.aborted ? Promise.resolve() : pause(LEAVE_MS);
+    const removal = Promise.race([stopped, late])
+      .then(() => remove(id))
+      .finally(() => leaving.delete(removal));
     leaving.add(removal);
   }
 
@@ -144,7 +154,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
           return await engine.remove(id);
         } catch (error) {
           if (tries === REMOVAL_TRIES) throw error;
-          await new Promise((resolve) => setTimeout(resolve, REMOVAL_PAUSE_MS * tries));
+          await pause(REMOVAL_PAUSE_MS * tries);
         }
       }
     } catch (error) {

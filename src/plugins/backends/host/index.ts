@@ -2,7 +2,7 @@ import type { CommandResult, ExecutionRequest, HostPlugin, HostTarget } from '..
 import type { Clock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { ExecutionBackend } from '../../execution.ts';
+import type { ExecutionBackend, RunOptions } from '../../execution.ts';
 import { integrityOf } from '../../integrity.ts';
 
 /** Sends an execution to a connected host that fits. Throws HOST_UNAVAILABLE and what the host reports. */
@@ -10,7 +10,7 @@ export type RunOnHost = (
   request: ExecutionRequest,
   plugin: HostPlugin,
   target: HostTarget,
-  signal: AbortSignal | undefined,
+  options: RunOptions,
 ) => Promise<CommandResult>;
 
 export interface HostBackendDeps {
@@ -38,11 +38,11 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
 
   return {
     name: 'host',
-    async run(request, { signal, target = {} } = {}) {
+    async run(request, options = {}) {
       const { id, version, root } = request.plugin;
       const configured = targetOf(id);
       const plugin = { id, version, integrity: await integrityAt(root) };
-      return run(request, plugin, narrowed(configured, target, id), signal);
+      return run(request, plugin, narrowed(configured, options.target ?? {}, id), options);
     },
     async close() {},
   };

@@ -19,8 +19,8 @@ export interface Call {
 }
 
 /** Throws VALIDATION_ERROR when the request cannot be sent as JSON. */
-export function createCall(request: ExecutionRequest, { signal, stream }: RunOptions): Call {
-  const frame = executeFrame(request, stream !== undefined);
+export function createCall(request: ExecutionRequest, { signal, stream, inputText }: RunOptions): Call {
+  const frame = executeFrame(request, stream !== undefined, inputText);
   const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
   let isSettled = false;
   let cancel = () => {};
@@ -51,17 +51,21 @@ export function createCall(request: ExecutionRequest, { signal, stream }: RunOpt
 }
 
 function executeFrame(
-  { executionId, plugin: _, permissions: __, ...request }: ExecutionRequest,
+  { executionId, plugin: _, permissions: __, input, ...request }: ExecutionRequest,
   takesStreams: boolean,
+  inputText: string | undefined,
 ): string {
-  const frame: ExecuteFrame = {
-    type: 'execute',
-    executionId,
-    request,
-    ...(takesStreams ? { streams: true } : {}),
-  };
   try {
-    return `${JSON.stringify(frame)}\n`;
+    // A frame is one line: text of several is written anew.
+    const text = inputText === undefined || inputText.includes('\n') ? JSON.stringify(input) : inputText;
+    const streams = takesStreams ? { streams: true as const } : {};
+    const frame: Omit<ExecuteFrame, 'request'> & { request: Omit<ExecuteFrame['request'], 'input'> } = {
+      ...{ type: 'execute', executionId, ...streams },
+      request,
+    };
+    const json = JSON.stringify(frame);
+    // The request is the frame's last field, so that the input goes in before the two last braces.
+    return text === undefined ? `${json}\n` : `${json.slice(0, -2)},"input":${text}}}\n`;
   } catch (cause) {
     throw new PlatformError('VALIDATION_ERROR', `The input cannot be sent as JSON: ${messageOf(cause)}`, {
       cause,
@@ -69,12 +73,12 @@ function executeFrame(
   }
 }
 
-export function timedOut(call: Call): PlatformError {
-  const { handler, plugin } = call.request;
+export function timedOut({ request, timeoutMs }: Pick<Call, 'request' | 'timeoutMs'>): PlatformError {
+  const { handler, plugin } = request;
   return new PlatformError(
     'EXECUTION_TIMEOUT',
-    `"${handler}" of plugin ${plugin.id} did not finish within ${call.timeoutMs} ms.`,
-    { details: { timeoutMs: call.timeoutMs } },
+    `"${handler}" of plugin ${plugin.id} did not finish within ${timeoutMs} ms.`,
+    { details: { timeoutMs } },
   );
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../../kit/clock.ts';
 import { hours } from '../../../kit/duration.ts';
 import type { StreamSink } from '../../execution.ts';
 
-/** What may be under way between the process and the caller: all the memory a stream costs us. */
+/** What may be under way between a process and its reader: all the memory a stream costs us. */
 const WINDOW_BYTES = 256 * 1024;
 /** No stream is longer, whatever moves on it: its process is lost to others meanwhile. */
 const LONGEST_MS = hours(1);
@@ -16,6 +16,8 @@ export interface OpenStreamDeps {
   pull(bytes: number): void;
   /** Neither end may take longer than this for the next piece. */
   idleMs: number;
+  /** How much may be under way; default 256 KiB. */
+  windowBytes?: number;
   onTimeout(): void;
 }
 
@@ -29,9 +31,9 @@ export interface OpenStream {
 
 /** One stream from a process to a caller, no faster than the caller takes it. Undefined for a content type that is none. */
 export function openStream(contentType: string, deps: OpenStreamDeps): OpenStream | undefined {
-  const { sink, clock, pull, idleMs, onTimeout } = deps;
+  const { sink, clock, pull, idleMs, onTimeout, windowBytes = WINDOW_BYTES } = deps;
   if (contentType.length > 256 || !CONTENT_TYPE.test(contentType)) return undefined;
-  let credit = WINDOW_BYTES;
+  let credit = windowBytes;
   let drained = Promise.resolve();
   let stopIdle = clock.after(idleMs, onTimeout);
   const stopLongest = clock.after(LONGEST_MS, onTimeout);
