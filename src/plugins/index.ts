@@ -27,7 +27,6 @@ export {
   type DisabledPlugin,
   type LoadedPlugin,
   type LoadPluginsOptions,
-  loadFolder,
   loadPlugins,
   type PluginFault,
   type PluginRegistry,

@@ -121,7 +121,7 @@ async function loadLocked(
 }
 
 /** Reads one plugin's folder: its manifest, and whether the files it names are there. */
-export async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<ReadFolder> {
+async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<ReadFolder> {
   const { manifest, id, faults } = await readManifest(root, evaluate);
   const all = manifest ? await checkHandlerFiles(root, manifest) : faults;
   if (!manifest || all.length > 0) return { broken: { folder: root, ...(id ? { id } : {}), faults: all } };

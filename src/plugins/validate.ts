@@ -7,10 +7,9 @@ import {
   WorkflowDefinition,
 } from '../contracts/index.ts';
 import type { PluginDescriber } from './describe.ts';
-import { handlerRefs, zodRefs } from './registry/handler-files.ts';
-import { faultsAgainst } from './registry/manifest-file.ts';
+import { checkHandlerFiles, handlerRefs, zodRefs } from './registry/handler-files.ts';
+import { faultsAgainst, readManifest } from './registry/manifest-file.ts';
 import type { LoadedPlugin, PluginFault } from './registry/types.ts';
-import { loadFolder } from './registry.ts';
 
 export interface ValidatedPlugin {
   /** Undefined when the manifest could not be read. */
@@ -32,12 +31,16 @@ const KIND_OF = {
  * loading them in the sandbox, whether they export what it names. All faults at once, each with its path.
  */
 export async function validatePlugin(folder: string, describer: PluginDescriber): Promise<ValidatedPlugin> {
-  const { plugin, broken } = await loadFolder(resolve(folder), describer.manifest);
-  if (!plugin) return { faults: broken?.faults ?? [] };
-  const { manifest } = plugin;
+  const root = resolve(folder);
+  const { manifest, faults } = await readManifest(root, describer.manifest);
+  if (!manifest) return { faults };
+  const plugin: LoadedPlugin = { id: manifest.id, version: manifest.version, root, manifest };
+  const inText = await checkHandlerFiles(root, manifest);
+  const told = new Set(inText.map(({ path }) => path));
+  const whenLoaded = await exportFaults(plugin, manifest, describer);
   return {
     plugin,
-    faults: [...definitionFaults(manifest), ...(await exportFaults(plugin, manifest, describer))],
+    faults: [...definitionFaults(manifest), ...inText, ...whenLoaded.filter(({ path }) => !told.has(path))],
   };
 }
 

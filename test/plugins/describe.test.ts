@@ -60,7 +60,11 @@ test('a workflow in code is checked like any handler', async () => {
     },
   });
   const { faults } = await validatePlugin(folder, await describer());
-  expect(faults.map(({ code, path }) => [code, path])).toEqual([['INVALID_HANDLER', 'workflows[1].handler']]);
+  expect(faults.map(({ code, path }) => [code, path])).toEqual([
+    ['INVALID_MANIFEST', 'workflows[0].step'],
+    ['INVALID_HANDLER', 'workflows[1].handler'],
+    ['INVALID_HANDLER', 'workflows[0].handler'],
+  ]);
 });
 
 test('config/plugin.schema.json is that of the manifest contract', async () => {
@@ -156,13 +160,13 @@ test('validation tells every fault of the code with its place', async () => {
   const { plugin, faults } = await validatePlugin(folder, await describer());
   expect(plugin?.id).toBe('demo');
   expect(faults).toEqual([
+    { code: 'INVALID_HANDLER', path: 'commands[3].handler', message: expect.stringContaining('"absent"') },
     {
       code: 'INVALID_HANDLER',
       path: 'commands[0].handler',
       message: 'is a route handler, but a command handler is needed',
     },
     { code: 'INVALID_HANDLER', path: 'commands[2].handler', message: expect.stringContaining('"nothing"') },
-    { code: 'INVALID_HANDLER', path: 'commands[3].handler', message: expect.stringContaining('"absent"') },
     { code: 'INVALID_HANDLER', path: 'commands[1].input', message: expect.stringContaining('no zod schema') },
   ]);
   const flow = await folderOf({

@@ -314,3 +314,41 @@ test('loading runs nothing of a plugin', async () => {
   expect(idsOf(await loadPlugins({ projectDir, patterns: ['p'] }))).toEqual(['p']);
   expect(process).not.toHaveProperty('svcPluginRan');
 });
+
+test('a handler that its module does not export is told when the plugin is loaded', async () => {
+  const files = (name: string, code: string, file = 'h.js') => ({
+    [`plugins/${name}/svc.plugin.json`]: {
+      ...MANIFEST,
+      id: name,
+      commands: [{ id: name, handler: `${file}#greet` }],
+    },
+    [`plugins/${name}/${file}`]: code,
+  });
+  const registry = await loadPlugins({
+    projectDir: await project({
+      ...files('misspelt', 'export const great = () => 1;'),
+      ...files('declared', 'export async function greet() {}'),
+      ...files('renamed', 'const hello = 1; export { hello as greet };'),
+      ...files('unpacked', 'export const { a, b: greet } = {};'),
+      // Its text does not tell: what they export is known when they run.
+      ...files('starred', "export * from './other.js';"),
+      ...files('defaulted', 'export default { greet() {} };'),
+      ...files('commonjs', 'Object.assign(exports, { greet() {} });'),
+      ...files('typed', 'export const a: Map<string, number> = new Map(), greet = () => a;', 'h.ts'),
+      ...files('torn', 'export const greet = `'),
+    }),
+    patterns: ['plugins/*'],
+  });
+  expect(registry.broken.map(({ id, faults }) => [id, faults])).toEqual([
+    [
+      'misspelt',
+      [
+        {
+          code: 'INVALID_HANDLER',
+          path: 'commands[0].handler',
+          message: '"h.js#greet": h.js has no export "greet"; did you mean "great"?',
+        },
+      ],
+    ],
+  ]);
+});

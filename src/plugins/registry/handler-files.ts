@@ -1,8 +1,10 @@
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { HandlerRef, type ManifestV3, type SchemaRef, type SchemaToDescribe } from '../../contracts/index.ts';
+import { nearest } from '../../kit/nearest.ts';
 import { isInside } from '../inside.ts';
 import { formatPath } from './manifest-file.ts';
+import { exportsInText } from './module-exports.ts';
 import type { PluginFault } from './types.ts';
 
 /** A file that a manifest names, and where it does. */
@@ -10,9 +12,14 @@ interface FileRef {
   path: string;
   ref: string;
   file: string;
+  /** The export that is named. */
+  name?: string;
 }
 
-/** Checks that every file the manifest names exists inside the plugin's folder; what they export is seen when they run. */
+/**
+ * Checks that every file the manifest names exists inside the plugin's folder, and exports what is named as far as its
+ * text tells. What only running it tells is found by `svc plugins validate`, or by the first call. @spec Platform codes: INVALID_HANDLER
+ */
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
   const faults = await Promise.all(fileRefs(manifest).map((ref) => checkFile(root, ref)));
   return faults.filter((fault) => fault !== undefined);
@@ -81,25 +88,21 @@ export function zodRefs(manifest: ManifestV3): Array<SchemaToDescribe & { path: 
 
 function fileRefs(manifest: ManifestV3): FileRef[] {
   return [
-    ...handlerRefs(manifest).map(({ path, ref }) => ({
-      path,
-      ref,
-      file: ref.slice(0, ref.lastIndexOf('#')),
-    })),
-    ...schemaRefs(manifest).flatMap(({ path, schema }) => {
-      const file = schemaFile(schema);
+    ...handlerRefs(manifest).map(({ path, ref }) => ({ path, ...splitRef(ref) })),
+    ...schemaRefs(manifest).flatMap(({ path, schema }): FileRef[] => {
+      if ('zod' in schema) return schema.zod.startsWith('.') ? [{ path, ...splitRef(schema.zod) }] : [];
+      const file = schema.$ref.split('#')[0];
       return file ? [{ path, ref: file, file }] : [];
     }),
   ];
 }
 
-/** The file of a schema reference, when it names one of the plugin's rather than a package. */
-function schemaFile(ref: SchemaRef): string | undefined {
-  if ('$ref' in ref) return ref.$ref.split('#')[0] || undefined;
-  return ref.zod.startsWith('.') ? ref.zod.split('#')[0] : undefined;
+function splitRef(ref: string): Required<Omit<FileRef, 'path'>> {
+  const at = ref.lastIndexOf('#');
+  return { ref, file: ref.slice(0, at), name: ref.slice(at + 1) };
 }
 
-async function checkFile(root: string, { path, ref, file }: FileRef): Promise<PluginFault | undefined> {
+async function checkFile(root: string, { path, ref, file, name }: FileRef): Promise<PluginFault | undefined> {
   const fault = (message: string): PluginFault => ({
     code: 'INVALID_HANDLER',
     path,
@@ -111,5 +114,8 @@ async function checkFile(root: string, { path, ref, file }: FileRef): Promise<Pl
   if (real === undefined) return fault(`there is no file ${file} in the plugin`);
   if (!isInside(root, real)) return fault(`${file} is a symbolic link that leaves the plugin`);
   if (!(await stat(real)).isFile()) return fault(`${file} is not a file`);
-  return undefined;
+  const names = name === undefined ? undefined : await exportsInText(real);
+  if (name === undefined || !names || names.includes(name)) return undefined;
+  const meant = nearest(name, names);
+  return fault(`${file} has no export "${name}"${meant ? `; did you mean "${meant}"?` : ''}`);
 }
