@@ -36,6 +36,14 @@ export function redactText(text: string): string {
   return secretValues ? shapeless.replace(secretValues, MASK) : shapeless;
 }
 
+/** How many tokens a model took is no token. */
+const COUNT_NAME = /tokens$/i;
+
+function isSecret(name: string, value: unknown): boolean {
+  if (value === null || typeof value === 'boolean' || !SECRET_NAME.test(name)) return false;
+  return !(typeof value === 'number' && COUNT_NAME.test(name));
+}
+
 /** A copy fit for a log: secrets masked by name and by shape, depth and width bounded, errors as plain data. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value);
@@ -48,8 +56,7 @@ export function redact(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => redact(item, depth + 1));
   const copy: Record<string, unknown> = {};
   for (const [name, item] of Object.entries(value).slice(0, 200)) {
-    copy[name] =
-      SECRET_NAME.test(name) && item !== null && typeof item !== 'boolean' ? MASK : redact(item, depth + 1);
+    copy[name] = isSecret(name, item) ? MASK : redact(item, depth + 1);
   }
   return copy;
 }

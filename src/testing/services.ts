@@ -31,6 +31,8 @@ export interface TestServicesOptions {
   /** Folders of plugins, absolute. */
   plugins: string[];
   pluginConfig: Record<string, Record<string, unknown>>;
+  /** The section of the config by that name. */
+  adapters: Record<string, unknown>;
   clock: ManualClock;
   write(line: TestLog): void;
 }
@@ -40,7 +42,7 @@ export interface TestServicesOptions {
  * service and the gateway come for plugins whose manifest asks for what these do.
  */
 export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
-  const { clock, plugins, pluginConfig, write } = options;
+  const { clock, plugins, pluginConfig, adapters, write } = options;
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-plugin-test-'));
   const random = systemRandom();
   const keys: KeyMaterial = {
@@ -60,12 +62,13 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
 
   async function start<Services extends DaemonServices>(definition: DaemonDefinition<Services>) {
     const daemon = await startDaemon(definition, {
-      config: PlatformConfig.parse({ plugins, pluginConfig, auth: { mode: 'optional' } }),
+      config: PlatformConfig.parse({ plugins, pluginConfig, adapters, auth: { mode: 'optional' } }),
       profile: 'test',
       projectDir: dataDir,
       dataDir,
       keys,
       operator: null,
+      env: process.env,
       clock,
       random,
       peers,

@@ -25,6 +25,11 @@ export interface TestHostOptions {
   plugins?: string[];
   /** What the plugin finds as `ctx.config`. */
   config?: Record<string, unknown>;
+  /**
+   * `adapters` of the config: a model's endpoint, a bucket. Objects and vectors are kept in a folder that goes with the
+   * host unless told otherwise; a model there is only when one is named.
+   */
+  adapters?: Record<string, unknown>;
   /** Where the clock stands at first, in epoch milliseconds. Default: 2030-01-01. */
   startAt?: number;
 }
@@ -64,6 +69,7 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
   const services = await startTestServices({
     plugins,
     pluginConfig: id === undefined || !options.config ? {} : { [id]: options.config },
+    adapters: options.adapters ?? {},
     clock,
     write,
   });

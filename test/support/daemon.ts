@@ -59,6 +59,8 @@ export interface TestDaemonOptions {
   clock?: ManualClock;
   keys?: Partial<KeyMaterial>;
   peers?: Peers;
+  /** Where secrets that the config names are found. */
+  env?: Record<string, string>;
   otlp?: OtlpTarget;
 }
 
@@ -91,6 +93,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
     random: systemRandom(() => clock.now()),
     peers: options.peers ?? createPeers(),
     output: logs,
+    env: options.env ?? {},
     logLevel: 'debug',
     listen: { host: '127.0.0.1', port: 0 },
     otlp: options.otlp,
