@@ -29,7 +29,7 @@ export const LIMITS = {
   stateValueBytes: 256 * 1024,
 
   /** One object of `ctx.storage`: as base64 it fits into a frame of the runner's channel. */
-  storageObjectBytes: 8 * 1024 * 1024,
+  storageObjectBytes: 5 * 1024 * 1024,
 
   /** What one step of a workflow hands on, in characters of JSON. */
   stepOutputChars: 1024 * 1024,

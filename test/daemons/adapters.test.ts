@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
 import { startTestDaemon } from '../support/daemon.ts';
@@ -112,7 +113,7 @@ describe('ctx.storage', () => {
 
   test('the largest object passes the runner and the services whole', async () => {
     const { rest } = await start();
-    const size = 8 * 1024 * 1024;
+    const size = LIMITS.storageObjectBytes;
     const [written, stat, more] = await answers(rest, [
       ['storage', 'fill', 'large', size],
       ['storage', 'stat', 'large'],
