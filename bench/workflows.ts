@@ -7,6 +7,7 @@ import { type RunningDaemon, startDaemon } from '../src/daemons/run-daemon.ts';
 import { createDefinitions } from '../src/daemons/workflow/domain/definitions.ts';
 import { createEngine, type Engine } from '../src/daemons/workflow/domain/engine.ts';
 import { setStep } from '../src/daemons/workflow/domain/kinds/builtins.ts';
+import { createPassDesk } from '../src/daemons/workflow/domain/pass-desk.ts';
 import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domain/run-starter.ts';
 import type { StepKind } from '../src/daemons/workflow/domain/step-kind.ts';
 import { workflow as workflowDaemon } from '../src/daemons/workflow/index.ts';
@@ -128,6 +129,9 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     exclusive: true,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
+    passes: createPassDesk(async () => {
+      throw new Error('No workflow in code is measured here.');
+    }),
     limits: { runs: 500, steps: 64, poisonAfter: 3, leaseMs: 30_000, mostOutput: 1024 * 1024 },
     hooks: {
       jobStarted: () => {},

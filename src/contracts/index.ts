@@ -27,6 +27,7 @@ export * from './plugin-services.ts';
 export * from './routes.ts';
 export * from './schedules.ts';
 export * from './state.ts';
+export * from './step-name.ts';
 export * from './storage.ts';
 export * from './stream-result.ts';
 export * from './tokens.ts';

@@ -8,10 +8,6 @@ import { EpochMs, RunError } from './workflow-records.ts';
  * by name, the service remembers and decides. @spec docs/workflows.md "Workflows in code"
  */
 
-/** Stands in `<job>.<step>` and in URLs; `:` and `@` are for the numbers the platform adds. */
-const STEP_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
-export const isStepName = (name: unknown): name is string => typeof name === 'string' && STEP_NAME.test(name);
-
 /** How `ctx.step` runs its function; the others take what concerns them. */
 export const CodeStepOptions = z.strictObject({
   retry: RetryPolicy.optional(),
@@ -19,9 +15,6 @@ export const CodeStepOptions = z.strictObject({
   idempotent: z.boolean().optional(),
   idempotencyKey: z.string().min(1).max(1024).optional(),
 });
-
-/** How `uses` names a step whose function the workflow's own code brings along. */
-export const CODE_STEP = 'code';
 
 /** A step that the function came to. */
 export const EnterStep = z.strictObject({
@@ -50,14 +43,23 @@ export const SettleStep = z.strictObject({
 });
 export type SettleStep = z.infer<typeof SettleStep>;
 
-/** `run`: the function may begin. `wait`: nothing to do here until the run is taken up again. */
+/** `run`: its function may begin. `wait`: it is asked for again when the watch, or the next pass, says so. */
 export const StepAnswer = z.discriminatedUnion('state', [
   z.object({ state: z.literal('done'), output: AnyJson, at: EpochMs }),
   z.object({ state: z.literal('failed'), status: z.string(), error: RunError, at: EpochMs }),
-  z.object({ state: z.literal('run'), attempt: z.number().int(), idempotencyKey: z.string() }),
+  z.object({
+    state: z.literal('run'),
+    attempt: z.number().int(),
+    idempotencyKey: z.string(),
+    timeoutMs: z.number(),
+  }),
   z.object({ state: z.literal('wait') }),
 ]);
 export type StepAnswer = z.infer<typeof StepAnswer>;
+
+/** Waiting steps to be asked for again; none when a while has gone by. */
+export const ReadySteps = z.object({ ready: z.array(z.string()) });
+export type ReadySteps = z.infer<typeof ReadySteps>;
 
 /** How one pass through the function ended. */
 export const PassEnd = z.discriminatedUnion('end', [
@@ -68,6 +70,7 @@ export const PassEnd = z.discriminatedUnion('end', [
     error: RunError,
     step: z.string().max(200).optional().describe('The step whose failure nobody caught'),
   }),
+  z.object({ end: z.literal('broke'), message: z.string().describe('What kept the pass from its run') }),
 ]);
 export type PassEnd = z.infer<typeof PassEnd>;
 
@@ -87,7 +90,6 @@ const call = { runId: z.string().max(128), token: z.string().max(128) };
 /** Of the service itself, for the daemons that run passes for it; no gateway forwards these paths. */
 const internal = {
   method: 'POST',
-  reply: StepAnswer,
   errors: ['UNAUTHORIZED', 'CONFLICT', 'VALIDATION_ERROR', 'WORKFLOW_DEFINITION_CHANGED'],
 } as const;
 
@@ -96,6 +98,7 @@ export const enterCodeStep = endpoint({
   path: '/internal/workflows/steps/enter',
   summary: 'A function came to a step',
   body: z.strictObject({ ...call, step: EnterStep }),
+  reply: StepAnswer,
 });
 
 export const settleCodeStep = endpoint({
@@ -103,4 +106,13 @@ export const settleCodeStep = endpoint({
   path: '/internal/workflows/steps/settle',
   summary: "A step's function ended",
   body: z.strictObject({ ...call, step: SettleStep }),
+  reply: StepAnswer,
+});
+
+export const watchCodeSteps = endpoint({
+  ...internal,
+  path: '/internal/workflows/steps/watch',
+  summary: 'Waits until a waiting step is to be asked for again',
+  body: z.strictObject(call),
+  reply: ReadySteps,
 });

@@ -33,10 +33,13 @@ export interface WorkflowStepError extends Error {
   readonly status: 'failed' | 'timed_out' | 'cancelled';
 }
 
+/** Of functions without a result; it takes in `undefined`. */
+type Nothing = ReturnType<() => void>;
+
 /** What a step hands on is what JSON keeps of it: dates are texts, also before a crash. */
 export type Kept<Value> = Value extends string | number | boolean | null
   ? Value
-  : Value extends undefined | void
+  : Value extends Nothing
     ? null
     : Value extends { toJSON(): infer Json }
       ? Json

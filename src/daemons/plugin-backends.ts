@@ -6,6 +6,7 @@ import {
   type ExecutionBackend,
   type InvokeCommand,
   type PlatformServices,
+  type StepAccess,
   type WebhookAccess,
   type WorkerBackend,
 } from '../plugins/index.ts';
@@ -13,6 +14,7 @@ import { createAdapters } from './adapters.ts';
 import type { Resources } from './define-daemon.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
 import { createStateAccess } from './state-access.ts';
+import { createStepAccess } from './step-access.ts';
 import { createTaskAccess, createWebhookAccess } from './task-access.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
@@ -24,6 +26,8 @@ export type CreateElsewhere = (services: PlatformServices) => ElsewhereBackends;
 export interface OwnParts {
   createElsewhere?: CreateElsewhere;
   webhooks?: WebhookAccess;
+  /** The workflow service has the runs itself. */
+  steps?: StepAccess;
 }
 
 type Backends = ElsewhereBackends & { worker: WorkerBackend };
@@ -39,6 +43,7 @@ export function createBackends(resources: Resources, invoke: InvokeCommand, own:
     analytics,
     ...createTaskAccess(resources),
     adapters: createAdapters(resources),
+    steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
   });
   const worker = createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir });

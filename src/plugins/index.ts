@@ -14,7 +14,7 @@ export { type OpenStream, openStream } from './backends/worker/open-stream.ts';
 export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';
 export { isInside } from './inside.ts';
-export { INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
+export { createIntegrityCache, INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { permissionSets } from './permission-sets.ts';

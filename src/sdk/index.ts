@@ -11,7 +11,9 @@ import type {
   PluginManifest,
   RouteContext,
   StandardSchema,
+  StepOptions,
   WebhookContext,
+  WorkflowContext,
 } from '../contracts/index.ts';
 import { STREAM_RESULT, type StreamResult } from '../contracts/stream-result.ts';
 
@@ -45,8 +47,11 @@ export type {
   PluginUser,
   PluginWebhook,
   RouteContext,
+  SleepUntil,
   StandardSchema,
   StartOptions,
+  StepInfo,
+  StepOptions,
   StorageAccess,
   StoredObject,
   VectorItem,
@@ -55,6 +60,8 @@ export type {
   VectorStoreAccess,
   WebhookContext,
   WebhooksAccess,
+  WorkflowContext,
+  WorkflowStepError,
   WorkflowsAccess,
 } from '../contracts/index.ts';
 export type { StreamResult } from '../contracts/stream-result.ts';
@@ -111,6 +118,26 @@ export const defineWebhook: Define<WebhookContext> = definer('webhook');
 
 /** A background job's handler. */
 export const defineJob: Define<PluginContextV3> = definer('job');
+
+interface WorkflowSpec<In> {
+  /** As the manifest's entry names it. */
+  id: string;
+  input?: In;
+  /** For every `ctx.step` that does not say otherwise; `retry` and `timeoutMs` for `ctx.invoke` too. */
+  steps?: StepOptions;
+  run: (ctx: WorkflowContext, input: InputOf<In>) => Awaitable<HandlerReturn<unknown>>;
+}
+
+/**
+ * A workflow written as a function, for `workflows: [{id, handler}]` of the manifest. It runs from its first line each time
+ * its run is taken up again; steps that have ended are not run again. @spec docs/workflows.md "Workflows in code"
+ */
+export function defineWorkflow<In extends AnySchema = undefined>({
+  run,
+  ...spec
+}: WorkflowSpec<In>): HandlerDefinition<WorkflowContext, InputOf<In>> {
+  return define('workflow', { ...spec, execute: run }) as HandlerDefinition<WorkflowContext, InputOf<In>>;
+}
 
 /** What a webhook validator is given: headers in lower case, the body as base64, the secret. */
 export interface ValidatorInput {

@@ -1,4 +1,5 @@
 import { defineDaemon } from '../define-daemon.ts';
+import { codeStepRoutes } from './routes/code-steps.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
@@ -9,7 +10,7 @@ export const workflow = defineDaemon({
   name: 'workflow',
   defaultPort: 7778,
   services: workflowServices,
-  routes: [runRoutes, answerRoutes, streamRoutes, jobRoutes, scheduleRoutes],
+  routes: [runRoutes, answerRoutes, streamRoutes, jobRoutes, scheduleRoutes, codeStepRoutes],
   ready: ({ engine }) => engine.start(),
   close: ({ close }) => close(),
 });

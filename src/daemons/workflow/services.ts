@@ -15,6 +15,7 @@ import { startHousekeeping } from './domain/housekeeping.ts';
 import { createJobDesk, type JobDesk } from './domain/job-desk.ts';
 import type { ChildStarter } from './domain/kinds/builtins.ts';
 import type { HttpCall } from './domain/kinds/http.ts';
+import { createPassDesk, type PassDesk } from './domain/pass-desk.ts';
 import { createRunDesk, type RunDesk } from './domain/run-desk.ts';
 import { createRunStarter, type RunStarter } from './domain/run-starter.ts';
 import { createRunWatch, type RunWatch } from './domain/run-watch.ts';
@@ -23,6 +24,7 @@ import { createSchedules, type FoundSchedule, type Schedules } from './domain/sc
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { reportRunEnd } from './run-end.ts';
+import { localSteps, runPass } from './run-pass.ts';
 import { stepKinds } from './step-kinds.ts';
 import { readWorkflowFiles } from './workflow-files.ts';
 
@@ -35,6 +37,7 @@ const HTTP_RESPONSE_BYTES = LIMITS.stepOutputChars;
 
 export interface WorkflowServices extends DaemonServices {
   metrics: WorkflowMetrics;
+  passes: PassDesk;
   desk: RunDesk;
   jobs: JobDesk;
   schedules: Schedules;
@@ -59,9 +62,14 @@ export async function workflowServices(resources: Resources): Promise<WorkflowSe
     const store = await sqliteWorkflowStore({ dataDir, logger });
     opened.unshift(() => store.close());
     const tee = createLogTee(logger);
-    const plugins = await createPluginRuntime({ ...resources, logger: tee.logger });
+    const passes = createPassDesk((call) => runPass(handlers, call));
+    const plugins = await createPluginRuntime(
+      { ...resources, logger: tee.logger },
+      { steps: localSteps(passes) },
+    );
     opened.unshift(() => plugins.close());
-    const parts = await assemble(resources, store, plugins, pluginHandlers(plugins, tee));
+    const handlers = pluginHandlers(plugins, tee);
+    const parts = await assemble(resources, store, plugins, handlers, passes);
     return {
       ...parts,
       async close() {
@@ -80,6 +88,7 @@ async function assemble(
   store: WorkflowStore,
   plugins: PluginRuntime,
   handlers: ReturnType<typeof pluginHandlers>,
+  passes: PassDesk,
 ) {
   const { config, clock, random, logger, analytics, tracer } = resources;
   const metrics = createWorkflowMetrics(resources.metrics);
@@ -106,6 +115,7 @@ async function assemble(
     exclusive: true,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
+    passes,
     limits: {
       runs: config.workflow.maxRunningRuns,
       steps: config.workflow.maxRunningSteps,
@@ -146,6 +156,7 @@ async function assemble(
   const housekeeping = startHousekeeping({ store, clock, logger, keepMs: days(config.retention.runsDays) });
   return {
     metrics,
+    passes,
     watch,
     clock,
     engine,

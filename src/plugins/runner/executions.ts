@@ -10,6 +10,7 @@ import type { CancelFrame, ExecuteFrame, InitFrame } from './protocol.ts';
 import { resultFrame, toCommandResult } from './result.ts';
 import { createSchemaChecks } from './schemas.ts';
 import { createStreams, type Streams, streamOf } from './stream.ts';
+import { runWorkflow, workflowLink } from './workflow/index.ts';
 
 export interface Executions {
   calls: PlatformCalls;
@@ -55,7 +56,9 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
     requireHost(handler, request);
     const input = await schemas.input(handler, request);
     const context = createContext({ executionId, request, plugin, signal, log, env, calls });
-    const returned = await handler.execute(context, input);
+    const returned = handler.workflow
+      ? await runWorkflow(handler, context, input, workflowLink(request, signal, calls, executionId))
+      : await handler.execute(context, input);
     const stream = streamOf(returned);
     if (stream && !takesStreams) throw noStreams(request.host);
     if (stream) {

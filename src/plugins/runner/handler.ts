@@ -7,6 +7,7 @@ import {
   type PluginContextV3,
   type StandardSchema,
 } from '../../contracts/plugin-context.ts';
+import type { StepOptions } from '../../contracts/workflow-context.ts';
 import { isInside } from '../inside.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import type { RunnerRequest } from './protocol.ts';
@@ -18,7 +19,14 @@ export interface Handler {
   method: string | null;
   input: StandardSchema | null;
   output: StandardSchema | null;
+  /** Of a workflow: its id, and how its steps are run unless they say otherwise. */
+  workflow?: WorkflowParts;
   execute(ctx: PluginContextV3, input: unknown): unknown;
+}
+
+export interface WorkflowParts {
+  id: unknown;
+  steps: StepOptions;
 }
 
 /** Finds the path of a file inside the plugin's folder; refuses one outside, also by way of a symbolic link. */
@@ -59,8 +67,14 @@ export async function loadHandler(root: string, ref: string): Promise<Handler> {
     method: typeof method === 'string' ? method : null,
     input: input ?? null,
     output: output ?? null,
+    ...(kind === 'workflow' ? { workflow: partsOf(definition) } : {}),
     execute: (ctx, value) => definition.execute!(ctx, value),
   };
+}
+
+function partsOf(definition: object): WorkflowParts {
+  const { id, steps } = definition as { id?: unknown; steps?: StepOptions };
+  return { id, steps: steps ?? {} };
 }
 
 export function splitRef(ref: string): [file: string, name: string] {

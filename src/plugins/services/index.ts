@@ -11,6 +11,7 @@ import { createJobsService, type JobAccess } from './jobs.ts';
 import { createKeyValueService, type StateAccess } from './key-value.ts';
 import { createLlmService, type GetLanguageModel } from './llm.ts';
 import { createLogService, createPluginLogSink } from './log.ts';
+import { createStepsService, type StepAccess } from './steps.ts';
 import { createStorageService, type ObjectAccess } from './storage.ts';
 import { createVectorStoreService, type VectorAccess } from './vector-store.ts';
 import { createWebhooksService, type WebhookAccess } from './webhooks.ts';
@@ -21,6 +22,7 @@ export type { CallScope } from './call-scope.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';
 export type { StateAccess, StateItem, StateScope } from './key-value.ts';
+export type { PassId, StepAccess } from './steps.ts';
 export type { ObjectAccess, ObjectScope } from './storage.ts';
 export type { VectorAccess, VectorScope } from './vector-store.ts';
 export type { WebhookAccess } from './webhooks.ts';
@@ -47,6 +49,8 @@ export interface PlatformServicesDeps {
   /** The workflow daemon; without it `ctx.workflows` and `ctx.jobs` say that there is none. */
   workflows?: WorkflowAccess;
   jobs?: JobAccess;
+  /** The runs behind workflows in code; without it their functions cannot take a step. */
+  steps?: StepAccess;
   /** The gateway; without it `ctx.webhooks` says that there is none. */
   webhooks?: WebhookAccess;
   adapters?: AdapterParts;
@@ -62,6 +66,7 @@ export function createPlatformServices({
   invoke,
   workflows,
   jobs,
+  steps,
   webhooks,
   adapters,
 }: PlatformServicesDeps): PlatformServices {
@@ -74,6 +79,7 @@ export function createPlatformServices({
     ...(invoke ? { invoke: createInvokeService(invoke) } : {}),
     ...(workflows ? { workflows: createWorkflowsService(workflows) } : {}),
     ...(jobs ? { jobs: createJobsService(jobs) } : {}),
+    ...(steps ? { steps: createStepsService(steps) } : {}),
     ...(webhooks ? { webhooks: createWebhooksService(webhooks) } : {}),
     ...(adapters ? adapterServices(adapters, analytics, clock) : {}),
   };

@@ -60,6 +60,12 @@ export function workflowRows(db: Database) {
       return found.slice(0, limit);
     };
 
+  /** What a step is never changes: a large text is put apart with the first row alone. */
+  function foundOf(seq: number, { found, jobKey, index }: StepRecord): string | null {
+    if (found === null || !values.isLarge(found)) return found;
+    return sql.hasStep.get({ seq, jobKey, index }) ? null : values.put(seq, found);
+  }
+
   return {
     recordOf,
     values,
@@ -93,7 +99,7 @@ export function workflowRows(db: Database) {
       sql.putStep.run({
         ...step,
         seq,
-        found: values.put(seq, step.found),
+        found: foundOf(seq, step),
         output: values.put(seq, step.output),
         error: values.put(seq, step.error),
       });
@@ -190,6 +196,9 @@ function statements(db: Database) {
         output = excluded.output, error = excluded.error, wait = excluded.wait, wake_at = excluded.wake_at,
         idempotency_key = excluded.idempotency_key, ready_at = excluded.ready_at, started_at = excluded.started_at,
         attempt_at = excluded.attempt_at, finished_at = excluded.finished_at`),
+    hasStep: db.prepare<[{ seq: number; jobKey: string; index: number }]>(
+      'select 1 from step where run_seq = :seq and job_key = :jobKey and idx = :index',
+    ),
     putAttempt: db.prepare<[Record<string, unknown>]>(`
       insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, started_at, finished_at)
       values (:seq, :jobKey, :index, :attempt, :status, :errorClass, :error, :startedAt, :finishedAt)`),

@@ -127,6 +127,7 @@ function declaredFor(manifest: ManifestV3, handler: string, host: DispatchReques
   if (host === 'cli' || host === 'workflow' || host === 'plugin')
     for (const command of commands) add(command.handler, command.permissions);
   if (host === 'job' || host === 'workflow') for (const job of jobs) add(job.handler);
+  if (host === 'workflow') for (const { handler: ref } of manifest.workflows) add(ref as string | undefined);
   for (const webhook of webhooks) {
     if (host === 'webhook') {
       add(webhook.handler);

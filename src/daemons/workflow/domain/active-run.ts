@@ -3,10 +3,13 @@ import type { Clock } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../store/ports/index.ts';
+import { createCodeDriver } from './code-driver.ts';
+import { isOwnStep } from './compile-code.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import { createJobDriver, FAILED_STATES } from './job-driver.ts';
+import type { PassDesk } from './pass-desk.ts';
 import { createRunJournal, type JournalDeps } from './run-journal.ts';
-import { isInAir, type JobPart, newJobPart, partsOf, resultOf } from './run-parts.ts';
+import { isInAir, type JobPart, newJobPart, partsOf, resultOf, type StepPart } from './run-parts.ts';
 import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
 import { createRunScopes } from './run-scopes.ts';
 import type { FairSlots } from './slots.ts';
@@ -27,6 +30,8 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   /** How a child ended; undefined while it has not. */
   childEnd(runId: string): Promise<RunRecord | undefined>;
   cancelChild(runId: string): void;
+  /** What runs the functions of workflows in code. */
+  passes: PassDesk;
 }
 
 /** A run in memory, driven until it ends or nothing of it is in the air. */
@@ -67,7 +72,10 @@ export function createActiveRun(
   const groups = partsOf(workflow, loaded);
   const scopes = createRunScopes(run, workflow, groups);
   const steps = createStepDriver({ ...deps, run, journal, recorder, scopes, state });
-  const jobs = createJobDriver({ ...deps, groups, recorder, scopes, steps });
+  const code = workflow.code
+    ? createCodeDriver({ ...deps, run, workflow, journal, recorder, state, steps })
+    : null;
+  const jobs = createJobDriver({ ...deps, groups, recorder, scopes, steps, code });
   let parking = false;
   let pokedLate = false;
   let stopTimer: (() => void) | null = null;
@@ -98,7 +106,7 @@ export function createActiveRun(
   /** Ends or parks the run when nothing of it is in the air. */
   function conclude() {
     const parts = allJobs();
-    if (parts.some(({ steps }) => steps.some(isInAir))) return;
+    if (parts.some(({ steps, passing }) => passing || steps.some(isInAir))) return;
     const over = [...groups.values()].every((group) => resultOf(group) !== null);
     if (!over) {
       parking = true;
@@ -142,15 +150,19 @@ export function createActiveRun(
   /** What is being ended already needs no reminder: one that is past would come again and again. */
   function nextWake(): number | null {
     const times = allJobs().flatMap(({ record, job, steps, ending: stopped }) => [
-      ...steps.map(({ record: own, slot }) =>
-        own.status === 'waiting' && slot === 'none' ? own.wakeAt : null,
-      ),
+      ...steps.map((part) => (part.slot === 'none' ? wakeOf(part) : null)),
       job.timeoutMs !== null && record.startedAt !== null && !stopped && !isFinal(record.status)
         ? record.startedAt + job.timeoutMs
         : null,
     ]);
     const known = [...times, state.ending ? null : run.deadlineAt].filter((time) => time !== null);
     return known.length === 0 ? null : Math.min(...known);
+  }
+
+  /** One of code that is due has told so already: its function takes it up when it comes to it. */
+  function wakeOf({ record: { status, wakeAt }, step }: StepPart): number | null {
+    if (status !== 'waiting' || wakeAt === null) return null;
+    return isOwnStep(step) && wakeAt <= clock.now() ? null : wakeAt;
   }
 
   /** Writes what happened, then starts what may begin only after that. */
@@ -198,12 +210,14 @@ export function createActiveRun(
     state.departure = how;
     journal.abandon();
     stopTimer?.();
-    for (const part of allJobs())
+    for (const part of allJobs()) {
+      code?.stop(part, SHUT_DOWN);
       for (const step of part.steps) {
         step.abort?.abort(SHUT_DOWN);
         // A slot that is held by work in the air is given back when that has come back.
         if (step.abort === null || step.slot === 'asked') steps.freeSlot(step);
       }
+    }
     recorder.settleCounts();
     gone.resolve(how);
   }

@@ -1,5 +1,6 @@
 import type { HandlerRef, RetryPolicy, WorkflowDefinition } from '../../../contracts/index.ts';
 import type { JsonValue } from '../../../store/ports/index.ts';
+import type { FoundStep } from './compile-code.ts';
 import type { StepKind } from './step-kind.ts';
 import type { Condition, Template } from './templates.ts';
 
@@ -38,6 +39,8 @@ export interface CompiledJob {
 export interface CompiledCode {
   pluginId: string;
   handler: HandlerRef;
+  /** A step that it came to. */
+  stepOf(found: FoundStep, index: number): CompiledStep;
 }
 
 /** Deliveries of one webhook, as `on.webhook` describes them. */

@@ -72,7 +72,7 @@ export function createDefinitions(deps: {
   function compileFound({ definition, pluginId }: FoundDefinition): CompiledWorkflow {
     if (pluginId === undefined || !isCodeWorkflow(definition as Record<string, unknown>))
       return compile(definition);
-    return remember(compileCode(definition as object, pluginId));
+    return remember(compileCode(definition as object, pluginId, deps.kindOf));
   }
 
   function registerOne(found: FoundDefinition): void {
@@ -126,7 +126,7 @@ export function createDefinitions(deps: {
       const record = await deps.find(hash);
       if (!record) throw new Error(`The definition ${hash} is not stored.`);
       const body = JSON.parse(record.body);
-      const workflow = pinnedCode(body) ?? compileDefinition(body, deps.kindOf);
+      const workflow = pinnedCode(body, deps.kindOf) ?? compileDefinition(body, deps.kindOf);
       // Under the hash that the run knows, should a later version of svc print the same definition otherwise.
       compiled.set(hash, workflow);
       return workflow;

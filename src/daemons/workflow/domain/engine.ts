@@ -8,6 +8,7 @@ import type { Tracer } from '../../../kit/tracer.ts';
 import type { InboxRecord, LoadedRun, RunRecord, WorkflowStore } from '../../../store/ports/index.ts';
 import { type ActiveRun, createActiveRun } from './active-run.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
+import type { PassDesk } from './pass-desk.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { createFairSlots } from './slots.ts';
 import { isFinal, move } from './states.ts';
@@ -23,6 +24,8 @@ export interface EngineDeps {
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   /** The same, when it is at hand. */
   definitionHere(hash: string): CompiledWorkflow | undefined;
+  /** What runs the functions of workflows in code. */
+  passes: PassDesk;
   limits: EngineLimits;
   hooks: EngineHooks;
   /** Whether the file is ours alone, so that every earlier boot is dead. */
@@ -205,6 +208,7 @@ export function createEngine(deps: EngineDeps): Engine {
       slots,
       mostOutput: limits.mostOutput,
       tracer: deps.tracer,
+      passes: deps.passes,
       jobStarted: hooks.jobStarted,
       jobEnded: hooks.jobEnded,
       childEnd,

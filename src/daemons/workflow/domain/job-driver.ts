@@ -1,6 +1,7 @@
 import type { PartStatus, RunError } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import type { JsonValue } from '../../../store/ports/index.ts';
+import type { CodeDriver } from './code-driver.ts';
 import type { Scope } from './expressions.ts';
 import {
   combinations,
@@ -26,10 +27,13 @@ export interface JobDriverDeps {
   steps: StepDriver;
   clock: Clock;
   cancelChild(runId: string): void;
+  /** Drives the one job of a workflow in code. */
+  code: CodeDriver | null;
 }
 
 /** The life of a job: what it needs, its combinations, its steps in order, its end. */
-export function createJobDriver({ groups, recorder, scopes, steps, clock, cancelChild }: JobDriverDeps) {
+export function createJobDriver(deps: JobDriverDeps) {
+  const { groups, recorder, scopes, steps, clock, cancelChild, code } = deps;
   const { setJob, setStep } = recorder;
   const { scopeOf } = scopes;
 
@@ -40,6 +44,7 @@ export function createJobDriver({ groups, recorder, scopes, steps, clock, cancel
     if (timeoutMs !== null && !part.ending && clock.now() >= part.record.startedAt! + timeoutMs)
       stopJob(part, 'timed_out');
     if (part.ending) return endJob(part);
+    if (code) return code.advance(part);
     for (const step of part.steps) {
       steps.advanceStep(step, part);
       if (!isFinal(step.record.status)) {
@@ -75,15 +80,17 @@ export function createJobDriver({ groups, recorder, scopes, steps, clock, cancel
   /** Begins to end a job from outside: what is in the air is aborted. */
   function stopJob(part: JobPart, how: 'cancelled' | 'timed_out'): void {
     part.ending ??= how;
+    const reason = how === 'cancelled' ? CANCELLED : RUN_TIMED_OUT;
+    code?.stop(part, reason);
     for (const step of part.steps) {
-      step.abort?.abort(how === 'cancelled' ? CANCELLED : RUN_TIMED_OUT);
+      step.abort?.abort(reason);
       if (step.slot === 'asked') steps.freeSlot(step);
     }
   }
 
   /** Ends it once nothing of it is in the air. */
   function endJob(part: JobPart): void {
-    if (part.steps.some(({ abort }) => abort !== null)) return;
+    if (part.passing || part.steps.some(({ abort }) => abort !== null)) return;
     const how = part.ending!;
     for (const step of part.steps) {
       const { status } = step.record;

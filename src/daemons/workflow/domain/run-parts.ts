@@ -1,8 +1,10 @@
 import type { PartStatus, RunError, StepWait } from '../../../contracts/index.ts';
 import type { JobRecord, JsonValue, LoadedRun, StepRecord } from '../../../store/ports/index.ts';
+import { foundIn } from './compile-code.ts';
 import type { CompiledJob, CompiledStep, CompiledWorkflow } from './compiled-workflow.ts';
 import type { Scope } from './expressions.ts';
 import { isFinal } from './states.ts';
+import type { StepKind } from './step-kind.ts';
 
 /** A step in memory: its record, and what is in the air of it. */
 export interface StepPart {
@@ -20,6 +22,8 @@ export interface StepPart {
   withdraw: (() => void) | null;
   /** The end of its child is being looked up. */
   looking: boolean;
+  /** Does the work in place of its kind: for steps that only the run's own code can do. */
+  perform: StepKind['run'] | null;
 }
 
 export interface JobPart {
@@ -30,6 +34,8 @@ export interface JobPart {
   outputs: Record<string, JsonValue>;
   /** A step of it failed that may not fail. */
   failed: boolean;
+  /** The code that finds its steps is at work, or about to be. */
+  passing: boolean;
   /** It is being ended from outside: by its time limit, or because a sibling failed. */
   ending: 'cancelled' | 'timed_out' | null;
 }
@@ -55,7 +61,8 @@ export function partsOf(
       .toSorted((a, b) => place(a.key) - place(b.key));
     groups.set(job.id, {
       job,
-      parts: records.length === 0 ? null : records.map((record) => jobPart(job, record, stored)),
+      parts:
+        records.length === 0 ? null : records.map((record) => jobPart(job, record, stored, workflow.code)),
     });
   }
   return groups;
@@ -80,7 +87,12 @@ export function newJobPart(job: CompiledJob, key: string, matrix: Record<string,
   return jobPart(job, record, new Map());
 }
 
-function jobPart(job: CompiledJob, record: JobRecord, stored: Map<string, StepRecord>): JobPart {
+function jobPart(
+  job: CompiledJob,
+  record: JobRecord,
+  stored: Map<string, StepRecord>,
+  code: CompiledWorkflow['code'] = null,
+): JobPart {
   const part: JobPart = {
     record,
     job,
@@ -88,16 +100,23 @@ function jobPart(job: CompiledJob, record: JobRecord, stored: Map<string, StepRe
     steps: [],
     outputs: record.outputs === null ? {} : JSON.parse(record.outputs),
     failed: false,
+    passing: false,
     ending: null,
   };
-  part.steps = job.steps.map((step) =>
-    stepPart(part, step, stored.get(`${record.key} ${step.index}`) ?? pendingStep(record.key, step.index)),
-  );
+  part.steps = code
+    ? [...stored.values()].map((own) => stepPart(part, code.stepOf(foundIn(own), own.index), own))
+    : job.steps.map((step) =>
+        stepPart(
+          part,
+          step,
+          stored.get(`${record.key} ${step.index}`) ?? pendingStep(record.key, step.index),
+        ),
+      );
   part.failed = part.steps.some(isFailure);
   return part;
 }
 
-function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): StepPart {
+export function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): StepPart {
   return {
     record,
     step,
@@ -109,6 +128,7 @@ function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): StepPar
     slot: 'none',
     withdraw: null,
     looking: false,
+    perform: null,
   };
 }
 

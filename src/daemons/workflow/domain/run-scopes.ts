@@ -1,4 +1,5 @@
 import type { JsonValue, RunRecord } from '../../../store/ports/index.ts';
+import { CODE_JOB } from './compile-code.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Scope } from './expressions.ts';
 import { type JobPart, needsScope, type RunParts, stepsScope } from './run-parts.ts';
@@ -32,9 +33,10 @@ export function createRunScopes(run: RunRecord, workflow: CompiledWorkflow, grou
 
   const stateOf = (part: JobPart): Scope['state'] => (part.failed ? 'failure' : 'success');
 
-  /** The output of the run: what the definition says, else the outputs of the jobs that have some. */
+  /** The output of the run: what its code returned, or what the definition says, else the outputs of the jobs that have some. */
   function outputOf(): JsonValue {
     const ids = [...groups.keys()];
+    if (workflow.code) return groups.get(CODE_JOB)?.parts?.[0]?.outputs.result ?? null;
     if (workflow.outputs) {
       const jobs = needsScope(groups, ids);
       return workflow.outputs.evaluate({

@@ -174,7 +174,8 @@ export function createStepDriver(deps: StepDriverDeps) {
     try {
       if (values instanceof StepFailure) throw values;
       controller.signal.throwIfAborted();
-      const work = Promise.resolve(part.step.kind.run(callOf(part, values, controller.signal)));
+      const perform = part.perform ?? part.step.kind.run;
+      const work = Promise.resolve(perform(callOf(part, values, controller.signal)));
       outcome = await Promise.race([work, afterAbort(controller.signal)]);
     } catch (error) {
       outcome = toStepFailure(error);

@@ -1,6 +1,7 @@
 import { createDefinitions } from '../../../../src/daemons/workflow/domain/definitions.ts';
 import { createEngine, type Engine } from '../../../../src/daemons/workflow/domain/engine.ts';
 import { setStep } from '../../../../src/daemons/workflow/domain/kinds/builtins.ts';
+import { createPassDesk } from '../../../../src/daemons/workflow/domain/pass-desk.ts';
 import { createRunStarter, type RunStarter } from '../../../../src/daemons/workflow/domain/run-starter.ts';
 import type { StepKind } from '../../../../src/daemons/workflow/domain/step-kind.ts';
 import { type Clock, systemClock } from '../../../../src/kit/clock.ts';
@@ -41,6 +42,9 @@ export async function openEngine(options: {
     exclusive: false,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
+    passes: createPassDesk(async () => {
+      throw new Error('This engine has no plugins.');
+    }),
     limits: { runs, steps: 64, poisonAfter: 3, leaseMs, mostOutput: 1e6 },
     hooks: {
       jobStarted: () => {},

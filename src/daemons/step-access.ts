@@ -1,0 +1,24 @@
+import { enterCodeStep, settleCodeStep, watchCodeSteps } from '../contracts/index.ts';
+import { createClient } from '../http/index.ts';
+import { minutes } from '../kit/duration.ts';
+import type { StepAccess } from '../plugins/index.ts';
+import { callOptions } from './call-options.ts';
+import type { Resources } from './define-daemon.ts';
+
+/** An answer may wait for the disk; a watch answers by itself after a third of that. */
+const TIMEOUT_MS = minutes(1);
+
+/** The runs of workflows in code, for daemons that run their plugins but are not the workflow service. */
+export function createStepAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StepAccess {
+  const client = createClient({
+    url: () => peers.urlOf('workflow'),
+    peer: 'workflow service',
+    timeoutMs: TIMEOUT_MS,
+  });
+  const options = callOptions(keys);
+  return {
+    enter: (scope, pass, step) => client.call(enterCodeStep, { body: { ...pass, step } }, options(scope)),
+    settle: (scope, pass, step) => client.call(settleCodeStep, { body: { ...pass, step } }, options(scope)),
+    watch: (scope, pass) => client.call(watchCodeSteps, { body: pass }, options(scope)),
+  };
+}

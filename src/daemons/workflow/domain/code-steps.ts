@@ -1,0 +1,128 @@
+import { CODE_STEP, type EnterStep, type RunError } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { RunRecord } from '../../../store/ports/index.ts';
+import { type FoundStep, foundIn } from './compile-code.ts';
+import type { CompiledCode } from './compiled-workflow.ts';
+import type { RunJournal } from './run-journal.ts';
+import { type JobPart, pendingStep, type StepPart, stepPart } from './run-parts.ts';
+import { formatPath } from './templates.ts';
+
+/** Steps of one run. More belong into children, which keeps every pass short. */
+const MOST_STEPS = 1000;
+/** Characters of JSON that the finished steps of a run hand on, all together: each pass holds them. */
+const MOST_KEPT_CHARS = 32 * 1024 * 1024;
+const MOST_INPUT_CHARS = 1024 * 1024;
+
+export interface CodeStepsDeps {
+  run: RunRecord;
+  code: CompiledCode;
+  journal: RunJournal;
+}
+
+/** The steps that a function came to: known by name, held against their place, and new ones taken down. */
+export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
+  const details = new WeakMap<StepPart, FoundStep>();
+  const fatal = new WeakSet<PlatformError>();
+
+  function detailsOf(part: StepPart): FoundStep {
+    let known = details.get(part);
+    if (!known) {
+      known = foundIn(part.record);
+      details.set(part, known);
+    }
+    return known;
+  }
+
+  /** A run that this happens to has failed, whatever its function makes of the error. */
+  function forGood(error: PlatformError): PlatformError {
+    fatal.add(error);
+    return error;
+  }
+
+  function discover(job: JobPart, asked: EnterStep): StepPart {
+    requireRoom(job);
+    if (JSON.stringify(asked.with).length > MOST_INPUT_CHARS)
+      throw new PlatformError(
+        'PAYLOAD_TOO_LARGE',
+        `What the step "${asked.id}" is given takes more than ${MOST_INPUT_CHARS} characters as JSON.`,
+      );
+    const index = (job.steps.at(-1)?.record.index ?? -1) + 1;
+    const step = code.stepOf(asked, index);
+    const [issue] = step.kind.check(step.rawWith);
+    if (issue)
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `The step "${asked.id}": ${formatPath(issue.path) || 'its input'} ${issue.message}.`,
+      );
+    const record = { ...pendingStep(job.record.key, index), found: JSON.stringify(asked) };
+    const part = stepPart(job, step, record);
+    job.steps.push(part);
+    journal.touch(part);
+    return part;
+  }
+
+  function requireRoom({ steps }: JobPart): void {
+    const kept = steps.reduce((sum, { record }) => sum + (record.output?.length ?? 0), 0);
+    const fault =
+      steps.length >= MOST_STEPS
+        ? `has come to ${MOST_STEPS} steps, which is the most there may be`
+        : kept > MOST_KEPT_CHARS
+          ? `keeps more than ${MOST_KEPT_CHARS} characters of what its steps found, which is the most there may be`
+          : undefined;
+    if (fault)
+      throw forGood(
+        new PlatformError(
+          'VALIDATION_ERROR',
+          `The run ${fault}. Give parts of the work to workflows of their own with ctx.runWorkflow, or keep large data elsewhere.`,
+          { details: { steps: steps.length, keptChars: kept } },
+        ),
+      );
+  }
+
+  return {
+    isFatal: (error: PlatformError) => fatal.has(error),
+    /** The step that is asked for. Throws WORKFLOW_DEFINITION_CHANGED when another one has its place. */
+    partOf(job: JobPart, asked: EnterStep): StepPart {
+      const isSame = ({ branch, place }: FoundStep) => branch === asked.branch && place === asked.place;
+      const before = job.steps.find((part) => isSame(detailsOf(part)));
+      const namesake = job.steps.find(({ step }) => step.id === asked.id);
+      if (before && before === namesake && before.step.uses === asked.uses) return before;
+      if (!before && !namesake) return discover(job, asked);
+      const expected = before ?? namesake!;
+      throw forGood(
+        changed(run, nameOf(detailsOf(expected)), nameOf(asked), before ? asked : detailsOf(expected)),
+      );
+    },
+    /** Why a function that has returned cannot have been the one that took these steps. */
+    missedBy(job: JobPart, met: ReadonlySet<StepPart>): RunError | undefined {
+      const missed = job.steps.find((part) => !met.has(part));
+      if (!missed) return undefined;
+      const before = detailsOf(missed);
+      const { code: name, message, details: told } = changed(run, nameOf(before), 'the end', before);
+      return { code: name, message, details: told };
+    },
+    /** What chance and time begin with: those of the run whose first steps were taken over, if they were. */
+    origin(job: JobPart): { seed: string; startedAt: number } {
+      const taken = job.steps.map((part) => detailsOf(part).origin).find((origin) => origin !== undefined);
+      return taken ?? { seed: run.id, startedAt: run.startedAt ?? run.createdAt };
+    },
+  };
+}
+
+function nameOf({ id, uses }: Pick<FoundStep, 'id' | 'uses'>): string {
+  return uses === CODE_STEP ? `step "${id}"` : `step "${id}" (${uses})`;
+}
+
+function changed(
+  run: RunRecord,
+  expected: string,
+  found: string,
+  { branch, place }: Pick<FoundStep, 'branch' | 'place'>,
+): PlatformError {
+  const where = branch === '' ? '' : ` of branch ${branch}`;
+  return new PlatformError(
+    'WORKFLOW_DEFINITION_CHANGED',
+    `The code of the workflow "${run.workflowId}" changed under this run: at place ${place + 1}${where} it had taken ${expected}, and now comes to ${found}. Run it again from a step with the new code, or bring the old code back.`,
+    { details: { expected, found, branch, place } },
+  );
+}

@@ -1,0 +1,16 @@
+import { enterCodeStep, settleCodeStep, watchCodeSteps } from '../../../contracts/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import type { WorkflowServices } from '../services.ts';
+
+const auth = 'caller';
+
+/** What functions say that run elsewhere: in a container, on a host. Who has the pass's token speaks for it. */
+export function codeStepRoutes(http: Http, { passes }: WorkflowServices): void {
+  mount(http, enterCodeStep, { auth }, ({ body: { runId, token, step } }) =>
+    passes.require(runId, token).enter(step),
+  );
+  mount(http, settleCodeStep, { auth }, ({ body: { runId, token, step } }) =>
+    passes.require(runId, token).settle(step),
+  );
+  mount(http, watchCodeSteps, { auth }, ({ body: { runId, token } }) => passes.require(runId, token).watch());
+}

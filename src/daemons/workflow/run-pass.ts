@@ -1,0 +1,50 @@
+import { PassEnd } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import type { StepAccess } from '../../plugins/index.ts';
+import { CODE_JOB } from './domain/compile-code.ts';
+import type { Handlers } from './domain/kinds/handlers.ts';
+import type { PassCall, PassDesk } from './domain/pass-desk.ts';
+
+/** Makes one pass through a workflow's function, wherever its plugin runs. Throws what kept it from running to an end. */
+export async function runPass(
+  handlers: Handlers,
+  { code, run, requestId, spanId, input, pass, timeoutMs, signal, log }: PassCall,
+): Promise<PassEnd> {
+  const { result, error, exitCode } = await handlers.execute({
+    declared: { ...code, idempotent: true },
+    host: 'workflow',
+    hostContext: {
+      host: 'workflow',
+      runId: run.id,
+      workflowId: run.workflowId,
+      stepId: CODE_JOB,
+      attempt: 1,
+      pass,
+    },
+    input,
+    tenantId: run.tenantId,
+    hostId: run.hostId,
+    requestId,
+    traceId: run.traceId,
+    parentSpanId: spanId,
+    timeoutMs,
+    signal,
+    log,
+  });
+  const parsed = PassEnd.safeParse(result);
+  if (exitCode === 0 && parsed.success) return parsed.data;
+  throw new PlatformError(
+    'INVALID_HANDLER',
+    `"${code.handler}" of plugin ${code.pluginId} is no workflow: export what defineWorkflow returns. (${error?.message ?? 'It answered as another handler does.'})`,
+    { details: { pluginId: code.pluginId, handler: code.handler } },
+  );
+}
+
+/** The runs of this service, for the functions that it runs itself. */
+export function localSteps(passes: PassDesk): StepAccess {
+  return {
+    enter: async (_scope, { runId, token }, step) => passes.require(runId, token).enter(step),
+    settle: async (_scope, { runId, token }, step) => passes.require(runId, token).settle(step),
+    watch: async (_scope, { runId, token }) => passes.require(runId, token).watch(),
+  };
+}

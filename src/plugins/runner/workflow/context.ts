@@ -1,0 +1,146 @@
+import type { PluginContextV3, PluginLog } from '../../../contracts/plugin-context.ts';
+import { CODE_STEP, isStepName } from '../../../contracts/step-name.ts';
+import type {
+  SleepUntil,
+  StepInfo,
+  StepOptions,
+  WorkflowContext,
+} from '../../../contracts/workflow-context.ts';
+import { RunnerFailure } from '../failure.ts';
+import { type Branch, branchFor, draw, isInStep, runInBranch, stepId } from './branches.ts';
+import { LazyStep } from './lazy-step.ts';
+import type { Pass, StepRequest } from './pass.ts';
+
+/** What a workflow's function receives: a handler's context, and the steps. `unstarted` names steps that were made and not begun. */
+export function createWorkflowContext(
+  base: PluginContextV3,
+  pass: Pass,
+  seed: string,
+  defaults: StepOptions,
+): { context: WorkflowContext; unstarted: () => string[] } {
+  const { trunk } = pass;
+  const made = new Set<LazyStep<unknown>>();
+
+  function make(what: string, name: string, request: StepRequest): Promise<never> {
+    const branch = branchFor(trunk, `${what}("${name}")`);
+    if (!isStepName(name))
+      throw wrong(`${what}: a step's name is 1 to 64 letters, digits and _ . -, not ${JSON.stringify(name)}`);
+    const lazy: LazyStep<unknown> = new LazyStep(name, () =>
+      begin(lazy, branch, stepId(branch, name), request),
+    );
+    requests.set(lazy, request);
+    made.add(lazy);
+    return lazy as Promise<unknown> as Promise<never>;
+  }
+
+  const requests = new WeakMap<LazyStep<unknown>, StepRequest>();
+
+  function begin(
+    lazy: LazyStep<unknown>,
+    branch: Branch,
+    id: string,
+    request: StepRequest,
+  ): Promise<unknown> {
+    made.delete(lazy);
+    return pass.take(branch, id, request);
+  }
+
+  /** What `ctx.all` runs in a branch of its own: a step, which keeps the name it would have in the parent, or a function. */
+  function bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
+    if (item instanceof LazyStep) {
+      const id = stepId(parent, item.name);
+      return (branch) => item.startAs(() => begin(item, branch, id, requests.get(item)!));
+    }
+    if (typeof item === 'function') return (branch) => runInBranch(branch, async () => item());
+    throw wrong(
+      `ctx.all: item ${index} is neither a step nor a function. Give ctx.step(…) and its like, or async () => { … }`,
+    );
+  }
+
+  const context = {
+    ...base,
+    log: quietLog(base.log, () => pass.isReplaying && !isInStep()),
+    step: (name: string, run: (step: StepInfo) => unknown, options: StepOptions = {}) => {
+      if (typeof run !== 'function')
+        throw wrong(`ctx.step(${JSON.stringify(name)}): the second argument must be a function`);
+      const all = { ...defaults, ...options };
+      return make('ctx.step', name, { uses: CODE_STEP, with: {}, options: all, run });
+    },
+    sleep: (...args: [SleepUntil] | [string, SleepUntil]) => {
+      const [name, until] = args.length === 1 ? ['sleep', args[0]] : args;
+      return make('ctx.sleep', name, { uses: 'wait', with: timeOf(until), options: {} });
+    },
+    waitForSignal: (name: string, { timeoutMs }: { timeoutMs?: number } = {}) =>
+      make('ctx.waitForSignal', name, { uses: 'signal', with: { name, timeoutMs }, options: {} }),
+    approval: (name: string, { message, timeoutMs }: { message?: string; timeoutMs?: number } = {}) =>
+      make('ctx.approval', name, { uses: 'approval', with: { message, timeoutMs }, options: {} }),
+    invoke: (
+      command: string,
+      input: Record<string, unknown> = {},
+      { name = nameOf(command), ...options }: StepOptions & { name?: string } = {},
+    ) => {
+      const { retry, timeoutMs } = defaults;
+      const all = { ...(retry && { retry }), ...(timeoutMs !== undefined && { timeoutMs }), ...options };
+      return make('ctx.invoke', name, { uses: command, with: input, options: all });
+    },
+    runWorkflow: (id: string, input: unknown = {}, { name = nameOf(id) }: { name?: string } = {}) =>
+      make('ctx.runWorkflow', name, { uses: 'workflow', with: { id, input }, options: {} }),
+    all: async (items: readonly unknown[]) => {
+      const branch = branchFor(trunk, 'ctx.all');
+      if (!Array.isArray(items)) throw wrong('ctx.all takes a list of steps and functions');
+      return pass.fork(
+        branch,
+        items.map((item, index) => bodyOf(branch, item, index)),
+      );
+    },
+    now: () => branchFor(trunk, 'ctx.now').now,
+    random: () => draw(seed, branchFor(trunk, 'ctx.random')).readUIntBE(0, 6) / 2 ** 48,
+    uuid: () => uuidOf(draw(seed, branchFor(trunk, 'ctx.uuid'))),
+  };
+  return {
+    context: context as unknown as WorkflowContext,
+    unstarted: () => [...made].map(({ name }) => name),
+  };
+}
+
+/** Lines that an earlier pass has written are not written again. */
+function quietLog(log: PluginLog, isQuiet: () => boolean): PluginLog {
+  const levels = Object.keys(log) as Array<keyof PluginLog>;
+  return Object.fromEntries(
+    levels.map((level) => [
+      level,
+      (message: string, meta?: Record<string, unknown>) => {
+        if (!isQuiet()) log[level](message, meta);
+      },
+    ]),
+  ) as PluginLog;
+}
+
+function timeOf(until: SleepUntil): Record<string, unknown> {
+  if (typeof until === 'number' && Number.isFinite(until) && until >= 0) return { ms: Math.ceil(until) };
+  const at =
+    until instanceof Date ? until.getTime() : typeof until === 'string' ? Date.parse(until) : Number.NaN;
+  if (Number.isFinite(at)) return { until: at };
+  throw wrong(
+    `ctx.sleep: give milliseconds from 0 on, a Date or a text such as "2030-01-31T08:00:00Z", not ${String(until)}`,
+  );
+}
+
+/** `@acme/shop/charge` is named `charge` unless told. */
+function nameOf(ref: unknown): string {
+  return String(ref)
+    .split('/')
+    .at(-1)!
+    .replaceAll(/[^A-Za-z0-9_.-]/g, '-');
+}
+
+function uuidOf(bytes: Buffer): string {
+  bytes[6] = 0x40 | (bytes[6]! & 0x0f);
+  bytes[8] = 0x80 | (bytes[8]! & 0x3f);
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+}
+
+function wrong(what: string): RunnerFailure {
+  return new RunnerFailure('VALIDATION_ERROR', `${what}.`);
+}

@@ -1,0 +1,112 @@
+import type { PassContext, PassEnd, ReadySteps, StepAnswer } from '../../../contracts/index.ts';
+import type { PluginContextV3 } from '../../../contracts/plugin-context.ts';
+import { messageOf, RunnerFailure } from '../failure.ts';
+import type { Handler } from '../handler.ts';
+import type { PlatformCalls } from '../platform-calls.ts';
+import type { RunnerRequest } from '../protocol.ts';
+import { toCommandResult } from '../result.ts';
+import { runInBranch } from './branches.ts';
+import { createWorkflowContext } from './context.ts';
+import { keptText } from './kept.ts';
+import { createPass, type PassLink } from './pass.ts';
+import { faultOf, WorkflowStepError } from './step-failure.ts';
+
+/** How the function's pass reaches its run. Throws HOST_MISMATCH when no run made this call. */
+export function workflowLink(
+  { hostContext, handler }: RunnerRequest,
+  signal: AbortSignal,
+  calls: PlatformCalls,
+  executionId: string,
+): PassLink {
+  const pass = hostContext.pass as PassContext | undefined;
+  if (!pass)
+    throw new RunnerFailure(
+      'HOST_MISMATCH',
+      `"${handler}" is a workflow: it is listed under "workflows" of the manifest and started as a run, never called as a step.`,
+      { expected: 'workflows', received: 'a step' },
+    );
+  const call = (method: string, ...args: unknown[]) => calls.call(executionId, 'steps', method, args);
+  return {
+    pass,
+    signal,
+    enter: (step) => call('enter', step) as Promise<StepAnswer>,
+    settle: (step) => call('settle', step) as Promise<StepAnswer>,
+    watch: () => call('watch') as Promise<ReadySteps>,
+  };
+}
+
+/**
+ * Runs a workflow's function from its first line as far as it comes. What it returns or throws ends the run; where all of it
+ * waits, the function is left where it stands, and nothing of it is ever gone on with.
+ */
+export async function runWorkflow(
+  { ref, workflow, execute }: Handler,
+  base: PluginContextV3,
+  input: unknown,
+  link: PassLink,
+): Promise<PassEnd> {
+  const { workflowId } = base.hostContext;
+  if (workflow!.id !== workflowId)
+    throw new RunnerFailure(
+      'INVALID_HANDLER',
+      `"${ref}" defines the workflow "${String(workflow!.id)}", and the manifest names it as the handler of "${String(workflowId)}": both ids must be the same.`,
+      { ref },
+    );
+  const pass = createPass(link);
+  const { context, unstarted } = createWorkflowContext(base, pass, link.pass.seed, workflow!.steps);
+
+  async function goThrough(): Promise<PassEnd> {
+    try {
+      const returned = await runInBranch(pass.trunk, () => execute(context as never, input));
+      requireAllAwaited(unstarted(), pass.unfinished());
+      return endOf(returned);
+    } catch (thrown) {
+      if (!(thrown instanceof WorkflowStepError || thrown instanceof RunnerFailure))
+        base.log.error(`The workflow's function threw: ${messageOf(thrown)}`, { stack: stackOf(thrown) });
+      return threw(thrown);
+    }
+  }
+  try {
+    return await Promise.race([goThrough(), pass.halted]);
+  } finally {
+    pass.close();
+  }
+}
+
+function endOf(returned: unknown): PassEnd {
+  const { exitCode, result, error } = toCommandResult(returned);
+  if (exitCode === 0)
+    return { end: 'returned', output: JSON.parse(keptText(result, 'What the workflow returned')) };
+  const message = error?.message ?? `The workflow ended with exit code ${exitCode}.`;
+  return {
+    end: 'threw',
+    error: { code: error?.code ?? 'EXECUTION_ERROR', message, details: error?.details ?? {} },
+  };
+}
+
+function threw(thrown: unknown): PassEnd {
+  const { error } = faultOf(thrown);
+  if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };
+  // A plain error of the function is no step's.
+  return {
+    end: 'threw',
+    error: error.code === 'STEP_FAILED' ? { ...error, code: 'EXECUTION_ERROR' } : error,
+  };
+}
+
+/** What nobody waits for would be cut off, now or in the next pass, and nobody would know which. */
+function requireAllAwaited(unstarted: readonly string[], unfinished: string | undefined): void {
+  const [first] = unstarted;
+  if (first === undefined && unfinished === undefined) return;
+  const what =
+    first === undefined
+      ? `The step "${unfinished}" was begun and not awaited to its end`
+      : `${unstarted.map((name) => `"${name}"`).join(', ')} ${unstarted.length === 1 ? 'was' : 'were'} made and never awaited, and so did not run`;
+  throw new RunnerFailure('VALIDATION_ERROR', `${what}: await each step before the function returns.`, {
+    steps: first === undefined ? [unfinished] : unstarted,
+  });
+}
+
+function stackOf(thrown: unknown): string | undefined {
+  return thrown instanceof Error ? thrown.stack?.slice(0, 4000) : undefined;
+}

@@ -1,0 +1,37 @@
+import { messageOf, RunnerFailure } from '../failure.ts';
+
+/**
+ * What JSON keeps of a value: what a pass is told after a crash, and so what it is told at once too. Throws
+ * VALIDATION_ERROR for what would be lost without a word: maps and sets, functions, symbols, big and endless numbers.
+ */
+export function keptText(value: unknown, what: string): string {
+  const lost = (kind: string, key: string): RunnerFailure =>
+    new RunnerFailure(
+      'VALIDATION_ERROR',
+      `${what} ${key === '' ? 'is' : `holds under "${key}"`} ${kind}, which JSON cannot keep. Return texts, numbers, lists and plain objects.`,
+    );
+  try {
+    return (
+      JSON.stringify(value, (key, item: unknown) => {
+        const kind = unkept(item);
+        if (kind !== undefined) throw lost(kind, key);
+        return item;
+      }) ?? 'null'
+    );
+  } catch (error) {
+    if (error instanceof RunnerFailure) throw error;
+    throw new RunnerFailure('VALIDATION_ERROR', `${what} cannot be kept as JSON: ${messageOf(error)}`);
+  }
+}
+
+function unkept(item: unknown): string | undefined {
+  if (typeof item === 'function') return 'a function';
+  if (typeof item === 'symbol') return 'a symbol';
+  if (typeof item === 'bigint') return 'a bigint';
+  if (typeof item === 'number' && !Number.isFinite(item)) return String(item);
+  if (item instanceof Map) return 'a Map';
+  if (item instanceof Set) return 'a Set';
+  if (item instanceof Promise) return 'a promise (await it)';
+  if (item instanceof Response) return 'a Response';
+  return undefined;
+}

@@ -1,0 +1,20 @@
+/** Lets so many pieces of work run at a time; the others wait in their order. */
+export function createLanes(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: Array<() => void> = [];
+  let free = most;
+
+  async function enter(): Promise<void> {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+  }
+  return async (work) => {
+    await enter();
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
+  };
+}

@@ -1,0 +1,40 @@
+/** A step that begins when it is awaited, or handed to `ctx.all`: one that never is can be told. */
+export class LazyStep<Result> implements Promise<Result> {
+  readonly [Symbol.toStringTag] = 'WorkflowStep';
+  readonly name: string;
+  #start: () => Promise<Result>;
+  #started: Promise<Result> | undefined;
+
+  constructor(name: string, start: () => Promise<Result>) {
+    this.name = name;
+    this.#start = start;
+  }
+
+  get isStarted(): boolean {
+    return this.#started !== undefined;
+  }
+
+  /** Begins it in the way that is given, unless it has begun. */
+  startAs(start: () => Promise<Result>): Promise<Result> {
+    this.#started ??= start();
+    return this.#started;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it is a promise.
+  then<Fulfilled = Result, Rejected = never>(
+    onFulfilled?: ((value: Result) => Fulfilled | PromiseLike<Fulfilled>) | null,
+    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<Fulfilled | Rejected> {
+    return this.startAs(this.#start).then(onFulfilled, onRejected);
+  }
+
+  catch<Rejected = never>(
+    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<Result | Rejected> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<Result> {
+    return this.startAs(this.#start).finally(onFinally);
+  }
+}

@@ -1,0 +1,226 @@
+import type { EnterStep, PassContext, ReadySteps, SettleStep, StepAnswer } from '../../../contracts/index.ts';
+import type { StepInfo } from '../../../contracts/workflow-context.ts';
+import { PlatformCallError, RunnerFailure } from '../failure.ts';
+import { toCommandResult } from '../result.ts';
+import { type Branch, newBranch, runInStep } from './branches.ts';
+import { keptText } from './kept.ts';
+import { createLanes } from './lanes.ts';
+import { faultOf, WorkflowStepError } from './step-failure.ts';
+
+/** The run behind the function, over the platform's channel. */
+export interface PassLink {
+  pass: PassContext;
+  signal: AbortSignal;
+  enter(step: EnterStep): Promise<StepAnswer>;
+  settle(step: SettleStep): Promise<StepAnswer>;
+  watch(): Promise<ReadySteps>;
+}
+
+/** A step as the function asks for it. `run` is there for those that its own code does. */
+export interface StepRequest {
+  uses: string;
+  with: Record<string, unknown>;
+  options: object;
+  run?: ((step: StepInfo) => unknown) | undefined;
+}
+
+/** Steps' functions at a time: each may have calls to the platform under way, which are limited too. */
+const MOST_AT_ONCE = 32;
+/** The run's own clock ends an attempt; this much later its signal tells the function. */
+const SIGNAL_LAG_MS = 100;
+/** What a function did wrong itself, and may catch; anything else that a call fails with is between us and the run. */
+const ITS_OWN_FAULT = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE']);
+/** The run has ended this pass: nothing more of its function is to happen. */
+const OVER = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
+
+export type Pass = ReturnType<typeof createPass>;
+
+/** One pass through a function: it goes on where something is known or can be done, and is suspended where all of it waits. */
+export function createPass(link: PassLink) {
+  const { pass, signal } = link;
+  const halted = Promise.withResolvers<{ end: 'suspended' } | { end: 'broke'; message: string }>();
+  const lanes = createLanes(MOST_AT_ONCE);
+  /** Branches that wait, by the step that each waits for. */
+  const waiting = new Map<string, () => void>();
+  const branches = new Set<Branch>();
+  /** Branches that neither wait nor have forked. */
+  let active = 1;
+  let remembered = 0;
+  let isWatching = false;
+  let isOver = false;
+
+  const trunk = openBranch('', pass.startedAt);
+
+  function openBranch(id: string, now: number): Branch {
+    const branch = newBranch(id, now);
+    branches.add(branch);
+    return branch;
+  }
+
+  function halt(why: Parameters<typeof halted.resolve>[0]): Promise<never> {
+    isOver = true;
+    halted.resolve(why);
+    return NEVER;
+  }
+
+  /** A call to the run. What the function is not to see ends the pass instead. */
+  async function ask<T>(call: () => Promise<T>): Promise<T> {
+    if (isOver) return NEVER;
+    try {
+      const answer = await call();
+      return isOver ? await NEVER : answer;
+    } catch (error) {
+      if (isOver) return NEVER;
+      const code = error instanceof PlatformCallError ? error.code : '';
+      if (ITS_OWN_FAULT.has(code)) throw error;
+      if (OVER.has(code)) return halt({ end: 'suspended' });
+      return halt({ end: 'broke', message: `The workflow's run cannot be reached: ${String(error)}` });
+    }
+  }
+
+  /** Until the branch may go on; never, when no branch can. */
+  function blocked(id: string): Promise<void> {
+    if (--active === 0) return halt({ end: 'suspended' });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waiting.set(id, resolve);
+    if (!isWatching) void watch();
+    return promise;
+  }
+
+  async function watch(): Promise<void> {
+    isWatching = true;
+    while (waiting.size > 0 && !isOver) {
+      const { ready } = await link.watch().catch(() => NOTHING_READY);
+      for (const id of ready) {
+        const wake = waiting.get(id);
+        if (!wake || isOver) continue;
+        waiting.delete(id);
+        active++;
+        wake();
+      }
+      await new Promise((resolve) => setTimeout(resolve, ready.length > 0 ? 0 : WATCH_PAUSE_MS));
+    }
+    isWatching = false;
+  }
+
+  async function take(branch: Branch, id: string, { run, ...request }: StepRequest): Promise<unknown> {
+    if (branch.busyWith !== null) throw sideBySide(branch.busyWith, id);
+    branch.busyWith = id;
+    try {
+      const step = { id, branch: branch.id, place: branch.place++, ...request } as EnterStep;
+      const answer = await outlast(branch, step, run);
+      branch.now = answer.at;
+      if (answer.state === 'failed') throw new WorkflowStepError(id, answer);
+      return answer.output;
+    } finally {
+      branch.busyWith = null;
+    }
+  }
+
+  /** Asks for the step until it has ended, doing what is to be done for it. */
+  async function outlast(
+    branch: Branch,
+    step: EnterStep,
+    run: StepRequest['run'],
+  ): Promise<Extract<StepAnswer, { at: number }>> {
+    let answer = await ask(() => link.enter(step));
+    if ('at' in answer) remembered++;
+    while (!('at' in answer)) {
+      if (answer.state === 'wait') {
+        await blocked(step.id);
+        answer = await ask(() => link.enter(step));
+      } else {
+        const begun = answer;
+        answer = await lanes(() => perform(branch, step.id, begun, run!));
+      }
+    }
+    return answer;
+  }
+
+  async function perform(
+    branch: Branch,
+    id: string,
+    { attempt, idempotencyKey, timeoutMs }: Extract<StepAnswer, { state: 'run' }>,
+    run: NonNullable<StepRequest['run']>,
+  ): Promise<StepAnswer> {
+    if (isOver) return NEVER;
+    const time = AbortSignal.timeout(timeoutMs + SIGNAL_LAG_MS);
+    const info = { id, attempt, idempotencyKey, signal: AbortSignal.any([signal, time]) };
+    const outcome = await outcomeOf(id, () => runInStep(branch, id, () => run(info)));
+    try {
+      return await ask(() => link.settle({ id, attempt, outcome } as SettleStep));
+    } catch (error) {
+      // It was too large to travel: that is the step's failure, and not the function's.
+      return ask(() => link.settle({ id, attempt, outcome: faultOf(error) } as SettleStep));
+    }
+  }
+
+  return {
+    trunk,
+    halted: halted.promise,
+    take,
+    /** Runs branches side by side until all of them have ended. Rejects with the first failure in their order. */
+    async fork(
+      parent: Branch,
+      bodies: ReadonlyArray<(branch: Branch) => Promise<unknown>>,
+    ): Promise<unknown[]> {
+      if (parent.busyWith !== null) throw sideBySide(parent.busyWith, 'ctx.all');
+      if (bodies.length === 0) return [];
+      const fork = ++parent.forks;
+      parent.busyWith = 'ctx.all';
+      let open = bodies.length;
+      active += open - 1;
+      const ends = await Promise.allSettled(
+        bodies.map(async (body, index) => {
+          const id = `${parent.id === '' ? '' : `${parent.id}.`}${fork}-${index}`;
+          const branch = openBranch(id, parent.now);
+          try {
+            return await body(branch);
+          } finally {
+            parent.now = Math.max(parent.now, branch.now);
+            // The last one hands its turn on to the parent.
+            if (--open > 0 && --active === 0) void halt({ end: 'suspended' });
+          }
+        }),
+      );
+      parent.busyWith = null;
+      const failed = ends.find((end) => end.status === 'rejected');
+      if (failed) throw failed.reason;
+      return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
+    },
+    /** What steps found before this pass is being told again. */
+    get isReplaying() {
+      return remembered < pass.remembered;
+    },
+    /** A step that has begun and was not awaited to its end. */
+    unfinished: () => [...branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined,
+    /** Whatever the function still does, it reaches its run no more. */
+    close() {
+      isOver = true;
+    },
+  };
+}
+
+/** Between two questions, should the run answer at once and know nothing. */
+const WATCH_PAUSE_MS = 100;
+const NOTHING_READY: ReadySteps = { ready: [] };
+const NEVER = new Promise<never>(() => {});
+
+async function outcomeOf(id: string, run: () => unknown): Promise<unknown> {
+  try {
+    const { exitCode, result, error } = toCommandResult(await run());
+    if (exitCode === 0) return { output: JSON.parse(keptText(result, `What the step "${id}" returned`)) };
+    const { code, message, details } = error ?? { message: `The step ended with exit code ${exitCode}.` };
+    return faultOf(Object.assign(new Error(message), { code, details }));
+  } catch (thrown) {
+    return faultOf(thrown);
+  }
+}
+
+function sideBySide(busyWith: string, id: string): RunnerFailure {
+  return new RunnerFailure(
+    'VALIDATION_ERROR',
+    `"${id}" was begun while "${busyWith}" had not ended. Await one after the other, or run them side by side with ctx.all.`,
+    { step: id, busyWith },
+  );
+}
