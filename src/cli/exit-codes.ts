@@ -10,6 +10,8 @@ export const EXIT = {
   notAllowed: 4,
   unreachable: 5,
   timedOut: 6,
+  /** Ctrl-C at a question; elsewhere the signal itself ends the process with it. */
+  interrupted: 130,
 } as const;
 
 /** Codes that a script should tell from a plain failure. */
@@ -27,5 +29,6 @@ export const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
 export function exitCodeOf(error: PlatformError): number {
   if (error.name === 'UsageError') return EXIT.usage;
   if (error.name === 'InputNeededError') return EXIT.inputNeeded;
+  if (error.name === 'CancelledError') return EXIT.interrupted;
   return EXIT_BY_CODE[error.code] ?? EXIT.failed;
 }

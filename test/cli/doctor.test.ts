@@ -118,7 +118,7 @@ test('--fix narrows modes and removes what a killed supervisor left, and nothing
   process.kill(pid, 'SIGKILL');
   for (const child of children) process.kill(child.pid, 'SIGKILL');
   await chmod(join(dataDir, 'keys.json'), 0o644);
-  await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'));
+  await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'), { mode: 0o700 });
   await expect
     .poll(async () => (await doctor(folder)).only('supervisor'), { timeout: 10_000, interval: 200 })
     .toContain(`of a supervisor that was killed (pid ${pid})`);

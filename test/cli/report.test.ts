@@ -12,9 +12,6 @@ const PLANTED = {
   staticToken: 'planted-static-token',
   pluginSetting: 'planted plugin password',
   pluginPlain: 'planted-setting-of-a-harmless-name',
-  adapter: 'planted-adapter-key',
-  storePassword: 'planted-store-password',
-  upstreamPassword: 'planted-upstream-password',
   foreignVariable: 'planted-cloud-secret-key',
   ownToken: 'planted-token-of-the-caller',
 };
@@ -28,9 +25,7 @@ test('a report has what a bug report needs, and none of the secrets of this mach
         port: 0,
         staticTokens: { [PLANTED.staticToken]: { hostId: 'ci', namespaceId: 'default' } },
       },
-      cache: { url: null },
       pluginConfig: { inbox: { password: PLANTED.pluginSetting, note: PLANTED.pluginPlain } },
-      adapters: { mail: { apiKey: PLANTED.adapter } },
     },
     {
       GATEWAY_JWT_SECRET: PLANTED.jwt,

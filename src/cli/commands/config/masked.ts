@@ -1,4 +1,5 @@
 import type { PlatformConfig } from '../../../contracts/index.ts';
+import { isObject } from '../../../kit/config/merge.ts';
 import { redact } from '../../../kit/redact.ts';
 
 const MASK = '[redacted]';
@@ -20,7 +21,8 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
     store: { ...store, url: maskUrl(store.url) },
     cache: { ...cache, url: maskUrl(cache.url) },
     pluginConfig: redact(pluginConfig) as PlatformConfig['pluginConfig'],
-    adapters: redact(adapters) as PlatformConfig['adapters'],
+    // They name the variables that hold their secrets; an address may yet have a password in it.
+    adapters: maskUrls(adapters) as PlatformConfig['adapters'],
   };
 }
 
@@ -31,9 +33,18 @@ function maskTokens(tokens: PlatformConfig['gateway']['staticTokens']): typeof t
   );
 }
 
+function maskUrls(value: unknown): unknown {
+  if (typeof value === 'string') return maskUrl(value);
+  if (Array.isArray(value)) return value.map(maskUrls);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskUrls(inner)]));
+}
+
 /** User, password and query of an address can each be a secret. */
 function maskUrl<Url extends string | null>(url: Url): Url {
   if (url === null) return url;
-  const masked = url.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/@]*@/i, `$1${MASK}@`).replace(/\?.*$/s, `?${MASK}`);
+  const masked = url
+    .replace(/^([a-z][a-z\d+.-]*:\/\/)[^/@]*@/i, `$1${MASK}@`)
+    .replace(/(?<=:\/\/[^?]*)\?.*$/s, `?${MASK}`);
   return masked as Url;
 }

@@ -17,7 +17,9 @@ export async function checkPorts({ loaded, running }: Patient): Promise<Fact[]> 
   );
   const bad = facts.filter((fact) => fact !== null);
   if (bad.length > 0) return bad;
-  const ports = SERVICE_NAMES.map((name) => `${name} ${held.get(name) ?? loaded.config[name].port}`);
+  const ports = SERVICE_NAMES.map(
+    (name) => `${name} ${held.get(name) ?? (loaded.config[name].port || 'any')}`,
+  );
   return [fine(running ? `held by this platform: ${ports.join(', ')}` : `free: ${ports.join(', ')}`)];
 }
 
