@@ -4,6 +4,7 @@ import { ownValue } from '../kit/own-value.ts';
 import {
   type BrokenPlugin,
   createDescriber,
+  createIntegrityCache,
   type InvokeCommand,
   keepRunning,
   loadPlugins,
@@ -90,8 +91,10 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
   const { services, backends } = createBackends(resources, invoke, own);
   createPoolMetrics(resources.metrics, backends.worker.stats);
   const describer = createDescriber(backends.worker, random);
+  const integrity = createIntegrityCache();
   const load = () =>
     loadPlugins({
+      integrity,
       projectDir,
       patterns: config.plugins,
       dataDir,

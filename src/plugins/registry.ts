@@ -1,6 +1,7 @@
 import type { LockEntry } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 import { nearest } from '../kit/nearest.ts';
+import { type IntegrityOf, integrityOf } from './integrity.ts';
 import { readLockFile } from './lock-file.ts';
 import { findFolders } from './registry/folders.ts';
 import { checkHandlerFiles } from './registry/handler-files.ts';
@@ -33,6 +34,8 @@ export interface LoadPluginsOptions {
   evaluate?: EvaluateManifest;
   /** Tells what is wrong with a plugin's settings; asked of plugins that declare `configSchema`. */
   checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
+  /** Tells what a folder holds; default: by reading all of it. */
+  integrity?: IntegrityOf;
   /** `.svc`: the plugins of its lock file load too, and what that says of the others counts. */
   dataDir?: string;
 }
@@ -43,7 +46,7 @@ export interface LoadPluginsOptions {
  * @spec Platform codes; Plugin enabled flag; docs/plugins.md
  */
 export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
-  const { projectDir, patterns, evaluate, checkConfig, dataDir } = options;
+  const { projectDir, patterns, evaluate, checkConfig, dataDir, integrity = integrityOf } = options;
   const lock = dataDir === undefined ? {} : (await readLockFile(dataDir)).plugins;
   const found = await findFolders(projectDir, patterns);
   const read = [
@@ -52,7 +55,7 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
     ...(await Promise.all(
       Object.values(lock)
         .filter(({ origin }) => origin !== 'project')
-        .map((entry) => loadLocked(entry, dataDir!, evaluate)),
+        .map((entry) => loadLocked(entry, { dataDir: dataDir!, evaluate, integrity })),
     )),
   ];
   const checked = checkConfig ? await Promise.all(read.map((one) => configured(one, checkConfig))) : read;
@@ -103,15 +106,18 @@ function ownEntry(lock: Readonly<Record<string, LockEntry>>, id: string | undefi
 
 async function loadLocked(
   entry: LockEntry,
-  dataDir: string,
-  evaluate: EvaluateManifest | undefined,
+  {
+    dataDir,
+    evaluate,
+    integrity,
+  }: { dataDir: string; evaluate: EvaluateManifest | undefined; integrity: IntegrityOf },
 ): Promise<ReadFolder> {
   const leftOut = (folder: string, faults: PluginFault[]): ReadFolder => ({
     broken: { folder, id: entry.id, faults, locked: entry },
   });
   // What is switched off is not even read: its files may be why.
   if (!entry.enabled) return leftOut(folderOf(entry, dataDir), []);
-  const { root, fault } = await openLocked(entry, dataDir);
+  const { root, fault } = await openLocked(entry, dataDir, integrity);
   if (fault) return leftOut(root, [fault]);
   const { plugin, broken } = await loadFolder(root, evaluate);
   if (!plugin) return leftOut(root, broken?.faults ?? []);

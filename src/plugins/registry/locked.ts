@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LockEntry } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors.ts';
-import { integrityOf } from '../integrity.ts';
+import type { IntegrityOf } from '../integrity.ts';
 import { pluginsFolder } from '../lock-file.ts';
 import type { PluginFault } from './types.ts';
 
@@ -10,6 +10,7 @@ import type { PluginFault } from './types.ts';
 export async function openLocked(
   entry: LockEntry,
   dataDir: string,
+  integrity: IntegrityOf,
 ): Promise<{ root: string; fault?: PluginFault }> {
   const folder = folderOf(entry, dataDir);
   let root: string;
@@ -20,7 +21,7 @@ export async function openLocked(
   }
   if (entry.integrity === null) return { root };
   try {
-    if ((await integrityOf(root)) === entry.integrity) return { root };
+    if ((await integrity(root)) === entry.integrity) return { root };
     return { root, fault: changed(entry, 'its files are not those that were installed') };
   } catch (error) {
     return { root, fault: changed(entry, messageOf(error)) };
