@@ -24,7 +24,7 @@ const DRAIN_DEADLINE_MS = 10_000;
 const ORPHAN_DEADLINE_MS = 2000;
 
 const name = ServiceName.parse(process.argv[2]);
-const output = bufferedOutput(1, systemClock);
+const output = bufferedOutput(1, systemClock, tellDropped);
 const logger = createLogger({ serviceId: name, output, clock: systemClock });
 const peers = createPeers();
 process.title = `svc ${name}`;
@@ -99,6 +99,19 @@ async function stop(deadlineMs = DRAIN_DEADLINE_MS): Promise<void> {
   } catch (error) {
     die(error);
   }
+}
+
+/** The supervisor did not read for a while, and we went on. */
+function tellDropped(count: number): void {
+  logger.diagnostic({
+    domain: 'telemetry',
+    event: 'telemetry.lines_dropped',
+    level: 'warn',
+    reasonCode: 'LOG_LINES_DROPPED',
+    message: `${count} lines of this log were dropped: nobody read it for too long`,
+    outcome: 'degraded',
+    evidence: { dropped: count },
+  });
 }
 
 function die(error: unknown): never {

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -15,11 +16,38 @@ test('a reader that was stuck gets what comes after, and no line is spoilt by th
   // More than a pipe holds, which nobody reads.
   for (let i = 0; i < 100; i++) output.write(`${'x'.repeat(2999)}\n`);
   output.flush();
-  const buffer = Buffer.alloc(1024 * 1024);
-  readSync(fd, buffer);
-
   output.write('after\n');
-  output.flush();
-  const read = buffer.toString('utf8', 0, readSync(fd, buffer));
-  expect(read.split('\n')).toContain('after');
+  let read = '';
+  const buffer = Buffer.alloc(64 * 1024);
+  while (!read.endsWith('after\n')) {
+    read += buffer.toString('utf8', 0, readSync(fd, buffer));
+    output.flush();
+  }
+  const lines = read.split('\n').slice(0, -1);
+  expect(new Set(lines)).toEqual(new Set(['x'.repeat(2999), 'after']));
+  expect(lines).toHaveLength(101);
+});
+
+test('a reader that does not read stops nobody: lines wait, then are dropped and counted, and those that come are whole', async () => {
+  const program = join(import.meta.dirname, 'programs/noisy.ts');
+  const child = fork(program, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  // Nobody reads until it has written everything.
+  const [longestMs] = (await once(child.stderr!, 'data')) as [Buffer];
+  let text = '';
+  child.stdout!.on('data', (chunk) => {
+    text += chunk;
+  });
+  await expect.poll(() => /dropped \d+\n/.test(text)).toBe(true);
+  child.send('end');
+  await once(child, 'close');
+
+  expect(Number(longestMs)).toBeLessThan(500);
+  const lines = text.split('\n').slice(0, -1);
+  const numbered = lines.filter((line) => /^\d{6} x{1016}$/.test(line));
+  const dropped = Number(/^dropped (\d+)$/m.exec(text)![1]);
+  expect(numbered.length + dropped).toBe(20_000);
+  expect(dropped).toBeGreaterThan(10_000);
+  expect(lines.slice(-2)).toEqual([`dropped ${dropped}`, 'the end']);
+  expect(lines).toHaveLength(numbered.length + 2);
 });
