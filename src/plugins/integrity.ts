@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { lstat, opendir, readFile } from 'node:fs/promises';
+import { createReadStream, type Dirent } from 'node:fs';
+import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ManifestV3 } from '../contracts/index.ts';
@@ -99,25 +99,29 @@ async function listFiles(root: string): Promise<ListedFile[]> {
   const folders = [root];
   let bytes = 0;
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for await (const entry of await opendir(folder)) {
-      const path = join(folder, entry.name);
-      const name = relative(root, path).split(sep).join('/');
-      if (entry.isDirectory()) {
-        folders.push(path);
-        continue;
-      }
-      if (!entry.isFile()) throw refused(name, 'is a link or a device; an installed plugin holds files only');
-      const { size, mode, ino, mtimeNs, ctimeNs } = await lstat(path, { bigint: true });
-      const executable = (mode & 0o111n) !== 0n;
-      bytes += Number(size);
-      files.push({ path, name, executable, size: Number(size), ino, mtimeNs, ctimeNs });
-      if (files.length > INSTALL_LIMITS.files)
-        throw refused(name, `is one file too many: ${INSTALL_LIMITS.files} are allowed`);
+    const entries = await readdir(folder, { withFileTypes: true });
+    const nameOf = (entry: Dirent) => relative(root, join(folder!, entry.name)).split(sep).join('/');
+    const found = entries.filter((entry) => !entry.isDirectory());
+    for (const entry of entries) if (entry.isDirectory()) folders.push(join(folder, entry.name));
+    if (files.length + found.length > INSTALL_LIMITS.files)
+      throw refused(nameOf(found[0]!), `is one file too many: ${INSTALL_LIMITS.files} are allowed`);
+    const odd = found.find((entry) => !entry.isFile());
+    if (odd) throw refused(nameOf(odd), 'is a link or a device; an installed plugin holds files only');
+    for (const file of await Promise.all(
+      found.map((entry) => look(join(folder!, entry.name), nameOf(entry))),
+    )) {
+      bytes += file.size;
       if (bytes > INSTALL_LIMITS.bytes)
-        throw refused(name, `makes the plugin larger than ${INSTALL_LIMITS.bytes} bytes`);
+        throw refused(file.name, `makes the plugin larger than ${INSTALL_LIMITS.bytes} bytes`);
+      files.push(file);
     }
   }
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function look(path: string, name: string): Promise<ListedFile> {
+  const { size, mode, ino, mtimeNs, ctimeNs } = await lstat(path, { bigint: true });
+  return { path, name, executable: (mode & 0o111n) !== 0n, size: Number(size), ino, mtimeNs, ctimeNs };
 }
 
 function refused(name: string, why: string): PlatformError {
