@@ -15,9 +15,9 @@ import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
 import { type CreateLimiter, localLimiters } from '../kit/rate-limiter.ts';
-import { newSpanId, parentSpanOf, saneId, traceIdOf } from '../kit/trace.ts';
+import { newSpanId, saneId, traceIdOf } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
-import { createAccessLog } from './access-log.ts';
+import { type Account, type AnsweredRequest, createAccount } from './account.ts';
 import { createClientErrorAnswer } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
 import { toHttpError } from './error-body.ts';
@@ -68,6 +68,10 @@ export interface HttpKit {
   tracer?: Tracer | undefined;
   /** Counts and logs a request whose reply Fastify does not see the end of. */
   account: (request: FastifyRequest, status: number) => void;
+  /** The same for a request that Fastify never saw. */
+  accountAnswered: Account;
+  /** Whose `X-Forwarded-*` count. */
+  trustedProxies?: readonly string[];
   /** Once the daemon is being closed: answers say `Connection: close`. */
   draining: boolean;
   /** `performance.now()` of the latest request and connection: the drain waits for what is still arriving. */
@@ -83,7 +87,14 @@ export interface HttpKit {
 
 export type Http = FastifyInstance;
 
-type KitState = 'account' | 'draining' | 'lastRequestAt' | 'lastConnectionAt' | 'endpoints' | 'routes';
+type KitState =
+  | 'account'
+  | 'accountAnswered'
+  | 'draining'
+  | 'lastRequestAt'
+  | 'lastConnectionAt'
+  | 'endpoints'
+  | 'routes';
 
 export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
   /** Default: limits of this process alone. */
@@ -91,13 +102,11 @@ export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
   bodyLimitBytes?: number;
   /** How long a body may stand still; default 30 s. */
   bodyIdleMs?: number;
-  /** Addresses whose `X-Forwarded-*` count. */
-  trustedProxies?: readonly string[];
 }
 
 /** A Fastify server with the platform's ids, error bodies, access log, metrics and limits. */
 export function createHttp(options: HttpOptions): Http {
-  const { logger, metrics, random } = options;
+  const { logger, random } = options;
   const settings: FastifyHttpOptions<Server> = {
     logger: false,
     genReqId: (request: IncomingMessage) => saneId(request.headers[HEADERS.requestId], random),
@@ -131,12 +140,12 @@ export function createHttp(options: HttpOptions): Http {
     },
   };
   const http: Http = fastify(settings);
-  const access = createAccessLog(logger);
+  const accountAnswered = createAccount(options);
   const account = (request: FastifyRequest, status: number): void =>
-    finishRequest(request, status, metrics, access, options.tracer);
+    accountAnswered(answeredOf(request, status));
   const state = { draining: false, lastRequestAt: 0, lastConnectionAt: 0, endpoints: [], routes: [] };
   const createLimiter = options.createLimiter ?? localLimiters(options.clock);
-  http.decorate('kit', { ...options, ...state, createLimiter, account });
+  http.decorate('kit', { ...options, ...state, createLimiter, account, accountAnswered });
   http.addHook('onRoute', (route) => {
     const { method, url } = route;
     if (!route.config?.accountsItself) route.onResponse = accounting(route.onResponse, account);
@@ -251,34 +260,18 @@ function refuseExpectations(server: Server, random: Random): void {
   });
 }
 
-/** Counts and logs a request; also for replies written to the raw socket, which pass Fastify by. */
-export function finishRequest(
-  request: FastifyRequest,
-  status: number,
-  metrics: Metrics,
-  access: ReturnType<typeof createAccessLog>,
-  tracer: Tracer | undefined,
-): void {
-  const durationMs = performance.now() - request.startedAt;
-  const route = request.routeLabel ?? request.routeOptions.url ?? '(none)';
-  metrics.observeRequest(request.method, route, status, durationMs);
-  access(request, route, status, durationMs);
-  tracer?.ended({
+function answeredOf(request: FastifyRequest, status: number): AnsweredRequest {
+  return {
+    method: request.method,
+    route: request.routeLabel ?? request.routeOptions.url ?? '(none)',
+    status,
+    startedAt: request.startedAt,
+    requestId: request.id,
     traceId: request.traceId,
     spanId: request.spanId,
-    parentSpanId: parentSpanOf(request.headers),
-    name: `${request.method} ${route}`,
-    kind: 'server',
-    durationMs,
-    failed: status >= 500,
-    attributes: {
-      'http.request.method': request.method,
-      'http.route': route,
-      'http.response.status_code': status,
-      'svc.request_id': request.id,
-      ...(request.caller ? { 'svc.tenant_id': request.caller.namespaceId } : {}),
-    },
-  });
+    tenantId: request.caller?.namespaceId ?? '',
+    headers: request.headers,
+  };
 }
 
 export function pathOf(url: string): string {

@@ -23,8 +23,12 @@ export function traceIdOf(headers: Record<string, string | string[] | undefined>
 
 /** A new span's id: 16 hex digits. */
 export function newSpanId(random: Random): string {
-  const id = random.uuid();
-  return id.slice(19, 23) + id.slice(24);
+  return spanIdOf(random.uuid());
+}
+
+/** The random end of a UUID as a span's id, for who has one at hand that is nobody else's. */
+export function spanIdOf(uuid: string): string {
+  return uuid.slice(19, 23) + uuid.slice(24);
 }
 
 /** The span of the caller, as its `traceparent` names it. */

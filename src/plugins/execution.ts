@@ -7,6 +7,8 @@ export interface RunOptions {
   stream?: StreamSink;
   /** Narrows the choice of the config; for the `host` backend alone. */
   target?: HostTarget;
+  /** The request's input as JSON text, where the caller has it: whoever sends it on need not write it anew. */
+  inputText?: string;
 }
 
 /** Where a handler's stream goes. */

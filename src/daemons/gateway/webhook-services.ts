@@ -41,8 +41,11 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
   const observe = deliveryCounter(metrics);
   const { inbox } = store;
   const call = createHandlerCall(
-    (request) =>
-      plugins.execute({ ...request, handler: HandlerRef.parse(request.handler), params: {}, user: null }),
+    ({ inputText, ...request }) =>
+      plugins.execute(
+        { ...request, handler: HandlerRef.parse(request.handler), params: {}, user: null },
+        { inputText },
+      ),
     logger,
   );
   const dispatcher = createDispatcher(group, {
@@ -111,7 +114,6 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     pauses: () => pauses,
     inbox,
     clock,
-    random,
     logger,
     observe,
   });

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { createBoundedCache } from '../../kit/bounded-cache.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ClaimResult, MarkerClaim, MarkerState } from '../ports/index.ts';
 import type { Committer } from './committer/committer.ts';
@@ -149,8 +148,7 @@ export function createMarkers(
     finish(key, expiresAt, webhookId) {
       const id = held.get(webhookId);
       held.delete(webhookId);
-      if (id === undefined)
-        return expiresAt === null ? [] : [[SQL.doneMarker, [digestOf(key), expiresAt]]];
+      if (id === undefined) return expiresAt === null ? [] : [[SQL.doneMarker, [digestOf(key), expiresAt]]];
       return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
     },
 
@@ -188,20 +186,13 @@ export function createMarkers(
   }
 }
 
-/** Asked twice for each delivery, soon after each other. */
-const digests = createBoundedCache<Buffer>(1000);
+/** Asked for twice for each delivery, nearly always in a row: remembering more would only keep garbage alive. */
+let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 
 export function digestOf(key: string): Buffer {
-  let digest = digests.get(key);
-  if (!digest) {
-    digest = computeDigest(key);
-    digests.set(key, digest);
-  }
-  return digest;
-}
-
-function computeDigest(key: string): Buffer {
-  return hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES);
+  if (key !== latest.key)
+    latest = { key, digest: hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES) };
+  return latest.digest;
 }
 
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -10,7 +10,7 @@ import type {
 } from '../../../store/ports/index.ts';
 import { detailsOf, viewOf } from './webhook-delivery-view.ts';
 import type { WebhookDispatcher } from './webhook-dispatcher.ts';
-import { parseOnce } from './webhook-payload.ts';
+import { payloadOf } from './webhook-payload.ts';
 import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
 
 export interface WebhookDeliveriesDeps {
@@ -92,8 +92,7 @@ export function createWebhookDeliveries({
       orderKey: record.orderKey,
     };
     await inbox.replay(delivery, '', record);
-    const payload = parseOnce(Buffer.from(record.body!))().value;
-    await dispatcher.enqueue(delivery, target, payload, record.marker);
+    await dispatcher.enqueue(delivery, target, payloadOf(record.body), record.marker);
     return { webhookId: delivery.webhookId, replayOf: record.webhookId };
   }
 

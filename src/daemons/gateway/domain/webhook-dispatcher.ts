@@ -1,36 +1,16 @@
-import { LIMITS, type WebhookRetry } from '../../../contracts/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
-import type { Logger } from '../../../kit/logger.ts';
-import type { Random } from '../../../kit/random.ts';
-import type { DeliveryRecord, NewDelivery, WebhookInbox } from '../../../store/ports/index.ts';
-import type { CallHandler, Handled } from './webhook-handler-call.ts';
+import type { DeliveryRecord, NewDelivery } from '../../../store/ports/index.ts';
+import { type AttemptsDeps, createAttempts, type QueuedDelivery } from './webhook-attempts.ts';
 import type { WebhookPauses } from './webhook-pauses.ts';
-import { parseOnce } from './webhook-payload.ts';
+import { type JsonPayload, payloadOf } from './webhook-payload.ts';
 import { createQueue } from './webhook-queue.ts';
 import type { DeclaredWebhook, WebhookTargets } from './webhook-targets.ts';
 
-export interface WebhookDispatcherDeps {
-  call: CallHandler;
-  inbox: WebhookInbox;
+export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: () => WebhookPauses;
-  clock: Clock;
-  random: Random;
-  logger: Logger;
-  observe: (pluginId: string, event: string, status: string) => void;
   /** How many async deliveries run at a time, over all plugins. */
   concurrency: number;
-}
-
-interface Item {
-  delivery: NewDelivery;
-  target: DeclaredWebhook;
-  /** The parsed body; undefined while another attempt waits, when only the store has it. */
-  payload: { value: unknown } | undefined;
-  /** Runs so far. */
-  attempts: number;
-  marker: Uint8Array | null;
 }
 
 /** Async deliveries held in memory, by count and by body bytes; more stay in the store alone until there is room. */
@@ -44,9 +24,6 @@ const LOOK_AGAIN_MS = seconds(30);
 const BUSY_CONCURRENCY = 2;
 /** Deliveries being received at which accepting goes first. */
 const BUSY_FROM = 16;
-/** This share of a backoff is left to chance, so that what failed together does not come back together. */
-const JITTER = 0.2;
-
 export interface WebhookDispatcher {
   /**
    * Runs an accepted delivery as soon as there is room. It is in the store already. A promise only where the order of
@@ -55,13 +32,13 @@ export interface WebhookDispatcher {
   enqueue(
     delivery: NewDelivery,
     target: DeclaredWebhook,
-    payload: unknown,
+    payload: JsonPayload,
     marker?: Uint8Array | null,
   ): void | Promise<void>;
   /** How many async deliveries are held in memory, and how many run. */
   readonly load: { waiting: number; running: number };
-  /** Counts a delivery that is being received, until the returned function is called. */
-  receives(): () => void;
+  /** One delivery more, or less, is being received. */
+  receiving(change: 1 | -1): void;
   /** Runs what the store has and memory has not. */
   runBacklog(): void;
   /** Dispatches what an earlier process accepted and did not finish, and tells what it was in the middle of. */
@@ -78,8 +55,9 @@ export interface LeadingDispatcher extends WebhookDispatcher {
 
 /** Runs what was accepted: from memory, or from the durable inbox. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
 export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDispatcher {
-  const { call, inbox, targets, pauses, clock, random, logger } = deps;
-  const queue = createQueue<Item>({
+  const { inbox, targets, pauses, clock, logger } = deps;
+  const { attempt } = createAttempts(deps);
+  const queue = createQueue<QueuedDelivery>({
     bytesOf: ({ delivery }) => delivery.body?.byteLength ?? 0,
     laneOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
@@ -118,11 +96,13 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     if (backlog && !closed && queue.size < HELD / 2 && !isFull()) refilling ??= refillOnce();
   }
 
-  async function runItem(item: Item): Promise<void> {
+  async function runItem(item: QueuedDelivery): Promise<void> {
     const { webhookId } = item.delivery;
     let again: number | undefined;
     try {
-      again = await attempt(item);
+      const end = await attempt(item);
+      again = end.nextAttemptAt;
+      backlog ||= end.isUnread;
     } finally {
       running.delete(webhookId);
       queue.done(item, { keepsOrder: again !== undefined });
@@ -133,72 +113,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     }
   }
 
-  /** Resolves with the time of the next attempt, if there is one. */
-  async function attempt(item: Item): Promise<number | undefined> {
-    const { delivery, target } = item;
-    const { webhookId } = delivery;
-    const startedAt = performance.now();
-    const payload = item.payload ?? (await readBack(webhookId));
-    item.payload = undefined;
-    if (!payload) return undefined;
-    const handled = await call(delivery, target, payload.value);
-    item.attempts++;
-    const { retry } = target.webhook;
-    const end = outcomeOf(handled, item.attempts, retry);
-    const nextAttemptAt = end === 'retrying' ? clock.now() + backoffMs(retry!, item.attempts) : null;
-    deps.observe(delivery.pluginId, delivery.event, end);
-    if (end === 'dead') tellDead(item);
-    try {
-      await inbox.finish(webhookId, {
-        status: end,
-        httpStatus: 202,
-        steps: `dispatch=${end}@${Math.round((performance.now() - startedAt) * 1000) / 1000}`,
-        outcome: handled.record,
-        durationMs: clock.now() - delivery.receivedAt,
-        nextAttemptAt,
-      });
-      // The sender's own redelivery of what a replay brought through would run it once more.
-      if (handled.succeeded && delivery.origin === 'replay' && item.marker)
-        await inbox.settleMarker(item.marker, clock.now() + LIMITS.idempotencyWindowMs);
-    } catch (error) {
-      // Still open in the store: the next start runs it again rather than lose it.
-      logger.error('The end of an accepted delivery could not be written', { error, meta: { webhookId } });
-    }
-    return nextAttemptAt ?? undefined;
-  }
-
-  async function readBack(webhookId: string): Promise<{ value: unknown } | undefined> {
-    try {
-      const record = await inbox.find(webhookId);
-      return record && payloadOf(record);
-    } catch (error) {
-      backlog = true;
-      logger.error('A delivery could not be read back for its next attempt', { error, meta: { webhookId } });
-      return undefined;
-    }
-  }
-
-  function backoffMs({ backoff: { initialMs, factor, maxMs } }: WebhookRetry, attempts: number): number {
-    const full = Math.min(maxMs, initialMs * factor ** (attempts - 1));
-    return Math.round(full * (1 - JITTER * random.fraction()));
-  }
-
-  function tellDead({ delivery, attempts }: Item): void {
-    logger.diagnostic(
-      {
-        domain: 'webhook',
-        event: 'webhook.delivery_dead',
-        level: 'error',
-        reasonCode: 'ATTEMPTS_EXHAUSTED',
-        message: `Delivery ${delivery.webhookId} of ${delivery.pluginId} ${delivery.event} failed ${attempts} times and is given up; \`svc webhooks replay ${delivery.webhookId}\` runs it again`,
-        outcome: 'failed',
-        evidence: { webhookId: delivery.webhookId, attempts },
-      },
-      { requestId: delivery.requestId, tenantId: delivery.namespaceId, pluginId: delivery.pluginId },
-    );
-  }
-
-  function schedule(item: Item, at: number): void {
+  function schedule(item: QueuedDelivery, at: number): void {
     const { webhookId } = item.delivery;
     const stop = clock.after(Math.max(0, at - clock.now()), () => {
       timers.delete(webhookId);
@@ -248,7 +163,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     }
     known.add(record.webhookId);
     if (!waits) {
-      queue.push({ delivery: record, target, payload: payloadOf(record), attempts, marker });
+      queue.push({ delivery: record, target, payload: payloadOf(record.body), attempts, marker });
       return;
     }
     const item = { delivery: { ...record, body: null }, target, payload: undefined, attempts, marker };
@@ -285,7 +200,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       if (backlog || isFull() || closed) backlog = true;
       else {
         known.add(delivery.webhookId);
-        queue.push({ delivery, target, payload: { value: payload }, attempts: 0, marker });
+        queue.push({ delivery, target, payload, attempts: 0, marker });
       }
       pump();
     },
@@ -304,11 +219,8 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       }
       pump();
     },
-    receives() {
-      receiving++;
-      return () => {
-        receiving--;
-      };
+    receiving(change) {
+      receiving += change;
     },
     runBacklog,
     async recover() {
@@ -325,16 +237,6 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       await Promise.all(running.values());
     },
   };
-}
-
-function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry | undefined) {
-  if (succeeded) return 'succeeded';
-  if (!retry) return 'failed';
-  return attempts < retry.maxAttempts ? 'retrying' : 'dead';
-}
-
-function payloadOf({ body }: Pick<NewDelivery, 'body'>): { value: unknown } {
-  return { value: parseOnce(Buffer.from(body ?? []))().value };
 }
 
 function laneName({ namespaceId, pluginId, event, instanceId }: NewDelivery): string {

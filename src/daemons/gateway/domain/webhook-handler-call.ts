@@ -3,6 +3,7 @@ import { messageOf, type PlatformError, toRemoteError } from '../../../kit/error
 import type { Logger } from '../../../kit/logger.ts';
 import { redact } from '../../../kit/redact.ts';
 import type { NewDelivery } from '../../../store/ports/index.ts';
+import type { JsonPayload } from './webhook-payload.ts';
 import type { DeclaredWebhook, WebhookPlugin } from './webhook-targets.ts';
 
 /** Runs a handler through the execution backend. */
@@ -12,6 +13,8 @@ export type Execute = (call: {
   host: HostKind;
   hostContext: Record<string, unknown>;
   input: unknown;
+  /** The input as JSON text. */
+  inputText: string;
   tenantId: string;
   requestId: string;
   traceId: string;
@@ -30,7 +33,7 @@ export interface Handled {
 export type CallHandler = (
   delivery: NewDelivery,
   target: DeclaredWebhook,
-  payload: unknown,
+  payload: JsonPayload,
 ) => Promise<Handled>;
 
 /** Records keep this much of a handler's result. */
@@ -53,7 +56,8 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
         handler: webhook.handler,
         host: 'webhook',
         hostContext: { host: 'webhook', event, namespaceId, webhookId, source, ...instance },
-        input: payload,
+        input: payload.value,
+        inputText: payload.text,
         tenantId: namespaceId,
         requestId,
         traceId,

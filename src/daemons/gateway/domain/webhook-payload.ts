@@ -4,23 +4,38 @@ import { nestsDeeperThan, readDotPath } from '../../../kit/json.ts';
 import type { SecretKey } from '../../../store/ports/index.ts';
 import { singleHeader } from './raw-headers.ts';
 
-export type ParsedBody = { value: unknown; fault?: undefined } | { value?: undefined; fault: string };
+/** A body that is JSON. */
+export interface JsonPayload {
+  value: unknown;
+  /** What it was parsed of: whoever passes it on need not write it anew. */
+  text: string;
+}
+
+export type ParsedBody =
+  | (JsonPayload & { fault?: undefined })
+  | { value?: undefined; text?: undefined; fault: string };
 
 /** Parses at the first need and once; text that nests too deep is refused before it reaches the parser. */
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    parsed ??= parse(body);
+    parsed ??= parseBody(body);
     return parsed;
   };
 }
 
-function parse(body: Buffer): ParsedBody {
+/** The payload of a delivery that was accepted, and so is JSON. */
+export function payloadOf(body: Uint8Array | null): JsonPayload {
+  const parsed = parseBody(Buffer.from(body ?? []));
+  return parsed.fault === undefined ? parsed : { value: undefined, text: '' };
+}
+
+function parseBody(body: Buffer): ParsedBody {
   const text = body.toString('utf8');
   if (nestsDeeperThan(text, LIMITS.jsonDepth))
     return { fault: `it nests deeper than ${LIMITS.jsonDepth} levels` };
   try {
-    return { value: JSON.parse(text) };
+    return { value: JSON.parse(text), text };
   } catch (error) {
     return { fault: (error as Error).message };
   }

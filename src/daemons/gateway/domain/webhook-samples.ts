@@ -78,6 +78,7 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
         body: answer,
         webhookId,
       } = await delivery.receive({
+        webhookId: random.uuid(),
         pluginId,
         event,
         instanceId,

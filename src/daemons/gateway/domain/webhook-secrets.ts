@@ -40,8 +40,8 @@ export interface WebhookSecrets {
   ): Promise<{ rotated: boolean }>;
   /** Deliveries answer 401 from now on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
   revoke(key: SecretKey): Promise<void>;
-  /** What a delivery is verified with; undefined when unprovisioned or revoked. */
-  find(key: SecretKey): Promise<VerificationKeys | undefined>;
+  /** What a delivery is verified with; undefined when unprovisioned or revoked. At once when it was asked for before. */
+  find(key: SecretKey): VerificationKeys | undefined | Promise<VerificationKeys | undefined>;
   list(namespaceId: string): Promise<SecretRecord[]>;
   /** Notes that the previous secret still serves a sender; losable, off the delivery's path. */
   notePreviousUse(key: SecretKey, keys: VerificationKeys): void;
@@ -79,6 +79,23 @@ export function createWebhookSecrets({
     }
   }
 
+  async function read(key: SecretKey, context: string): Promise<VerificationKeys | undefined> {
+    const before = changes;
+    const record = await store.find(key);
+    if (!record) return undefined;
+    const inGrace = record.previous !== null && clock.now() < (record.previousExpiresAt ?? 0);
+    const keys: VerificationKeys = {
+      current: unseal(record.current, context),
+      previous: inGrace ? unseal(record.previous!, context) : null,
+      previousExpiresAt: inGrace ? record.previousExpiresAt : null,
+      lapsed: record.lapsed === null ? null : unseal(record.lapsed, context),
+      namespaceInUrl: record.namespaceInUrl,
+    };
+    const untilMs = keys.previousExpiresAt ?? Number.POSITIVE_INFINITY;
+    if (!shared && before === changes) found.set(context, { keys, untilMs });
+    return keys;
+  }
+
   return {
     async provision(key, secret, { namespaceInUrl }) {
       const now = clock.now();
@@ -93,24 +110,10 @@ export function createWebhookSecrets({
         `Webhook ${describe(key)} has no secret to revoke; \`svc webhooks list\` shows which have.`,
       );
     },
-    async find(key) {
+    find(key) {
       const context = sealContext(key);
       const known = found.get(context);
-      if (known && clock.now() < known.untilMs) return known.keys;
-      const before = changes;
-      const record = await store.find(key);
-      if (!record) return undefined;
-      const inGrace = record.previous !== null && clock.now() < (record.previousExpiresAt ?? 0);
-      const keys: VerificationKeys = {
-        current: unseal(record.current, context),
-        previous: inGrace ? unseal(record.previous!, context) : null,
-        previousExpiresAt: inGrace ? record.previousExpiresAt : null,
-        lapsed: record.lapsed === null ? null : unseal(record.lapsed, context),
-        namespaceInUrl: record.namespaceInUrl,
-      };
-      const untilMs = keys.previousExpiresAt ?? Number.POSITIVE_INFINITY;
-      if (!shared && before === changes) found.set(context, { keys, untilMs });
-      return keys;
+      return known && clock.now() < known.untilMs ? known.keys : read(key, context);
     },
     list: (namespaceId) => store.list(namespaceId),
     notePreviousUse: createPreviousUse({ store, clock, logger }),

@@ -41,7 +41,7 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
     },
     /** What is held is the primary's. */
     load: { waiting: 0, running: 0 },
-    receives: () => () => {},
+    receiving() {},
     runBacklog: () => void primary.call(BACKLOG).catch(() => {}),
     recover: async () => {},
     async close() {

@@ -6,7 +6,8 @@ const LINGER_MS = 500;
 
 /**
  * The raw bytes of a body, as sent, at most `limitBytes`. Throws PAYLOAD_TOO_LARGE as soon as the limit is known
- * to be passed, keeping nothing; rejects with REQUEST_TIMEOUT's sibling when the sender goes away.
+ * to be passed, keeping nothing; rejects with REQUEST_TIMEOUT's sibling when the sender goes away. Its listeners stay:
+ * taking them off would cost more than what they do to a body that nobody reads any more.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length']);
@@ -14,27 +15,29 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
     let size = 0;
-    const settle = (finish: () => void): void => {
-      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-      finish();
-    };
-    const onData = (chunk: Buffer): void => {
+    let settled = false;
+    request.on('data', (chunk: Buffer) => {
+      if (settled) return;
       size += chunk.length;
       chunks.push(chunk);
       if (size <= limitBytes) return;
+      settled = true;
       chunks = [];
       request.pause();
-      settle(() => reject(tooLarge(limitBytes)));
-    };
-    const onEnd = (): void =>
-      settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
-    const onGone = (): void =>
-      settle(() =>
-        reject(
-          new PlatformError('VALIDATION_ERROR', 'The connection closed before the whole body had arrived.'),
-        ),
+      reject(tooLarge(limitBytes));
+    });
+    request.on('end', () => {
+      settled = true;
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
+    });
+    // It closes after its end too. Without a listener for them, its errors come as this alone.
+    request.on('close', () => {
+      if (settled) return;
+      settled = true;
+      reject(
+        new PlatformError('VALIDATION_ERROR', 'The connection closed before the whole body had arrived.'),
       );
-    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+    });
   });
 }
 
