@@ -41,6 +41,10 @@ const COMPUTED: Record<string, () => string[]> = {
     [...read('daemons/marketplace/domain/installer.ts').matchAll(/(?:'plugin\.|tellOf\(')([a-z]+)'/g)].map(
       ([, verb]) => verb!.toUpperCase(),
     ),
+  'daemons/rest/routes/plugins.ts: reasonCode': () => [
+    ...codesIn(part('daemons/oauth-verifier.ts', 'type OAuthFault', ';')),
+    'ROUTE_SECURITY',
+  ],
   // Close codes of sockets, which the page lists as a range.
   'daemons/gateway/domain/host-session.ts: String(code)': () => [],
   // Codes of errors, and of faults of plugins.

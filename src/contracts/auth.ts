@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** How the host ids of callers begin who showed a token of a configured issuer: `oauth:<subject>`. */
-export const OAUTH_HOST_PREFIX = 'oauth:';
-
 /** What a request carries once authenticated; upstreams trust it. @spec JWT claims */
 export interface Caller {
   hostId: string;

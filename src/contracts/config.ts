@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AdaptersConfig } from './adapters.ts';
 import { HostTarget } from './host-target.ts';
-import { HostId, NamespaceId, PluginId } from './ids.ts';
+import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 
 const Host = z.string().min(1);
 const Port = z.number().int().min(0).max(65535).describe('0 takes any free port');
@@ -22,16 +22,24 @@ const upstream = (prefix: string | string[], websocket = false) =>
   });
 
 /** @spec Static token entry */
-export const StaticTokenEntry = z.strictObject({ hostId: HostId, namespaceId: NamespaceId });
+export const StaticTokenEntry = z.strictObject({ hostId: ChosenHostId, namespaceId: NamespaceId });
 
 /** Who issues tokens that are accepted beside ours; RS256 and ES256. @spec docs/decisions.md "Route security" */
 export const OAuthIssuer = z.strictObject({
   issuer: HttpUrl,
-  jwksUri: HttpUrl,
-  audience: z.string(),
-  namespaceClaim: z.string().describe('The claim that names the namespace of its bearer'),
+  jwksUri: HttpUrl.refine(
+    isSafeFromTampering,
+    'must be https: whoever can change these keys can sign any token (http is taken on this machine alone)',
+  ),
+  audience: z.string().min(1),
+  namespaceClaim: z.string().min(1).describe('The claim that names the namespace of its bearer'),
 });
 export type OAuthIssuer = z.infer<typeof OAuthIssuer>;
+
+function isSafeFromTampering(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}
 
 const Gateway = section({
   ...listener(4000),
@@ -39,7 +47,7 @@ const Gateway = section({
   processes: z.number().int().min(1).max(64).default(1),
   allowedHosts: z.array(z.string()).default([]),
   staticTokens: z.record(z.string().min(1), StaticTokenEntry).default({}),
-  admins: z.array(z.string()).default(['operator']),
+  admins: z.array(ChosenHostId).default(['operator' as HostId]),
   trustedProxies: z.array(z.string()).default([]),
   cors: section({ origins: z.array(z.string()).default([]) }),
   upstreams: section({

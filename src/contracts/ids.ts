@@ -48,6 +48,19 @@ export const HostId = z
   .brand('HostId');
 export type HostId = z.infer<typeof HostId>;
 
+/** How the host id of a plugin's container begins. @spec JWT claims */
+export const CONTAINER_HOST_PREFIX = 'container:';
+/** How the host ids of callers begin who showed a token of a configured issuer: `oauth:<subject>`. */
+export const OAUTH_HOST_PREFIX = 'oauth:';
+/** The host id of a caller who showed no identity. */
+export const ANONYMOUS_HOST = 'anonymous';
+
+/** A host id that somebody may choose: those that say how a caller was identified are the platform's own to give. */
+export const ChosenHostId = HostId.refine(
+  (id) => id !== ANONYMOUS_HOST && !id.startsWith(CONTAINER_HOST_PREFIX) && !id.startsWith(OAUTH_HOST_PREFIX),
+  `must not be "${ANONYMOUS_HOST}" nor begin with "${CONTAINER_HOST_PREFIX}" or "${OAUTH_HOST_PREFIX}": such ids are given by the platform alone`,
+);
+
 /** `<file>#<export>`: a file inside the plugin's folder and one of its exports. */
 export const HandlerRef = z
   .string()

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { pageQuery } from './hosts.ts';
-import { HostId, NamespaceId } from './ids.ts';
+import { ChosenHostId, NamespaceId } from './ids.ts';
 
-const SYNTHETIC = /^container:/;
 const TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600;
 
 export const MintedToken = z.object({
@@ -26,7 +25,7 @@ export const mintToken = endpoint({
   tags: ['tokens'],
   status: 201,
   body: z.strictObject({
-    hostId: HostId.refine((id) => !SYNTHETIC.test(id), 'must not begin with "container:"'),
+    hostId: ChosenHostId,
     namespaceId: NamespaceId.optional().describe("Default: the caller's"),
     ttlSeconds: z.number().int().min(1).max(TEN_YEARS_SECONDS).default(3600),
   }),

@@ -10,7 +10,7 @@ export const whoAmI = endpoint({
   reply: z.object({
     hostId: z.string(),
     namespaceId: z.string(),
-    kind: z.enum(['static', 'access', 'container']),
+    kind: z.enum(['static', 'access', 'container', 'oauth']),
     admin: z.boolean().describe('Whether it may act beyond its namespace'),
     expiresAt: z.number().nullable().describe('Epoch milliseconds; null: never'),
   }),

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Caller, HEADERS, NamespaceId } from '../contracts/index.ts';
+import { ANONYMOUS_HOST, type Caller, HEADERS, NamespaceId } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 import { safeEqual, serviceKey } from '../kit/keys.ts';
 import type { Logger } from '../kit/logger.ts';
@@ -55,7 +55,7 @@ function reportRefused(logger: Logger, request: FastifyRequest, reasonCode: stri
 
 function hostOf(request: FastifyRequest, trusted: boolean): string {
   const host = request.headers[HEADERS.host];
-  return trusted && typeof host === 'string' && host !== '' ? host : 'anonymous';
+  return trusted && typeof host === 'string' && host !== '' ? host : ANONYMOUS_HOST;
 }
 
 function tenantOf(request: FastifyRequest): string {

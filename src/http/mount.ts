@@ -1,6 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import type { Caller, Endpoint, ReplyInput, Validated } from '../contracts/index.ts';
+import {
+  ANONYMOUS_HOST,
+  type Caller,
+  type Endpoint,
+  type ReplyInput,
+  type Validated,
+} from '../contracts/index.ts';
 import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { RateVerdict, SharedLimiter } from '../kit/rate-limiter.ts';
@@ -31,7 +37,7 @@ export type EndpointHandler<E extends Endpoint> = (
   context: EndpointContext<E>,
 ) => Promise<ReplyInput<E>> | ReplyInput<E>;
 
-const NOBODY: Caller = { hostId: 'anonymous', namespaceId: 'default' };
+const NOBODY: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
 /** Serves an endpoint: authenticates, limits, validates, calls, answers. Validation faults are listed all at once, each with its path. */
 export function mount<E extends Endpoint>(

@@ -5,6 +5,7 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import { type OwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
+import { createOAuthVerifier } from '../oauth-verifier.ts';
 import type { CreateElsewhere } from '../plugin-backends.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createAdmins } from './domain/admins.ts';
@@ -19,6 +20,7 @@ import { startHousekeeping } from './domain/housekeeping.ts';
 import { createJwts } from './domain/jwt.ts';
 import { createMergedDescription } from './domain/merged-description.ts';
 import { createMintedTokens } from './domain/minted-tokens.ts';
+import { createPublicRoutes } from './domain/public-routes.ts';
 import { createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import { createRevocations } from './domain/revocations.ts';
 import { signingKeys } from './domain/signing-secrets.ts';
@@ -69,11 +71,13 @@ export async function gatewayServices(resources: Resources) {
     });
     if (owns) await forgetFormerSessions(store.hosts, clock.now());
     const parts = await build(resources, store, signing);
+    const { publicPluginRoutes } = resources.config.gateway;
     return {
       group,
       ...parts,
+      isPublicRoute: publicPluginRoutes ? createPublicRoutes(plugins) : null,
       ...webhooks,
-      ...elsewhereServices(resources, elsewhere, { ...parts, store, plugins }),
+      ...(await elsewhereServices(resources, elsewhere, { ...parts, store, plugins })),
       close: closer({ store, plugins, elsewhere, dispatcher: webhooks.dispatcher, stopHousekeeping, lock }),
     };
   } catch (error) {
@@ -119,7 +123,7 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     corsOrigins: config.gateway.cors.origins,
     upstreams: known,
     mergedDescription: createMergedDescription({
-      sources: upstreamDescriptions(known, internalSecret),
+      sources: upstreamDescriptions(known, internalSecret, config.gateway.publicPluginRoutes),
       version,
       clock: resources.clock,
       logger,
@@ -147,7 +151,9 @@ async function buildIdentity(
   const jwts = createJwts({ keys, clock, random });
   const registry = createClientRegistry({ store: store.clients, clock, random });
   if (operator && owns) await registry.adopt({ ...operator, name: 'operator' });
-  const authenticator = createAuthenticator({ staticTokens, jwts, revocations, clock, logger });
+  const { oauth } = config.gateway;
+  const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
+  const authenticator = createAuthenticator({ staticTokens, jwts, revocations, verifyOAuth, clock, logger });
   revocations.onRevoked(authenticator.forget);
   const admins = createAdmins(adminHosts);
   const operatorClientId = operator?.clientId ?? null;

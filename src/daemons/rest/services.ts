@@ -7,9 +7,9 @@ import type { PluginRegistry } from '../../plugins/index.ts';
 import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
 import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry-reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createOAuthVerifier, type VerifyOAuth } from '../oauth-verifier.ts';
 import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from '../plugin-routes.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
-import { createOAuthVerifier, type VerifyOAuth } from './domain/oauth.ts';
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
@@ -82,7 +82,7 @@ export async function restServices(resources: Resources): Promise<RestServices> 
     telemetry: createTelemetryReader({ dataDir, clock }),
     internalSecret: keys.internalSecret,
     routeTimeoutMs: config.rest.timeoutMs,
-    verifyOAuth: config.rest.oauth ? createOAuthVerifier(config.rest.oauth, logger) : undefined,
+    verifyOAuth: config.rest.oauth ? createOAuthVerifier(config.rest.oauth, { clock, logger }) : undefined,
     admins: config.gateway.admins,
   };
 }

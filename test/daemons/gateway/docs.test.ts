@@ -89,7 +89,7 @@ const operation = (operationId: string, ref: string) => ({
 });
 
 test('names that two services use for different things are kept apart, for equal things shared', () => {
-  const own = { isRouted: () => true, behindToken: true };
+  const own = { isRouted: () => true, tokens: 'always' as const };
   const same = { type: 'string' };
   const result = mergeOpenApi(
     { title: 'm', version: '1' },
@@ -126,8 +126,8 @@ test('of two services that claim a path the one that is routed to describes it, 
   const result = mergeOpenApi(
     { title: 'm', version: '1' },
     [
-      { name: 'a', document: first, isRouted: (path) => !path.startsWith('/x'), behindToken: true },
-      { name: 'b', document: second, isRouted: (path) => path.startsWith('/x'), behindToken: true },
+      { name: 'a', document: first, isRouted: (path) => !path.startsWith('/x'), tokens: 'always' as const },
+      { name: 'b', document: second, isRouted: (path) => path.startsWith('/x'), tokens: 'always' as const },
     ],
     [],
   );

@@ -1,8 +1,5 @@
-import type { Caller } from '../../../contracts/index.ts';
+import { type Caller, ChosenHostId } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-
-/** Container tokens carry a synthetic host id that no config can name. */
-const CONTAINER = 'container:';
 
 /** Who may act beyond its own namespace. @spec docs/decisions.md "Admin" */
 export interface Admins {
@@ -16,7 +13,7 @@ export interface Admins {
 }
 
 export function createAdmins(hostIds: readonly string[]): Admins {
-  const known = new Set(hostIds.filter((hostId) => !hostId.startsWith(CONTAINER)));
+  const known = new Set(hostIds.filter((hostId) => ChosenHostId.safeParse(hostId).success));
   const is = ({ hostId }: Caller): boolean => known.has(hostId);
 
   function require(caller: Caller): void {

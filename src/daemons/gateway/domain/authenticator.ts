@@ -2,16 +2,17 @@ import type { Caller } from '../../../contracts/index.ts';
 import { LIMITS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/bounded-cache.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { seconds } from '../../../kit/duration.ts';
+import { minutes, seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
+import { OAuthRefusal, type VerifyOAuth } from '../../oauth-verifier.ts';
 import { type AuthFault, authorizationOf, bearerToken } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
 import type { StaticTokens } from './static-tokens.ts';
 
 /** Who calls, and by which token. */
 export interface Principal extends Caller {
-  kind: 'static' | 'access' | 'container';
+  kind: 'static' | 'access' | 'container' | 'oauth';
   /** The JWT's id, where it has one. */
   jti: string | null;
   /** Epoch ms from which on it is refused; infinite for static tokens. */
@@ -39,13 +40,15 @@ export interface AuthenticatorDeps {
   staticTokens: StaticTokens;
   jwts: Jwts;
   revocations: { isRevoked(principal: Principal): boolean };
+  /** Of the issuer in `gateway.oauth`, where there is one. */
+  verifyOAuth: VerifyOAuth | undefined;
   clock: Clock;
   logger: Logger;
 }
 
 const REMEMBERED_TOKENS = 10_000;
-/** How long a static token found in the cache is not looked up again. */
-const STATIC_RECHECK_MS = seconds(30);
+/** How long what may be withdrawn without our knowing is not looked up again: a static token, an issuer's key. */
+const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds(30), oauth: minutes(10) };
 
 interface Remembered {
   principal: Principal;
@@ -59,13 +62,14 @@ interface Remembered {
  * @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
-  const { staticTokens, jwts, revocations, clock, logger } = deps;
+  const { staticTokens, jwts, revocations, verifyOAuth, clock, logger } = deps;
   const remembered = createBoundedCache<Remembered>(REMEMBERED_TOKENS);
 
   async function resolve(token: string): Promise<Principal | AuthFault> {
     const found = await staticTokens.find(token);
     if (found) return { ...found, kind: 'static', jti: null, expiresAt: Number.POSITIVE_INFINITY };
     const claims = await jwts.verify(token);
+    if (claims === 'UNKNOWN_TOKEN' && verifyOAuth) return resolveOAuth(verifyOAuth, token);
     return typeof claims === 'string' ? claims : principalOf(claims);
   }
 
@@ -76,7 +80,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (typeof principal === 'string') throw refused(principal, subject);
     // Between this look and the next line nothing runs, so that a revocation cannot slip in and be forgotten.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
-    const until = principal.kind === 'static' ? clock.now() + STATIC_RECHECK_MS : principal.expiresAt;
+    const recheckMs = RECHECK_MS[principal.kind];
+    const until =
+      recheckMs === undefined ? principal.expiresAt : Math.min(principal.expiresAt, clock.now() + recheckMs);
     remembered.set(header, { principal, until });
     return principal;
   }
@@ -115,11 +121,22 @@ const MESSAGES: Record<AuthFault, string> = {
     'The Authorization header must read "Bearer <token>", with one space and no other scheme.',
   UNKNOWN_TOKEN: INVALID,
   JWT_SIGNATURE_INVALID: INVALID,
+  JWT_KEY_UNKNOWN: INVALID,
   JWT_NOT_ACTIVE: INVALID,
   JWT_CLAIMS_INVALID: INVALID,
   JWT_EXPIRED: 'The token has expired; get a new one with POST /auth/refresh or POST /auth/token.',
   TOKEN_REVOKED: INVALID,
 };
+
+/** Its messages name issuer and claims, which is for the log: they stay behind. */
+async function resolveOAuth(verifyOAuth: VerifyOAuth, token: string): Promise<Principal | AuthFault> {
+  try {
+    return { ...(await verifyOAuth(token)), kind: 'oauth', jti: null };
+  } catch (error) {
+    if (error instanceof OAuthRefusal) return error.fault;
+    throw error;
+  }
+}
 
 function principalOf({ hostId, namespaceId, typ, exp, jti }: Claims): Principal {
   const expiresAt = (exp + LIMITS.jwtClockToleranceSeconds) * 1000;
@@ -151,8 +168,9 @@ const REASONS: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'no Authorization header',
   DUPLICATE_AUTHORIZATION: 'several Authorization headers',
   MALFORMED_AUTHORIZATION: 'a malformed Authorization header',
-  UNKNOWN_TOKEN: 'neither a static token nor one of our JWTs',
+  UNKNOWN_TOKEN: 'no token that is accepted here',
   JWT_SIGNATURE_INVALID: 'a JWT with a wrong signature',
+  JWT_KEY_UNKNOWN: 'a JWT signed by a key that its issuer does not publish',
   JWT_EXPIRED: 'an expired JWT',
   JWT_NOT_ACTIVE: 'a JWT that is not valid yet',
   JWT_CLAIMS_INVALID: 'a JWT that lacks a claim or has a wrong one',

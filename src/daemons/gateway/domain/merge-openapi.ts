@@ -7,8 +7,8 @@ export interface DescribedService {
   document: OpenApiDocument;
   /** By path as OpenAPI writes it: `/api/v1/jobs/{jobId}`. */
   isRouted(path: string): boolean;
-  /** Whether the gateway asks for a token before it forwards; its own operations say so themselves. */
-  behindToken: boolean;
+  /** `always`: the gateway wants a token before it forwards, whatever the service says; `as said`: as its operations say. */
+  tokens: 'always' | 'as said';
 }
 
 type Components = Record<string, Record<string, unknown>>;
@@ -88,7 +88,7 @@ function rewriteRefs(value: unknown, renamed: ReadonlyMap<string, string>): unkn
 
 function operationsOf(
   operations: Record<string, unknown>,
-  { name, behindToken }: DescribedService,
+  { name, tokens }: DescribedService,
   takenIds: Set<string>,
   onTag: (tag: string) => void,
 ): Record<string, unknown> {
@@ -99,7 +99,7 @@ function operationsOf(
       const id =
         operationId !== undefined && takenIds.has(operationId) ? `${name}_${operationId}` : operationId;
       if (id !== undefined) takenIds.add(id);
-      const security = behindToken ? { security: [{ bearer: [] }] } : {};
+      const security = tokens === 'always' ? { security: [{ bearer: [] }] } : {};
       return [method, { ...(id === undefined ? {} : { operationId: id }), tags, ...rest, ...security }];
     }),
   );

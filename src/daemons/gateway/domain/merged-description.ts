@@ -10,6 +10,7 @@ export interface DescriptionSource {
   name: string;
   fetch(): Promise<OpenApiDocument>;
   isRouted(path: string): boolean;
+  tokens: DescribedService['tokens'];
 }
 
 export interface MergedDescriptionDeps {
@@ -38,9 +39,8 @@ export function createMergedDescription({
     const unavailable: string[] = [];
     const answers = await Promise.allSettled(sources.map((source) => source.fetch()));
     answers.forEach((answer, index) => {
-      const { name, isRouted } = sources[index]!;
-      if (answer.status === 'fulfilled')
-        services.push({ name, isRouted, document: answer.value, behindToken: true });
+      const { name, isRouted, tokens } = sources[index]!;
+      if (answer.status === 'fulfilled') services.push({ name, isRouted, tokens, document: answer.value });
       else {
         unavailable.push(name);
         logger.warn(`The ${name} service is missing from the merged API description`, {
@@ -57,7 +57,7 @@ export function createMergedDescription({
     const { services, unavailable } = await last.fetched;
     // What failed is asked for again at once.
     if (unavailable.length > 0) last = undefined;
-    const gateway = { name: 'gateway', document: own, isRouted: () => true, behindToken: false };
+    const gateway = { name: 'gateway', document: own, isRouted: () => true, tokens: 'as said' as const };
     const info = { title: 'svc', version, description: 'Everything that clients reach through the gateway.' };
     return mergeOpenApi(info, [gateway, ...services], unavailable);
   };

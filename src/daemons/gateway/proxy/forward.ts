@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../../../contracts/index.ts';
 import { continueIfExpected, type HttpKit, sendRawError } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
-import type { Principal } from '../domain/authenticator.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import { createRequestHeaders } from './request-headers.ts';
 import { type ResponseHead, responseHead } from './response-headers.ts';
@@ -31,7 +31,7 @@ export type Forward = (
   request: FastifyRequest,
   reply: FastifyReply,
   upstream: Upstream,
-  caller: Principal,
+  caller: Caller,
   extra: readonly string[] | null,
 ) => void;
 

@@ -9,14 +9,15 @@ const TIMEOUT_MS = 3000;
 export function upstreamDescriptions(
   upstreams: readonly Upstream[],
   internalSecret: string,
+  publicPluginRoutes: boolean,
 ): DescriptionSource[] {
   return upstreams.flatMap((upstream) => {
     const isRouted = (path: string): boolean => upstreamFor(upstreams, path)?.upstream === upstream;
     const from = (path: string) => () => fetchDescription(upstream, path, internalSecret);
-    const own = { name: upstream.name, isRouted, fetch: from('/openapi.json') };
-    return upstream.name === 'rest'
-      ? [own, { name: 'plugins', isRouted, fetch: from('/openapi-plugins.json') }]
-      : [own];
+    const own = { name: upstream.name, isRouted, fetch: from('/openapi.json'), tokens: 'always' as const };
+    if (upstream.name !== 'rest') return [own];
+    const fetch = from('/openapi-plugins.json');
+    return [own, { name: 'plugins', isRouted, fetch, tokens: publicPluginRoutes ? 'as said' : 'always' }];
   });
 }
 

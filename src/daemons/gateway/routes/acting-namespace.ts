@@ -1,11 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import { HEADERS, NamespaceId } from '../../../contracts/index.ts';
+import { type Caller, HEADERS, NamespaceId } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Admins } from '../domain/admins.ts';
-import type { Principal } from '../domain/authenticator.ts';
 
 /** The caller as it acts: an administrator may name another namespace in `x-svc-namespace`; for others that is 403. */
-export function actingNamespace(request: IncomingMessage, caller: Principal, admins: Admins): Principal {
+export function actingNamespace<Who extends Caller>(
+  request: IncomingMessage,
+  caller: Who,
+  admins: Admins,
+): Who {
   const asked = request.headers[HEADERS.namespace];
   if (asked === undefined || asked === caller.namespaceId) return caller;
   const named = NamespaceId.safeParse(asked);

@@ -1,8 +1,11 @@
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import { type Http, sendRawError } from '../../../http/index.ts';
+import { ANONYMOUS_HOST, type Caller } from '../../../contracts/index.ts';
+import { type Http, pathOf, sendRawError } from '../../../http/index.ts';
 import { toPlatformError } from '../../../kit/errors.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
+import { authorizationOf } from '../domain/bearer.ts';
+import type { IsPublicRoute } from '../domain/public-routes.ts';
 import type { LimitHeaders, LimitRequests } from '../domain/request-limits.ts';
 import type { Forward } from '../proxy/forward.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
@@ -19,7 +22,12 @@ export interface ProxyRoutesServices {
   forward: Forward;
   limitRequests: LimitRequests | null;
   admins: Admins;
+  /** Null unless `gateway.publicPluginRoutes` is on. */
+  isPublicRoute: IsPublicRoute | null;
 }
+
+/** Who calls a public route without a token. @spec docs/decisions.md "Public plugin routes" */
+const NOBODY: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
 /**
  * Everything at or below an upstream's prefixes that the gateway does not serve itself. The reply is taken from Fastify
@@ -39,17 +47,18 @@ export function proxyRoutes(http: Http, services: ProxyRoutesServices): void {
 
 /** Route, authenticate, limit, forward: at once for a token seen before, so that the usual call waits for no promise. */
 function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
-  const { authenticator, forward, limitRequests, admins } = services;
+  const { authenticator, forward, limitRequests, admins, isPublicRoute } = services;
 
+  /** A token that was sent counts, also where none is needed: a wrong one is 401 as everywhere. */
+  function needsNoToken({ raw, method }: FastifyRequest): boolean {
+    if (!isPublicRoute || upstream.name !== 'rest') return false;
+    return authorizationOf(raw.rawHeaders) === undefined && isPublicRoute(method, pathOf(raw.url!));
+  }
   async function authenticate(request: FastifyRequest): Promise<Principal> {
     return authenticator.authenticate(subjectOf(request));
   }
   /** A promise only where the verdict on a limit has to be asked for. */
-  function proceed(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    caller: Principal,
-  ): Promise<void> | undefined {
+  function proceed(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<void> | undefined {
     request.caller = caller;
     const limits = limitRequests?.(countedOf(request, caller)) ?? null;
     if (limits instanceof Promise) return limits.then((known) => pass(request, reply, caller, known));
@@ -59,7 +68,7 @@ function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
   function pass(
     request: FastifyRequest,
     reply: FastifyReply,
-    caller: Principal,
+    caller: Caller,
     limits: LimitHeaders | null,
   ): void {
     const acting = actingNamespace(request.raw, caller, admins);
@@ -68,7 +77,8 @@ function takeOver(services: ProxyRoutesServices, upstream: Upstream) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack();
     try {
-      const known = authenticator.recall(request.raw.rawHeaders);
+      const known =
+        authenticator.recall(request.raw.rawHeaders) ?? (needsNoToken(request) ? NOBODY : undefined);
       const waits = known
         ? proceed(request, reply, known)
         : authenticate(request).then((caller) => proceed(request, reply, caller));

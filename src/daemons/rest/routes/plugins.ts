@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Caller, HEADERS } from '../../../contracts/index.ts';
-import { abortedWithCaller, CALLER_LEFT, type Http, pathOf } from '../../../http/index.ts';
+import { ANONYMOUS_HOST, type Caller, HEADERS } from '../../../contracts/index.ts';
+import { abortedWithCaller, CALLER_LEFT, type Http, type HttpKit, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { RunOptions } from '../../../plugins/index.ts';
+import { type OAuthFault, OAuthRefusal } from '../../oauth-verifier.ts';
 import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../../plugin-routes.ts';
 import { answerTo, failureFor, type RouteAnswer } from '../domain/route-answer.ts';
 import { requireSecurity, userOf } from '../domain/route-security.ts';
@@ -50,15 +51,20 @@ function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): str
 async function callerBy(
   { verifyOAuth }: RestServices,
   token: string,
-  { security }: PluginRoute,
-  http: Http,
+  { plugin, security }: PluginRoute,
+  { kit }: Http,
   request: FastifyRequest,
 ): Promise<Caller> {
-  if (security?.includes('oauth')) return verifyOAuth!(token);
-  return http.kit.authenticate(request);
+  if (!security?.includes('oauth')) return kit.authenticate(request);
+  try {
+    return await verifyOAuth!(token);
+  } catch (error) {
+    if (error instanceof OAuthRefusal)
+      reportRefused(kit, request, { reasonCode: error.fault, pluginId: plugin.id, evidence: {} });
+    throw error;
+  }
 }
 
-/** Every refusal is an authentication failure that the log tells of. @spec Diagnostic events; Plugin routes 8 */
 function requireAllowed(
   { kit }: Http,
   { plugin, security }: PluginRoute,
@@ -66,23 +72,40 @@ function requireAllowed(
   request: FastifyRequest,
 ): void {
   try {
-    requireSecurity(security, caller);
+    requireSecurity(security, caller, request.headers[HEADERS.host] === ANONYMOUS_HOST);
   } catch (error) {
-    const { id: requestId, traceId, spanId, ip } = request;
-    kit.logger.diagnostic(
-      {
-        domain: 'auth',
-        event: 'auth.failed',
-        level: 'warn',
-        reasonCode: 'ROUTE_SECURITY',
-        message: `A call of ${request.method} ${request.routeLabel} was refused`,
-        outcome: 'refused',
-        evidence: { ip, hostId: caller.hostId, security },
-      },
-      { requestId, traceId, spanId, tenantId: caller.namespaceId, pluginId: plugin.id },
-    );
+    const { hostId, namespaceId: tenantId } = caller;
+    const whose = { pluginId: plugin.id, tenantId };
+    reportRefused(kit, request, { reasonCode: 'ROUTE_SECURITY', ...whose, evidence: { hostId, security } });
     throw error;
   }
+}
+
+/** Every refusal is an authentication failure that the log tells of. @spec Diagnostic events; Plugin routes 8 */
+function reportRefused(
+  { logger }: HttpKit,
+  request: FastifyRequest,
+  refusal: {
+    reasonCode: OAuthFault | 'ROUTE_SECURITY';
+    pluginId: string;
+    tenantId?: string;
+    evidence: Record<string, unknown>;
+  },
+): void {
+  const { id: requestId, traceId, spanId, ip } = request;
+  const { reasonCode, evidence, ...whose } = refusal;
+  logger.diagnostic(
+    {
+      domain: 'auth',
+      event: 'auth.failed',
+      level: 'warn',
+      reasonCode,
+      message: `A call of ${request.method} ${request.routeLabel} was refused`,
+      outcome: 'refused',
+      evidence: { ip, ...evidence },
+    },
+    { requestId, traceId, spanId, ...whose },
+  );
 }
 
 function findRoute(services: RestServices, request: FastifyRequest): Found & { pattern: string } {
