@@ -95,13 +95,16 @@ export interface ElsewhereParts {
 }
 
 /** What the host socket and the internal dispatch need. */
-export function elsewhereServices(
+export async function elsewhereServices(
   { config, keys, clock, logger, group }: Resources,
   { sessions, usePasses }: Elsewhere,
   { store, plugins, jwts, revocations }: ElsewhereParts,
 ) {
   const { internalSecret } = keys;
-  const passes = createContainerPasses({ jwts, revocations, internalSecret, clock, logger });
+  const { cache } = store;
+  const passes = createContainerPasses({ jwts, revocations, cache, internalSecret, clock, logger });
+  // Before a call can come: what a killed gateway's containers hold is worth nothing any more.
+  if (group.role !== 'sibling') await passes.endFormer();
   usePasses(passes);
   return {
     hostSessions: sessions,

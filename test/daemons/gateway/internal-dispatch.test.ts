@@ -137,6 +137,29 @@ test("a container acts for its own namespace alone, by its execution's own secre
   expect((await post(gateway, about, { ...SECRET, ...bearer(pass.token) })).status).toBe(403);
 });
 
+test('what a container of a killed gateway holds is refused by the next one', async () => {
+  const killed = await start();
+  const { passes } = killed.services as GatewayServices;
+  const execution = { executionId: 'e-7', tenantId: 'acme', timeoutMs: 600_000 };
+  const pass = await passes.issue(execution as never);
+  const ended = await passes.issue({ ...execution, executionId: 'e-8' } as never);
+  await ended.end();
+  const own = { 'x-internal-secret': pass.internalSecret, ...bearer(pass.token) };
+  expect((await post(killed, ECHO, own)).status).toBe(200);
+  // Nobody ended it: that is what a kill leaves behind.
+  await killed.close();
+
+  const { dataDir, clock } = killed;
+  const gateway = await startGateway({ projectDir: PROJECT, dataDir, clock });
+  expect((await post(gateway, ECHO, own)).status).toBe(403);
+  expect((await gateway.fetch('/api/v1/whoami', { headers: bearer(pass.token) })).status).toBe(401);
+  // Each is ended once, and a new one is in force.
+  expect(await (gateway.services as GatewayServices).passes.endFormer()).toBe(0);
+  const next = await (gateway.services as GatewayServices).passes.issue(execution as never);
+  const fresh = { 'x-internal-secret': next.internalSecret, ...bearer(next.token) };
+  expect((await post(gateway, ECHO, fresh)).status).toBe(200);
+});
+
 test('a forged container token does not dispatch', async () => {
   const gateway = await start();
   const { passes } = gateway.services as GatewayServices;
