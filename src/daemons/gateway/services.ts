@@ -130,7 +130,13 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     }),
     upstreamClient,
     forward,
-    proxySocket: createSocketProxy({ internalSecret, timeoutMs: upstreamTimeoutMs, revocations, count }),
+    proxySocket: createSocketProxy({
+      internalSecret,
+      timeoutMs: upstreamTimeoutMs,
+      revocations,
+      count,
+      clock: resources.clock,
+    }),
     ownSockets: new Map<string, UpgradeHandler>(),
   };
 }

@@ -244,6 +244,21 @@ test('revoking a token closes its open sockets with 4403, between two frames, an
   expect(other.readyState).toBe(WebSocket.OPEN);
 });
 
+test('a token that expires closes its open sockets with 4401 at that time, and no others', async () => {
+  const { gateway } = await withSocketUpstream((socket) => socket.on('message', (data) => socket.send(data)));
+  const exp = Math.floor(gateway.clock.now() / 1000) + 60;
+  const mine = open(gateway, '/api/v1/live', { authorization: `Bearer ${await signJwt({ exp })}` });
+  const other = open(gateway);
+  await Promise.all([opened(mine), opened(other)]);
+  const end = closed(mine);
+  gateway.clock.advance(64_999);
+  mine.send('still here');
+  expect(await message(mine)).toBe('still here');
+  gateway.clock.advance(1);
+  expect(await end).toEqual({ code: 4401, reason: 'the token has expired' });
+  expect(other.readyState).toBe(WebSocket.OPEN);
+});
+
 test('a gateway that stops says so to open sockets', async () => {
   const { gateway } = await withSocketUpstream(() => {});
   const socket = open(gateway);

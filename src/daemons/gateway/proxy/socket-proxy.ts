@@ -1,3 +1,5 @@
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../../kit/clock.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { Principal } from '../domain/authenticator.ts';
 import type { Revocations } from '../domain/revocations.ts';
@@ -15,6 +17,7 @@ export interface SocketProxyDeps {
   timeoutMs: number;
   revocations: Pick<Revocations, 'isRevoked' | 'onRevoked'>;
   count: CountUpstreamRequest;
+  clock: Clock;
 }
 
 export interface ProxySocket {
@@ -24,18 +27,35 @@ export interface ProxySocket {
 }
 
 /** WebSocket close codes of our own (4000 to 4999) and of the protocol. */
+const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
-/** WebSockets through the gateway. One whose token or host is revoked is closed, as an answer once let in would be refused now. */
+/** WebSockets through the gateway. One whose token expires, or is revoked with its host, is closed: it would not be let in now. */
 export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
-  const { revocations, count, timeoutMs } = deps;
+  const { revocations, count, timeoutMs, clock } = deps;
   const headersFor = createRequestHeaders(deps.internalSecret);
   const open = new Map<Tunnel, Principal>();
 
   revocations.onRevoked(() => {
     for (const [tunnel, caller] of open) if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
   });
+
+  /** Joins the two and watches over the token that let the client in. */
+  function join(client: Duplex, upstream: Duplex, caller: Principal): void {
+    let stopWatching = (): void => {};
+    const tunnel = openTunnel(client, upstream, () => {
+      open.delete(tunnel);
+      stopWatching();
+    });
+    open.set(tunnel, caller);
+    if (Number.isFinite(caller.expiresAt)) {
+      const leftMs = caller.expiresAt - clock.now();
+      stopWatching = clock.after(leftMs, () => tunnel.close(EXPIRED, 'the token has expired'));
+    }
+    // It may have been revoked while the upstream was asked.
+    if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
+  }
 
   async function ask(upstream: Upstream, { request, caller, requestId, traceId, spanId, ip }: Upgrade) {
     const headers = headersFor({
@@ -80,12 +100,9 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
       const own = ['x-request-id', requestId, 'connection', 'Upgrade', 'upgrade', 'websocket'];
       client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
       if (head.length > 0) answer.socket.write(head);
-      const tunnel = openTunnel(client, answer.socket, () => open.delete(tunnel));
-      open.set(tunnel, caller);
+      join(client, answer.socket, caller);
       if (answer.rest.length > 0) answer.socket.unshift(answer.rest);
       answer.socket.resume();
-      // It may have been revoked while the upstream was asked.
-      if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
       return 101;
     },
     closeAll() {
