@@ -106,7 +106,7 @@ test.each([
   ['absent.js#x', 'there is no file absent.js in the plugin'],
   ['../attacker/attacks.js#ok', "leads out of the plugin's folder"],
   ['/etc/passwd#x', "leads out of the plugin's folder"],
-  ['handlers.ts#absent', 'handlers.ts has no export "absent"'],
+  ['handlers.ts#nowhere', 'handlers.ts has no export "nowhere"'],
   ['handlers.ts#notAHandler', 'handlers.ts has no export "notAHandler" that is a function'],
 ])('INVALID_HANDLER for %s', async (handler, message) => {
   const { backend } = await startBackend();
@@ -170,7 +170,8 @@ describe.each(SANDBOXES)('schemas named by the manifest, under the sandbox "%s"'
     });
     await expect(run({ output: { $ref } }, {})).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',
-      message: expect.stringContaining("must have required property 'sku'"),
+      message: expect.stringContaining("sku: must have required property 'sku'"),
+      details: { outputIssues: [{ path: 'sku' }] },
     });
   });
 

@@ -164,10 +164,21 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
 }
 
 function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
-  return (errors ?? []).slice(0, 100).map(({ instancePath, message, keyword }) => ({
-    path: instancePath.slice(1).replaceAll('/', '.'),
-    message: message ?? keyword,
+  return (errors ?? []).slice(0, 100).map((error) => ({
+    path: pathOf(error),
+    message: error.message ?? error.keyword,
   }));
+}
+
+/** Where the fault is: for a property that is missing, or that should not be there, the property and not its owner. */
+function pathOf({ instancePath, params }: ErrorObject): string {
+  const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;
+  const property = missingProperty ?? additionalProperty ?? unevaluatedProperty;
+  const parts = instancePath.split('/').slice(1);
+  return [
+    ...parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')),
+    ...(typeof property === 'string' ? [property] : []),
+  ].join('.');
 }
 
 function readSchemaFile(root: string, uri: string, ref: string): Record<string, unknown> {
