@@ -38,4 +38,5 @@ export * from './workflow-code.ts';
 export * from './workflow-context.ts';
 export * from './workflow-definition.ts';
 export * from './workflow-records.ts';
+export * from './workflow-triggers.ts';
 export * from './workflows.ts';

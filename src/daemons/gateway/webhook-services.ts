@@ -22,6 +22,7 @@ import { createSiblingDispatcher, leadDispatch } from './domain/webhook-sibling-
 import { createWebhookTargets, type DeclaredWebhook } from './domain/webhook-targets.ts';
 import { createWebhookVerifier } from './domain/webhook-verifier.ts';
 import { deliveryCounter } from './metrics.ts';
+import { withWorkflows } from './workflow-starts.ts';
 
 /** A validator or an `onProvision` handler that takes longer holds up its sender or an admin. */
 const SIDE_CALL_TIMEOUT_MS = 10_000;
@@ -40,7 +41,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
   });
   const observe = deliveryCounter(metrics);
   const { inbox } = store;
-  const call = createHandlerCall(
+  const callHandler = createHandlerCall(
     ({ inputText, ...request }) =>
       plugins.execute(
         { ...request, handler: HandlerRef.parse(request.handler), params: {}, user: null },
@@ -48,6 +49,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
       ),
     logger,
   );
+  const call = withWorkflows(callHandler, resources, store);
   const dispatcher = createDispatcher(group, {
     call,
     inbox,

@@ -3,6 +3,7 @@ import { codeStepRoutes } from './routes/code-steps.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
+import { triggerRoutes } from './routes/triggers.ts';
 import { workflowServices } from './services.ts';
 
 /** Runs workflows and jobs. @spec What the service does: workflow daemon */
@@ -10,7 +11,7 @@ export const workflow = defineDaemon({
   name: 'workflow',
   defaultPort: 7778,
   services: workflowServices,
-  routes: [runRoutes, answerRoutes, streamRoutes, jobRoutes, scheduleRoutes, codeStepRoutes],
+  routes: [runRoutes, answerRoutes, streamRoutes, jobRoutes, scheduleRoutes, triggerRoutes, codeStepRoutes],
   ready: ({ engine }) => engine.start(),
   close: ({ close }) => close(),
 });

@@ -21,6 +21,7 @@ import { createRunStarter, type RunStarter } from './domain/run-starter.ts';
 import { createRunWatch, type RunWatch } from './domain/run-watch.ts';
 import { scheduleFault } from './domain/schedule-times.ts';
 import { createSchedules, type FoundSchedule, type Schedules } from './domain/schedules.ts';
+import { createTriggers, type Triggers } from './domain/triggers.ts';
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { reportRunEnd } from './run-end.ts';
@@ -44,6 +45,7 @@ export interface WorkflowServices extends DaemonServices {
   definitions: Definitions;
   engine: Engine;
   starter: RunStarter;
+  triggers: Triggers;
   watch: RunWatch;
   clock: Clock;
   close(): Promise<void>;
@@ -134,6 +136,7 @@ async function assemble(
   });
   const starter = createRunStarter({ store: store.runs, engine, clock, random, tenants: config.tenants });
   late.starter = starter;
+  const triggers = createTriggers({ definitions, starter, logger });
   const planned = await registerAll(resources, plugins, definitions, logger);
   const schedules = createSchedules({
     store: store.schedules,
@@ -162,6 +165,7 @@ async function assemble(
     engine,
     starter,
     definitions,
+    triggers,
     schedules,
     desk: createRunDesk({ store: store.runs, engine, starter, definitions, clock }),
     jobs: createJobDesk({ store: store.runs, engine, starter, definitions, handlers }),

@@ -267,10 +267,11 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     if ('output' in how) {
       job.outputs = { result: how.output };
       job.record.outputs = JSON.stringify(job.outputs);
-      return recorder.setJob(job, 'succeeded');
+      recorder.setJob(job, 'succeeded');
+    } else {
+      job.failed = true;
+      recorder.setJob(job, 'failed', how.error);
     }
-    job.failed = true;
-    recorder.setJob(job, 'failed', how.error);
   }
 
   return {

@@ -119,6 +119,7 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
     async start({ workflowId, definition, ...request }, who) {
       const workflow =
         definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
+      requireManual(workflow);
       return viewRun(await starter.start({ ...request, kind: 'workflow', workflow, trigger: 'manual' }, who));
     },
     async get(tenantId, id) {
@@ -202,6 +203,15 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
     },
     isOver: async (tenantId, id) => isFinal((await find(tenantId, id)).status),
   };
+}
+
+function requireManual({ definition: { id, on } }: CompiledWorkflow): void {
+  if (on.manual) return;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The workflow "${id}" says on.manual: false: its schedules and webhooks alone start it.`,
+    { details: { workflowId: id } },
+  );
 }
 
 /** Throws VALIDATION_ERROR for a cursor that is none of ours. */

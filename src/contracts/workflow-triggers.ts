@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { EventName, PluginId } from './ids.ts';
+import { AnyJson } from './workflow-definition.ts';
+import { EpochMs, RunId } from './workflow-records.ts';
+
+/** A webhook whose deliveries start runs. */
+export const TriggeringWebhook = z.object({ pluginId: PluginId, event: EventName });
+export type TriggeringWebhook = z.infer<typeof TriggeringWebhook>;
+
+/** Between the gateway and the workflow service; no gateway forwards these paths. */
+export const listTriggers = endpoint({
+  method: 'GET',
+  path: '/internal/workflows/triggers',
+  summary: 'Webhooks that start workflows',
+  reply: z.object({ items: z.array(TriggeringWebhook) }),
+  errors: ['FORBIDDEN'],
+});
+
+/** A delivery whose handler has succeeded. */
+export const DeliveredEvent = z.strictObject({
+  webhookId: z.string().min(1).max(128),
+  pluginId: PluginId,
+  event: EventName,
+  instanceId: z.string().max(256).nullable(),
+  receivedAt: EpochMs,
+  payload: AnyJson,
+});
+export type DeliveredEvent = z.infer<typeof DeliveredEvent>;
+
+/** `runs`: started by this call or an earlier one. `refused`: workflows that this delivery can never start. */
+export const DeliveryStarts = z.object({
+  runs: z.array(z.object({ workflowId: z.string(), runId: RunId })),
+  refused: z.array(z.object({ workflowId: z.string(), code: z.string(), message: z.string() })),
+});
+export type DeliveryStarts = z.infer<typeof DeliveryStarts>;
+
+/** Starts every workflow that the delivery matches, each once for its `webhookId`. */
+export const startByDelivery = endpoint({
+  method: 'POST',
+  path: '/internal/workflows/deliveries',
+  summary: 'Start the workflows of a delivery',
+  body: DeliveredEvent,
+  reply: DeliveryStarts,
+  errors: ['FORBIDDEN', 'QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED'],
+});

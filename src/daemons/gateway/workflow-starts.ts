@@ -1,0 +1,50 @@
+import { type DeliveredEvent, HEADERS, listTriggers, startByDelivery } from '../../contracts/index.ts';
+import { createClient, serviceHeaders } from '../../http/index.ts';
+import { traceparent } from '../../kit/trace.ts';
+import type { GatewayStore, NewDelivery } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import { deliverySpan } from './domain/delivery-span.ts';
+import type { CallHandler } from './domain/webhook-handler-call.ts';
+import { createWebhookTriggers } from './domain/webhook-triggers.ts';
+import { startingWorkflows } from './domain/webhook-workflows.ts';
+
+const LIST_TIMEOUT_MS = 2000;
+const START_TIMEOUT_MS = 5000;
+
+/** Has deliveries start the workflows that the workflow service registered for them. */
+export function withWorkflows(
+  call: CallHandler,
+  { peers, keys, clock, logger }: Resources,
+  { cache }: Pick<GatewayStore, 'cache'>,
+): CallHandler {
+  const client = createClient({ url: () => peers.urlOf('workflow'), peer: 'workflow service' });
+
+  function headersOf(pluginId: string, namespaceId: string): Record<string, string> {
+    return serviceHeaders(keys.internalSecret, { hostId: `webhook:${pluginId}`, namespaceId } as never);
+  }
+
+  async function list() {
+    const options = { headers: headersOf('gateway', 'default'), timeoutMs: LIST_TIMEOUT_MS };
+    return (await client.call(listTriggers, {}, options)).items;
+  }
+
+  function start(delivery: NewDelivery, body: DeliveredEvent) {
+    const { pluginId, namespaceId, requestId, traceId } = delivery;
+    const spanId = deliverySpan(delivery);
+    const headers = {
+      ...(spanId === undefined ? {} : { traceparent: traceparent(traceId, spanId) }),
+      ...headersOf(pluginId, namespaceId),
+      [HEADERS.requestId]: requestId,
+      [HEADERS.traceId]: traceId,
+    };
+    return client.call(startByDelivery, { body }, { headers, timeoutMs: START_TIMEOUT_MS });
+  }
+
+  const triggers = createWebhookTriggers({
+    list: () => (peers.known().workflow === undefined ? undefined : list()),
+    cache,
+    clock,
+    logger,
+  });
+  return startingWorkflows(call, { triggers, start, logger });
+}

@@ -1,0 +1,26 @@
+import { type Caller, listTriggers, startByDelivery } from '../../../contracts/index.ts';
+import { type Http, mount } from '../../../http/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { WorkflowServices } from '../services.ts';
+import { starterOf } from './starter.ts';
+
+const auth = 'caller';
+/** Whom the gateway says it speaks for: a host id counts with the service key alone. */
+const WEBHOOK_CALLER = 'webhook:';
+
+/** What the gateway asks on behalf of deliveries. @spec docs/workflows.md "Started by a webhook" */
+export function triggerRoutes(http: Http, { triggers }: WorkflowServices): void {
+  mount(http, listTriggers, { auth }, ({ caller }) => {
+    requireGateway(caller);
+    return { items: triggers.list() };
+  });
+  mount(http, startByDelivery, { auth }, ({ body, caller, request }) => {
+    requireGateway(caller);
+    return triggers.start(body, starterOf(caller, request));
+  });
+}
+
+function requireGateway({ hostId }: Caller): void {
+  if (hostId.startsWith(WEBHOOK_CALLER)) return;
+  throw new PlatformError('FORBIDDEN', 'Deliveries are told by the gateway alone.');
+}
