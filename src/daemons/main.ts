@@ -32,6 +32,7 @@ process.title = `svc ${name}`;
 let daemon: RunningDaemon | undefined;
 let starting: Promise<void> | undefined;
 let stopping = false;
+let exitCode = 0;
 /** Whether our parent is the daemon's first process instead of the supervisor. */
 let sibling = false;
 
@@ -63,6 +64,7 @@ async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promi
       random: systemRandom(),
       env: process.env,
       otlp: otlpTarget(process.env),
+      onFatal,
       ...(logLevel ? { logLevel } : {}),
       ...(member ? { primary: channelToPrimary(member.place) } : {}),
     });
@@ -72,6 +74,12 @@ async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promi
     // The message must have left before the process does.
     tell({ type: 'failed', error: toErrorMessage(error) }, () => process.exit(1));
   }
+}
+
+/** What is under way is answered; then whoever watches over us sees that we failed. */
+function onFatal(): void {
+  exitCode = 1;
+  void stop();
 }
 
 function channelToPrimary(place: number): PrimaryChannel {
@@ -95,7 +103,7 @@ async function stop(deadlineMs = DRAIN_DEADLINE_MS): Promise<void> {
     await starting;
     await daemon?.close();
     output.flush();
-    process.exit(0);
+    process.exit(exitCode);
   } catch (error) {
     die(error);
   }

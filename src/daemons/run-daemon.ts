@@ -42,6 +42,8 @@ export interface StartOptions
   otlp?: OtlpTarget | undefined;
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
   listen?: { host: string; port: number };
+  /** Something without which the daemon cannot go on has failed for good: whoever started it is to close it. */
+  onFatal?: (error: PlatformError) => void;
   /** Set in a process that the daemon's first one started. */
   primary?: PrimaryChannel;
 }
@@ -89,6 +91,7 @@ export async function startDaemon<Services extends DaemonServices>(
     primary: options.primary,
     platform: process.platform,
     describe: () => startOf(options),
+    onGivenUp: (error) => giveUp(error, name, logger, options.onFatal),
     logger,
   });
   shareMetrics(group, metrics);
@@ -187,6 +190,27 @@ export async function startDaemon<Services extends DaemonServices>(
     evidence: { url, pid: process.pid },
   });
   return { name, url, port: bound.port, services, logger, close };
+}
+
+/** @spec docs/decisions.md "A process that ends" */
+function giveUp(
+  error: PlatformError,
+  name: string,
+  logger: Logger,
+  onFatal: StartOptions['onFatal'] = (failure) => {
+    throw failure;
+  },
+): void {
+  logger.diagnostic({
+    domain: 'daemon',
+    event: 'daemon.crash_loop',
+    level: 'fatal',
+    reasonCode: 'CRASH_LOOP',
+    message: `${name} gives up: ${error.message}`,
+    outcome: 'failed',
+    evidence: error.details,
+  });
+  onFatal(error);
 }
 
 /** Everything secret that a daemon is told at its start and that has no shape of its own. */

@@ -1,5 +1,8 @@
 import type { ServiceName } from '../../contracts/index.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { createCrashPolicy } from '../../kit/crash-policy.ts';
 import { seconds } from '../../kit/duration.ts';
+import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { LineOutput } from '../../kit/output.ts';
 import type { Random } from '../../kit/random.ts';
@@ -9,10 +12,6 @@ import { type Answer, createLink } from './link.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 import { type SiblingProgram, startSiblingProgram } from './sibling-program.ts';
 
-const FIRST_DELAY_MS = 250;
-const LONGEST_DELAY_MS = seconds(10);
-/** One that lived so long had no fault of its start. */
-const STABLE_MS = seconds(30);
 /** A little less than this process has itself, so that it can still close its store. */
 const STOP_DEADLINE_MS = seconds(9);
 const NEWS_PATIENCE_MS = seconds(1);
@@ -25,12 +24,15 @@ export interface PrimaryOptions {
   peers: Peers;
   output: LineOutput;
   logger: Logger;
+  clock: Clock;
   random: Random;
+  /** A place that cannot be kept: its processes end again and again. The daemon is to end, and say so. */
+  onGivenUp: (error: PlatformError) => void;
 }
 
 /** The primary with what only its daemon's own start and end use. */
 export interface Primary extends PrimaryProcess {
-  /** Starts the siblings, each again whenever it ends. Does not wait for them. */
+  /** Starts the siblings, each again when it ends, until that has become a loop. Does not wait for them. */
   start(listen: { host: string; port: number }): void;
   /** Tells them to drain. They are still answered until they have ended. */
   stop(): void;
@@ -121,21 +123,23 @@ interface PlaceOptions extends PrimaryOptions {
 }
 
 function keepPlace(options: PlaceOptions): Place {
-  const { name, place, logger, random, onUp, onDown } = options;
+  const { name, place, logger, clock, onUp, onDown } = options;
+  const crashes = createCrashPolicy(options);
   let current: SiblingProgram | undefined;
   let stopping = false;
-  let delayMs = FIRST_DELAY_MS;
   let timer: NodeJS.Timeout | undefined;
   let gone = Promise.resolve();
 
   function launch(): void {
-    const startedAt = performance.now();
+    let readyAt: number | undefined;
     const program = startSiblingProgram({
       ...options,
       start: { ...options.describe(), listen: options.listen, sibling: { place } },
       onFrame: (frame, socket) => link.receive(frame, socket),
-      onListening: () =>
-        logger.info(`Process ${place} of ${name} is ready`, { meta: { place, pid: program.pid } }),
+      onListening() {
+        readyAt = clock.now();
+        logger.info(`Process ${place} of ${name} is ready`, { meta: { place, pid: program.pid } });
+      },
     });
     const member: Member = {
       place,
@@ -150,24 +154,27 @@ function keepPlace(options: PlaceOptions): Place {
       current = undefined;
       link.close();
       onDown(member);
-      if (!stopping) comeBack(how, performance.now() - startedAt);
+      if (!stopping) comeBack(how, readyAt === undefined ? 0 : clock.now() - readyAt);
     });
   }
 
-  function comeBack(how: string, livedMs: number): void {
-    if (livedMs >= STABLE_MS) delayMs = FIRST_DELAY_MS;
-    const waitMs = Math.round(delayMs * (0.75 + random.fraction() / 2));
-    delayMs = Math.min(LONGEST_DELAY_MS, delayMs * 2);
+  function comeBack(how: string, uptimeMs: number): void {
+    const verdict = crashes.crashed(uptimeMs);
+    if (verdict.loop) {
+      options.onGivenUp(givenUp(options, how, verdict.crashes));
+      return;
+    }
+    const { delayMs } = verdict;
     logger.diagnostic({
       domain: 'daemon',
       event: 'daemon.process_ended',
       level: 'error',
       reasonCode: 'PROCESS_ENDED',
-      message: `Process ${place} of ${name} ended unexpectedly (${how}); it starts again in ${waitMs}ms`,
+      message: `Process ${place} of ${name} ended unexpectedly (${how}); it starts again in ${delayMs}ms`,
       outcome: 'degraded',
-      evidence: { place, how, retryInMs: waitMs },
+      evidence: { place, how, retryInMs: delayMs },
     });
-    timer = setTimeout(launch, waitMs);
+    timer = setTimeout(launch, delayMs);
   }
 
   launch();
@@ -179,4 +186,12 @@ function keepPlace(options: PlaceOptions): Place {
     },
     ended: () => gone,
   };
+}
+
+function givenUp({ name, place, size }: PlaceOptions, how: string, crashes: number): PlatformError {
+  return new PlatformError(
+    'INTERNAL_ERROR',
+    `Process ${place} of ${size} of ${name} ended ${crashes} times within a minute, the last time with ${how}; the log says why. With ${name}.processes: 1 there is only the first.`,
+    { details: { place, how, crashes } },
+  );
 }

@@ -163,6 +163,35 @@ test('a gateway on a shared port refuses one that is taken, shared or not', SLOW
   await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
+test(
+  'a process that ends again and again: five times, then the gateway ends too, says why, and is started anew',
+  SLOW,
+  async () => {
+    const gateway = await startProcesses();
+    const first = gateway.primaryPid();
+    const killed = new Set<number>();
+    while (killed.size < 5) {
+      const next = (): number | undefined => gateway.siblingPids().find((pid) => !killed.has(pid));
+      await expect.poll(next, POLL).toBeTypeOf('number');
+      const pid = next()!;
+      process.kill(pid, 'SIGKILL');
+      killed.add(pid);
+    }
+    await expect.poll(() => isAlive(first), POLL).toBe(false);
+    const ofCode = (code: string) => gateway.logs.filter(({ reasonCode }) => reasonCode === code);
+    expect(ofCode('PROCESS_ENDED')).toHaveLength(4);
+    expect(ofCode('CRASH_LOOP')).toEqual([
+      expect.objectContaining({
+        level: 'fatal',
+        message: expect.stringMatching(/^gateway gives up: Process 2 of 2 .* 5 times .* signal SIGKILL/),
+      }),
+    ]);
+    await gateway.allUp();
+    expect(gateway.primaryPid()).not.toBe(first);
+    expect(gateway.service.status().lastExit).toMatchObject({ code: 1 });
+  },
+);
+
 test.each([1, 2])(
   'SIGTERM during 1,000 requests: %i processes answer them all and end',
   SLOW,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createCrashPolicy } from '../../../src/cli/supervisor/crash-policy.ts';
-import { manualClock } from '../../../src/kit/clock.ts';
-import { seconds } from '../../../src/kit/duration.ts';
-import { systemRandom } from '../../../src/kit/random.ts';
+import { manualClock } from '../../src/kit/clock.ts';
+import { createCrashPolicy } from '../../src/kit/crash-policy.ts';
+import { seconds } from '../../src/kit/duration.ts';
+import { systemRandom } from '../../src/kit/random.ts';
 
 function policy(fraction: number) {
   const clock = manualClock();

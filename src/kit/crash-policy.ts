@@ -1,6 +1,6 @@
-import type { Clock } from '../../kit/clock.ts';
-import { seconds } from '../../kit/duration.ts';
-import type { Random } from '../../kit/random.ts';
+import type { Clock } from './clock.ts';
+import { seconds } from './duration.ts';
+import type { Random } from './random.ts';
 
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = seconds(10);
