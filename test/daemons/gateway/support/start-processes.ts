@@ -156,6 +156,8 @@ async function connectTo(port: number): Promise<Connection> {
         incoming.setEncoding('utf8').on('data', (part) => {
           text += part;
         });
+        // An answer that is cut in the middle.
+        incoming.on('error', reject);
         incoming.on('end', () =>
           resolve({ status: incoming.statusCode!, headers: incoming.headers, body: parse(text) }),
         );
