@@ -2,6 +2,7 @@ import type { AnalyticsEvent, CommandResult, ExecutionRequest, ManifestV3 } from
 import { codeOf } from '../kit/errors.ts';
 import { newSpanId } from '../kit/trace.ts';
 import type { Resources } from './define-daemon.ts';
+import { createHandlerNames } from './handler-names.ts';
 import { createExecutionMetrics } from './plugin-metrics.ts';
 
 type Execution = Pick<
@@ -34,15 +35,7 @@ export function executionEvents({
   random,
 }: Pick<Resources, 'analytics' | 'tracer' | 'metrics' | 'random'>): TrackExecution {
   const observe = createExecutionMetrics(metrics);
-  const names = new WeakMap<ManifestV3, Map<string, string>>();
-  const nameOf = (manifest: ManifestV3, handler: string): string => {
-    let known = names.get(manifest);
-    if (!known) {
-      known = commandIds(manifest);
-      names.set(manifest, known);
-    }
-    return known.get(handler) ?? handler;
-  };
+  const nameOf = createHandlerNames();
   return async (execution, manifest, run) => {
     const spanId = newSpanId(random);
     execution.spanId = spanId;
@@ -52,7 +45,7 @@ export function executionEvents({
     const tell = (exitCode: number, code: string | undefined): void => {
       const { plugin, host, tenantId, requestId, traceId } = execution;
       const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
-      const commandId = nameOf(manifest, execution.handler);
+      const commandId = nameOf(manifest, execution);
       observe(plugin.id, host, exitCode, durationMs);
       tracer?.ended({
         traceId,
@@ -94,16 +87,6 @@ export function executionEvents({
       throw error;
     }
   };
-}
-
-/** What a handler is called in the manifest: a command's or job's id, a webhook's event, a route's method and path. */
-function commandIds({ commands, jobs, webhooks, rest }: ManifestV3): Map<string, string> {
-  return new Map([
-    ...(rest?.routes ?? []).map(({ handler, method, path }) => [handler, `${method} ${path}`] as const),
-    ...webhooks.map(({ handler, event }) => [handler, event] as const),
-    ...jobs.map(({ handler, id }) => [handler, id] as const),
-    ...commands.map(({ handler, id }) => [handler, id] as const),
-  ]);
 }
 
 /** The workflow run where there is one, else the execution itself. */

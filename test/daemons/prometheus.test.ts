@@ -35,15 +35,13 @@ async function startServices(): Promise<Map<number, number>> {
   const market = await startTestDaemon(marketplace, { ...shared, peers });
   const headers = { authorization: 'Bearer t' };
   expect((await front.fetch('/api/v1/plugins/teller/remember', { headers })).status).toBe(200);
-  return new Map(
-    [
-      [gateway, front],
-      [rest, api],
-      [workflow, runs],
-      [marketplace, market],
-      [state, kept],
-    ].map(([{ defaultPort }, { port }]) => [defaultPort, port]) as Array<[number, number]>,
-  );
+  return new Map([
+    [gateway.defaultPort, front.port],
+    [rest.defaultPort, api.port],
+    [workflow.defaultPort, runs.port],
+    [marketplace.defaultPort, market.port],
+    [state.defaultPort, kept.port],
+  ]);
 }
 
 async function freePort(): Promise<number> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { VectorMetadata } from '../../../src/contracts/index.ts';
 import { manualClock } from '../../../src/kit/clock.ts';
 import type { VectorStore } from '../../../src/store/ports/index.ts';
 import { threadedVectorStore } from '../../../src/store/sqlite/index.ts';
@@ -82,12 +83,24 @@ describe('vector store', () => {
       [...near, item('far', [0, 1], { kind: "it's", n: 1, yes: true, none: null })],
       MOST,
     );
-    const find = async (filter: Record<string, string | number | boolean | null>) =>
+    const find = async (filter: VectorMetadata) =>
       idsOf(await store.search(PLACE, { vector: [1, 0], limit: 3, filter }));
-    for (const filter of [{ kind: "it's" }, { n: 1 }, { yes: true }, { none: null }, { kind: "it's", n: 1 }])
-      expect(await find(filter)).toEqual(['far']);
-    for (const filter of [{ n: '1' }, { yes: 1 }, { n: true }, { kind: 'other' }, { absent: null }])
-      expect(await find(filter)).toEqual([]);
+    const met: VectorMetadata[] = [
+      { kind: "it's" },
+      { n: 1 },
+      { yes: true },
+      { none: null },
+      { kind: "it's", n: 1 },
+    ];
+    for (const filter of met) expect(await find(filter)).toEqual(['far']);
+    const unmet: VectorMetadata[] = [
+      { n: '1' },
+      { yes: 1 },
+      { n: true },
+      { kind: 'other' },
+      { absent: null },
+    ];
+    for (const filter of unmet) expect(await find(filter)).toEqual([]);
     await store.close();
   });
 

@@ -3,6 +3,7 @@ import { messageOf, type PlatformError, toRemoteError } from '../../../kit/error
 import type { Logger } from '../../../kit/logger.ts';
 import { redact } from '../../../kit/redact.ts';
 import type { NewDelivery } from '../../../store/ports/index.ts';
+import { deliverySpan } from './delivery-span.ts';
 import type { JsonPayload } from './webhook-payload.ts';
 import type { DeclaredWebhook, WebhookPlugin } from './webhook-targets.ts';
 
@@ -18,6 +19,7 @@ export type Execute = (call: {
   tenantId: string;
   requestId: string;
   traceId: string;
+  parentSpanId?: string;
   timeoutMs: number;
 }) => Promise<CommandResult>;
 
@@ -49,6 +51,7 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
   return async (delivery, target, payload) => {
     const { webhookId, namespaceId, event, source, instanceId, requestId, traceId } = delivery;
     const { plugin, webhook } = target;
+    const parentSpanId = deliverySpan(delivery);
     const instance = webhook.multi ? { instanceId } : {};
     try {
       const result = await execute({
@@ -61,6 +64,7 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
         tenantId: namespaceId,
         requestId,
         traceId,
+        ...(parentSpanId === undefined ? {} : { parentSpanId }),
         timeoutMs: handlerTimeoutMs(target),
       });
       return result.exitCode === 0 ? succeeded(webhookId, result) : failed(result);

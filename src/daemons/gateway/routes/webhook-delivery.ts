@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Http } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
+import { spanIdOf } from '../../../kit/trace.ts';
 import type { WebhookDelivery } from '../domain/webhook-delivery.ts';
 import { type ArrivedDelivery, createDeliver } from './deliver.ts';
 import { DELIVERY_ROUTE, INSTANCE_ROUTE, takeDeliveriesEarly } from './webhook-shortcut.ts';
@@ -24,7 +25,10 @@ export function webhookDeliveryRoutes(http: Http, { delivery }: { delivery: Webh
         // Taken over before Fastify parses, validates and sends: none of it is needed, and all of it costs.
         onRequest: (request, reply) => {
           reply.hijack();
-          deliver(arrivedThrough(request, reply, http.kit.random.uuid()), (_arrived, status, caller) => {
+          const webhookId = http.kit.random.uuid();
+          // Whatever is done about the delivery finds its span by its id.
+          request.ownSpanId = spanIdOf(webhookId);
+          deliver(arrivedThrough(request, reply, webhookId), (_arrived, status, caller) => {
             request.caller = caller;
             http.kit.account(request, status);
           });

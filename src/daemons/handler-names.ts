@@ -1,0 +1,49 @@
+import type { ExecutionRequest, ManifestV3, RouteDecl } from '../contracts/index.ts';
+
+type Called = Pick<ExecutionRequest, 'handler' | 'host' | 'hostContext'>;
+
+/**
+ * What a handler is called in the manifest: a command's or job's id, a webhook's event, a route's method and path; the
+ * handler's own reference where it has no such name. One handler may serve several, so the call decides.
+ */
+export function createHandlerNames(): (manifest: ManifestV3, called: Called) => string {
+  const known = new WeakMap<ManifestV3, Map<string, string>>();
+  return (manifest, called) => {
+    let names = known.get(manifest);
+    if (!names) {
+      names = namesOf(manifest);
+      known.set(manifest, names);
+    }
+    return nameOfCall(manifest, called) ?? names.get(called.handler) ?? called.handler;
+  };
+}
+
+/** Undefined where the handler alone says it. */
+function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called): string | undefined {
+  const { event, command, method, path } = hostContext;
+  if (host === 'webhook')
+    return manifest.webhooks.find((webhook) => webhook.handler === handler && webhook.event === event)?.event;
+  if (host === 'cli') return manifest.commands.find(({ id }) => id === command)?.id;
+  if (host !== 'rest' || typeof path !== 'string') return undefined;
+  const routes = (manifest.rest?.routes ?? []).filter(
+    (route) => route.handler === handler && route.method === method,
+  );
+  const route = routes.length > 1 ? routes.find((one) => serves(one, path)) : routes[0];
+  return route && `${route.method} ${route.path}`;
+}
+
+/** The route's own path is the end of the request's. */
+function serves({ path: pattern }: RouteDecl, path: string): boolean {
+  const wanted = pattern.split('/').slice(1);
+  const given = path.split('/').slice(-wanted.length);
+  return wanted.every((part, index) => part.startsWith(':') || part === given[index]);
+}
+
+function namesOf({ commands, jobs, webhooks, rest }: ManifestV3): Map<string, string> {
+  return new Map([
+    ...(rest?.routes ?? []).map(({ handler, method, path }) => [handler, `${method} ${path}`] as const),
+    ...webhooks.map(({ handler, event }) => [handler, event] as const),
+    ...jobs.map(({ handler, id }) => [handler, id] as const),
+    ...commands.map(({ handler, id }) => [handler, id] as const),
+  ]);
+}
