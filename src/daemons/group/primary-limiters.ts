@@ -14,6 +14,7 @@ import type {
   TakeAnswer,
   TakeQuestion,
 } from './limiter-protocol.ts';
+import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 
 /** Nobody borrows more at once: what is lent is not there for the others until it is called back. */
@@ -35,21 +36,16 @@ interface PrimaryLimiter extends SharedLimiter {
 
 /** The limiters of the process that counts for all. */
 export function primaryLimiters(group: PrimaryProcess, clock: Clock): CreateLimiter {
-  const limiters = new Map<string, PrimaryLimiter>();
-  const limiterOf = (name: string, options: LimiterOptions): PrimaryLimiter => {
-    const limiter = limiters.get(name) ?? createPrimaryLimiter(group, clock, name, options);
-    limiters.set(name, limiter);
-    return limiter;
-  };
+  const limiters = createNamedLimiters((name, options) => createPrimaryLimiter(group, clock, name, options));
   group.answer('limit.take', (body, from) => {
     const question = body as TakeQuestion;
-    return limiterOf(question.name, question).lend(question, from);
+    return limiters.get(question.name, question).lend(question, from);
   });
-  group.answer('limit.back', (body) => {
-    const { name, key } = body as BackQuestion;
-    limiters.get(name)?.giveBack(key);
-  });
-  return limiterOf;
+  group.answer(
+    'limit.back',
+    limiters.answer((limiter, { key }: BackQuestion) => limiter.giveBack(key), undefined),
+  );
+  return limiters.get;
 }
 
 function createPrimaryLimiter(
@@ -70,13 +66,8 @@ function createPrimaryLimiter(
     return window;
   }
 
-  function verdict(
-    { count, endsAt }: Window & { count: number },
-    limit: number,
-    allowed: boolean,
-  ): RateVerdict {
-    return { allowed, remaining: Math.max(0, limit - count), resetMs: Math.max(0, endsAt - clock.now()) };
-  }
+  const verdict = (window: Window & { count: number }, limit: number, allowed: boolean): RateVerdict =>
+    verdictOf(allowed, limit - window.count, window.endsAt, clock.now());
 
   /** After this, what was lent and not used can be let through again. */
   function recall(key: string, window: Count): Promise<void> {

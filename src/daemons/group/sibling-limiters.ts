@@ -15,6 +15,7 @@ import type {
   TakeAnswer,
   TakeQuestion,
 } from './limiter-protocol.ts';
+import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { SiblingProcess } from './process-group.ts';
 
 /** Who was just refused is refused again without asking: a flood must not become a flood between our processes. */
@@ -41,20 +42,16 @@ interface SiblingLimiter extends SharedLimiter {
 
 /** The limiters of a process that asks the one that counts. */
 export function siblingLimiters(group: SiblingProcess, clock: Clock): CreateLimiter {
-  const limiters = new Map<string, SiblingLimiter>();
-  group.answer('limit.recall', (body) => {
-    const question = body as RecallQuestion;
-    return limiters.get(question.name)?.recall(question) ?? 0;
-  });
-  group.answer('limit.full', (body) => {
-    const question = body as FullQuestion;
-    limiters.get(question.name)?.full(question);
-  });
-  return (name, options) => {
-    const limiter = limiters.get(name) ?? createSiblingLimiter(group, clock, name, options);
-    limiters.set(name, limiter);
-    return limiter;
-  };
+  const limiters = createNamedLimiters((name, options) => createSiblingLimiter(group, clock, name, options));
+  group.answer(
+    'limit.recall',
+    limiters.answer((limiter, question: RecallQuestion) => limiter.recall(question), 0),
+  );
+  group.answer(
+    'limit.full',
+    limiters.answer((limiter, question: FullQuestion) => limiter.full(question), undefined),
+  );
+  return limiters.get;
 }
 
 function createSiblingLimiter(
@@ -68,11 +65,8 @@ function createSiblingLimiter(
   const fulls = createWindows<Window>(clock, windowMs);
   const asking = new Map<string, Waiter[]>();
 
-  const verdict = (allowed: boolean, { remaining, left, endsAt }: Lease): RateVerdict => ({
-    allowed,
-    remaining: remaining + left,
-    resetMs: Math.max(0, endsAt - clock.now()),
-  });
+  const verdict = (allowed: boolean, { remaining, left, endsAt }: Lease): RateVerdict =>
+    verdictOf(allowed, remaining + left, endsAt, clock.now());
 
   function ask(key: string, limit: number, waiters: Waiter[]): void {
     const question: TakeQuestion = { name, key, limit, windowMs, exact, want: waiters.length };
