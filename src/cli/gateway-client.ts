@@ -26,7 +26,7 @@ interface CachedToken {
 export async function createGatewayClient(context: CommandContext): Promise<Client> {
   const { globals } = context;
   const url = await gatewayUrl(context);
-  const given = globals.token ?? context.platform().env.SVC_TOKEN;
+  const given = await givenToken(context, url);
   const withToken = (token: string): Client =>
     createClient({
       url,
@@ -38,9 +38,6 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       }),
     });
   if (given) return withToken(given);
-  const elsewhere = globals.url ?? context.platform().env.SVC_GATEWAY_URL;
-  const login = elsewhere ? savedLogins(context.env).find(elsewhere) : undefined;
-  if (login) return withToken(await currentToken(context, url, login));
   return {
     async call(endpoint, input, options) {
       const kept = keptToken(context, url);
@@ -64,9 +61,8 @@ export async function openGatewayStream(
   path: string,
   { headers, signal }: { headers: Record<string, string>; signal: AbortSignal },
 ): Promise<Response> {
-  const { globals } = context;
   const url = await gatewayUrl(context);
-  const given = globals.token ?? context.platform().env.SVC_TOKEN;
+  const given = await givenToken(context, url);
   const kept = given ?? keptToken(context, url);
   const open = (token: string): Promise<Response> =>
     openStream(url, path, { signal, headers: { ...headers, authorization: `Bearer ${token}` } });
@@ -76,6 +72,17 @@ export async function openGatewayStream(
     if (given || !kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED')) throw error;
     return open(await operatorToken(context, url));
   }
+}
+
+/** `--token`, SVC_TOKEN, or what `svc login` keeps for a gateway that was named; undefined: the operator's own. */
+async function givenToken(context: CommandContext, url: string): Promise<string | undefined> {
+  const { globals } = context;
+  const { env } = context.platform();
+  const given = globals.token ?? env.SVC_TOKEN;
+  if (given) return given;
+  const elsewhere = globals.url ?? env.SVC_GATEWAY_URL;
+  const login = elsewhere ? savedLogins(context.env).find(elsewhere) : undefined;
+  return login && (await currentToken(context, url, login));
 }
 
 /** `--url`, SVC_GATEWAY_URL, the gateway that runs on this data folder, else where the config says it would be. */

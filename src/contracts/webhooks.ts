@@ -310,6 +310,10 @@ export const streamDeliveries = endpoint({
     pluginId: PluginId.optional(),
     event: EventName.optional(),
     cursor: z.string().optional().describe('Where to go on; "0" for all that is kept; default: from now on'),
+    sign: z
+      .literal('1')
+      .optional()
+      .describe('Each delivery brings `signature`: headers that prove it anew, null where there can be none'),
   }),
   reply: z.unknown(),
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],

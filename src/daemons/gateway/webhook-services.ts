@@ -16,6 +16,7 @@ import {
 import { createHandlerCall } from './domain/webhook-handler-call.ts';
 import { watchInterrupted } from './domain/webhook-interrupted.ts';
 import { createWebhookPauses, type WebhookPauses } from './domain/webhook-pauses.ts';
+import { createResigning } from './domain/webhook-resigning.ts';
 import { createWebhookSamples } from './domain/webhook-samples.ts';
 import { createWebhookSecrets } from './domain/webhook-secrets.ts';
 import { createSiblingDispatcher, leadDispatch } from './domain/webhook-sibling-dispatcher.ts';
@@ -124,6 +125,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     delivery,
     pauses,
     tailedInbox: inbox,
+    resign: createResigning(targets, secrets, clock),
     deliveries: createWebhookDeliveries({ inbox, targets, dispatcher, clock, random }),
     samples: createWebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookAdmin: createWebhookAdmin({

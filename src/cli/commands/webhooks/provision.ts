@@ -1,6 +1,14 @@
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { EventName, InstanceId, PluginId, provisionWebhook, type ReplyOf } from '../../../contracts/index.ts';
+import {
+  EventName,
+  InstanceId,
+  listWebhooks,
+  PluginId,
+  provisionWebhook,
+  type ReplyOf,
+} from '../../../contracts/index.ts';
+import type { Client } from '../../../http/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { pairs } from '../../style.ts';
@@ -14,6 +22,27 @@ async function readSecret(): Promise<string> {
   const secret = (await text(process.stdin)).replace(/\r?\n$/, '');
   if (secret === '') throw new UsageError('--secret-stdin: stdin was empty.');
   return secret;
+}
+
+/** Senders that make the secret themselves and take no other: with one of ours, every delivery would be 401. */
+const MAKERS: Record<string, string> = { stripe: 'Stripe', slack: 'Slack', shopify: 'Shopify' };
+
+/** Who makes this webhook's secret; undefined when we do. Only advice hangs on it, so a failure is none. */
+async function makerOfSecret(client: Client, plugin: string, event: string): Promise<string | undefined> {
+  const items = await client.call(listWebhooks, {}).then(
+    (list) => list.items,
+    () => [],
+  );
+  const declared = items.find((item) => item.pluginId === plugin && item.event === event);
+  return MAKERS[declared?.provider ?? ''];
+}
+
+function wrongMaker(
+  maker: string,
+  { plugin, event, instance }: { plugin: string; event: string; instance: string | undefined },
+): string {
+  const words = [plugin, event, ...(instance === undefined ? [] : ['--instance', instance])].join(' ');
+  return `${maker} signs with a secret of its own making and takes no other. Give us that one: pbpaste | svc webhooks provision ${words} --secret-stdin`;
 }
 
 /** @spec Webhook admin API */
@@ -45,7 +74,11 @@ export const provision = defineCommand({
         ...(secret === undefined ? {} : { secret }),
       },
     });
-    if (secret === undefined) ui.warn('Copy the secret now; it is shown once.');
+    if (secret === undefined) {
+      ui.warn('Copy the secret now; it is shown once.');
+      const maker = await makerOfSecret(client, plugin, event);
+      if (maker) ui.warn(wrongMaker(maker, { plugin, event, instance }));
+    }
     if (reply.rotated) ui.note('The former secret works for 24 more hours.');
     return ok(reply);
   },

@@ -6,6 +6,7 @@ import { type ReplyOf, sendSample } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors.ts';
 import { defineCommand } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
+import { parseHeader } from './header-args.ts';
 import { targetArgs, targetBody } from './target-args.ts';
 
 /** @spec docs/webhooks.md "Send" */
@@ -39,11 +40,4 @@ async function payloadOf(data: string, cwd: string): Promise<unknown> {
   } catch (error) {
     throw new UsageError(`--data cannot be read as JSON: ${messageOf(error)}.`);
   }
-}
-
-function parseHeader(text: string): [string, string] {
-  const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined)
-    throw new UsageError(`--header ${text} is not 'name: value'.`);
-  return [name.toLowerCase(), value];
 }

@@ -8,10 +8,11 @@ import {
   streamDeliveries,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import type { WebhookInbox } from '../../../store/ports/index.ts';
+import type { DeliveryRecord, WebhookInbox } from '../../../store/ports/index.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { WebhookDeliveries } from '../domain/webhook-deliveries.ts';
 import { textOf, viewOf } from '../domain/webhook-delivery-view.ts';
+import type { Resign } from '../domain/webhook-resigning.ts';
 import type { WebhookSamples } from '../domain/webhook-samples.ts';
 import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhook-tail.ts';
 import { scopeOf } from './webhook-scope.ts';
@@ -20,6 +21,7 @@ export interface WebhookDeliveriesServices {
   deliveries: WebhookDeliveries;
   samples: WebhookSamples;
   tailedInbox: WebhookInbox;
+  resign: Resign;
   admins: Admins;
 }
 
@@ -30,7 +32,7 @@ const SAMPLES_PER_MINUTE = 60;
 
 /** @spec docs/webhooks.md "Records" */
 export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesServices): void {
-  const { deliveries, samples, tailedInbox, admins } = services;
+  const { deliveries, samples, tailedInbox, resign, admins } = services;
   const reading = { auth: 'caller', perMinute: LISTS_PER_MINUTE } as const;
   const changing = { auth: 'caller' } as const;
 
@@ -57,7 +59,7 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
     for (const end of streams) end();
   });
   mount(http, streamDeliveries, changing, async (call) => {
-    const { pluginId, event, cursor } = call.query;
+    const { pluginId, event, cursor, sign } = call.query;
     const from = call.request.headers['last-event-id']?.toString() ?? cursor;
     const start = from === undefined ? { position: await tailedInbox.latest(), open: [] } : parseCursor(from);
     await stream(call.reply, streams, {
@@ -66,6 +68,7 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
       start,
       pluginId,
       event,
+      resign: sign === undefined ? undefined : resign,
     });
   });
 }
@@ -82,6 +85,12 @@ interface StreamSource {
   start: TailCursor;
   pluginId: string | undefined;
   event: string | undefined;
+  resign: Resign | undefined;
+}
+
+async function streamed(record: DeliveryRecord, resign: Resign | undefined) {
+  const signature = resign ? { signature: await resign(record) } : {};
+  return { ...viewOf(record), headers: JSON.parse(record.headers), ...textOf(record.body), ...signature };
 }
 
 /** Writes events until the reader goes away. Its backpressure is ours: nothing is read ahead of what it takes. */
@@ -131,9 +140,7 @@ async function stream(reply: FastifyReply, streams: Set<() => void>, source: Str
       const wanted =
         (source.pluginId ?? record.pluginId) === record.pluginId &&
         (source.event ?? record.event) === record.event;
-      const data = wanted
-        ? JSON.stringify({ ...viewOf(record), headers: JSON.parse(record.headers), ...textOf(record.body) })
-        : '{}';
+      const data = wanted ? JSON.stringify(await streamed(record, source.resign)) : '{}';
       await send(`id: ${formatCursor(cursor)}\nevent: ${wanted ? kind : 'passed'}\ndata: ${data}\n\n`);
     }
     if (events.length > 0) {

@@ -1,0 +1,9 @@
+import { UsageError } from '../../parse-args.ts';
+
+/** `name: value`, as `--header` takes it; the name in lower case. Throws UsageError. */
+export function parseHeader(text: string): [string, string] {
+  const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined)
+    throw new UsageError(`--header ${text} is not 'name: value'.`);
+  return [name.toLowerCase(), value];
+}
