@@ -115,15 +115,17 @@ export async function startTestAgent(
   return { host, home, logs, agent, welcomes: () => welcomes, ended };
 }
 
-/** `svc agent run` as a process of its own. */
-export async function spawnAgent(gateway: TestGateway, host: RegisteredHost): Promise<ChildProcess> {
+/** `svc agent run` as a process of its own; `within`: the command that starts it somewhere else. */
+export async function spawnAgent(
+  gateway: TestGateway,
+  host: RegisteredHost,
+  within: readonly string[] = [],
+): Promise<ChildProcess> {
   const home = await tempDir();
   await writeIdentity(home, identityOf(host, gateway.url));
-  const child = spawn(
-    process.execPath,
-    [entryFile('cli'), 'agent', 'run', '--home', home, '--sandbox', 'permission'],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const run = ['agent', 'run', '--home', home, '--sandbox', 'permission'];
+  const [program, ...args] = [...within, process.execPath, entryFile('cli'), ...run];
+  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   let text = '';
   await new Promise<void>((resolve, reject) => {

@@ -62,6 +62,8 @@ export interface TestDaemonOptions {
   /** Where secrets that the config names are found. */
   env?: Record<string, string>;
   otlp?: OtlpTarget;
+  /** Default: a free port of 127.0.0.1. */
+  listen?: { host: string; port: number };
 }
 
 export interface TestDaemon<Services> extends RunningDaemon<Services> {
@@ -95,7 +97,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
     output: logs,
     env: options.env ?? {},
     logLevel: 'debug',
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: options.listen ?? { host: '127.0.0.1', port: 0 },
     otlp: options.otlp,
   });
   let closing: Promise<void> | undefined;
