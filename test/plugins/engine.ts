@@ -15,6 +15,9 @@ runtime="runc"
 
 export interface TestEngine {
   socket: string;
+  /** Its configuration file, and the options that name its store: for running its command line otherwise. */
+  conf: string;
+  store: readonly string[];
   /** Runs the engine's own command line on the same store. */
   cli(...args: string[]): string;
   stop(): Promise<void>;
@@ -64,6 +67,8 @@ export async function startEngine(): Promise<TestEngine> {
     execFileSync('podman', [...store, ...args], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   return {
     socket,
+    conf,
+    store,
     cli,
     async stop() {
       spawnSync('podman', [...store, 'rm', '--all', '--force'], { env, stdio: 'ignore' });
