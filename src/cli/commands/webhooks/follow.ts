@@ -12,12 +12,16 @@ export interface StreamedDelivery extends WebhookDelivery {
   headers: Array<[string, string]>;
   body: string | null;
   bodyEncoding: 'utf8' | 'base64';
+  /** With `sign`: headers that prove it anew; null where there can be none. */
+  signature?: Record<string, string> | null;
 }
 
 export interface FollowDeliveries {
   plugin?: PluginId | undefined;
   event?: EventName | undefined;
   cursor?: string | undefined;
+  /** Have each signed anew. */
+  sign?: boolean;
   /** Called with each, one after the other; the next waits for it. */
   take(delivery: StreamedDelivery, text: string): void | Promise<void>;
   /** The end of one that was still open when `take` got it. */
@@ -27,7 +31,7 @@ export interface FollowDeliveries {
 /** Follows until Ctrl-C, says loudly when it is cut off, and goes on where it was. */
 export async function followDeliveries(
   context: CommandContext,
-  { plugin, event, cursor, take, ended }: FollowDeliveries,
+  { plugin, event, cursor, sign = false, take, ended }: FollowDeliveries,
 ): Promise<void> {
   const { ui } = context;
   const stopping = new AbortController();
@@ -35,7 +39,7 @@ export async function followDeliveries(
   process.once('SIGINT', stop).once('SIGTERM', stop);
   const last = await followEvents(context, {
     path: streamDeliveries.path,
-    query: { pluginId: plugin, event },
+    query: { pluginId: plugin, event, sign: sign ? '1' : undefined },
     cursor,
     signal: stopping.signal,
     async take({ event: kind, data }) {

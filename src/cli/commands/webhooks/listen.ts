@@ -4,6 +4,7 @@ import { messageOf } from '../../../kit/errors.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { deliveryLine } from './delivery-text.ts';
 import { followDeliveries, type StreamedDelivery } from './follow.ts';
+import { parseHeader } from './header-args.ts';
 
 /** A program under a debugger may take its time. */
 const FORWARD_TIMEOUT_MS = 60_000;
@@ -22,18 +23,24 @@ export const listen = defineCommand({
       .url({ protocol: /^https?$/ })
       .optional()
       .describe('where to send them; without it they are shown only'),
+    header: z
+      .array(z.string())
+      .default([])
+      .describe("a further header to forward with, 'name: value', such as a secret; may be repeated"),
     plugin: PluginId.optional().describe('those of one plugin'),
     event: EventName.optional().describe('those of one event'),
     cursor: z.string().optional().describe('where to go on, as an earlier run said; default: from now on'),
   }),
-  async run({ forward, ...args }, context) {
+  async run({ forward, header, ...args }, context) {
     const { ui, globals } = context;
+    const given = header.map(parseHeader);
     ui.note(forward ? `Forwarding deliveries to ${forward}` : 'Listening; --forward <url> sends them on.');
     await followDeliveries(context, {
       ...args,
+      sign: forward !== undefined,
       async take(delivery) {
         if (NOT_FORWARDED.has(delivery.status)) return;
-        const answer = forward ? await forwardTo(forward, delivery) : null;
+        const answer = forward ? await forwardTo(forward, delivery, given) : null;
         if (globals.json) ui.line(JSON.stringify({ delivery, forwarded: answer }));
         else ui.line(`${deliveryLine(delivery, ui.out)}${answer ? `  -> ${answerText(answer)}` : ''}`);
       },
@@ -49,13 +56,22 @@ export const listen = defineCommand({
 
 type Forwarded = { status: number; error?: undefined } | { status?: undefined; error: string };
 
-/** As received, but for the headers that are masked: a signature stays with the gateway, which has checked it. */
-async function forwardTo(url: string, delivery: StreamedDelivery): Promise<Forwarded> {
+/**
+ * As received, with a signature that the gateway made anew: the one that came is masked in its records, and the program
+ * checks ours by the same secret and the same rules.
+ */
+async function forwardTo(
+  url: string,
+  delivery: StreamedDelivery,
+  given: ReadonlyArray<[string, string]>,
+): Promise<Forwarded> {
   const headers = new Headers();
   for (const [name, value] of delivery.headers)
     if (value !== MASKED && name !== 'content-length') headers.append(name, value);
+  for (const [name, value] of Object.entries(delivery.signature ?? {})) headers.set(name, value);
   headers.set(HEADERS.webhookId, delivery.webhookId);
   headers.set('x-webhook-event', delivery.event);
+  for (const [name, value] of given) headers.set(name, value);
   try {
     const response = await fetch(url, {
       method: 'POST',
