@@ -81,3 +81,12 @@ test('a token bucket allows its burst, then its rate, and tells how long a debt 
   clock.jump(0);
   expect(bucket.take(1)).toBe(false);
 });
+
+test('text of too many values is refused before it is parsed, whatever they are', () => {
+  const list = (item: string, count: number) => `[${Array(count).fill(item).join(',')}]`;
+  for (const item of ['[]', '{}', '1', '{"a":1}', '[[1]]'])
+    expect(() => parseUntrusted(list(item, 600_000))).toThrow('JSON of more than 500000 values');
+  expect(parseUntrusted(list('1', 400_000))).toHaveLength(400_000);
+  const text = JSON.stringify([',[{'.repeat(1_000_000), '\\",'.repeat(100_000)]);
+  expect(parseUntrusted(text)).toHaveLength(2);
+});

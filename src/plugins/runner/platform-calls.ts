@@ -1,3 +1,5 @@
+import { LIMITS } from '../../contracts/limits.ts';
+import { ownCostFault } from '../json-cost.ts';
 import type { Channel } from './channel.ts';
 import { PlatformCallError, RunnerFailure } from './failure.ts';
 import type { ReplyFrame, RunnerLimits } from './protocol.ts';
@@ -39,6 +41,13 @@ export function createPlatformCalls(
         throw new PlatformCallError({
           code: 'PAYLOAD_TOO_LARGE',
           message: `What was given to ctx.${service} is larger than ${limits.frameBytes} bytes as JSON.`,
+        });
+      }
+      const fault = ownCostFault(text, LIMITS.jsonDepth);
+      if (fault) {
+        throw new PlatformCallError({
+          code: 'PAYLOAD_TOO_LARGE',
+          message: `What was given to ctx.${service} is JSON ${fault}.`,
         });
       }
       return new Promise((resolve, reject) => {

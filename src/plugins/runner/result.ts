@@ -1,4 +1,6 @@
 import type { CommandResult } from '../../contracts/index.ts';
+import { LIMITS } from '../../contracts/limits.ts';
+import { ownCostFault } from '../json-cost.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
@@ -40,6 +42,13 @@ export function resultFrame(executionId: string, result: CommandResult, maxBytes
       'EXECUTION_ERROR',
       `The handler's result is ${bytes} bytes as JSON; at most ${maxBytes} are allowed. Return less, or a reference to where the rest is.`,
       { bytes, maxBytes },
+    );
+  }
+  const fault = ownCostFault(text, LIMITS.jsonDepth);
+  if (fault) {
+    throw new RunnerFailure(
+      'EXECUTION_ERROR',
+      `The handler's result is JSON ${fault}. Return less, or a reference to where the rest is.`,
     );
   }
   return `{"type":"result","executionId":${JSON.stringify(executionId)},"result":${text}}`;
