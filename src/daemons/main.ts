@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
-import { ServiceName } from '../contracts/index.ts';
+import { SERVICE_NAMES, ServiceName } from '../contracts/index.ts';
 import { systemClock } from '../kit/clock.ts';
 import { messageOf } from '../kit/errors.ts';
 import { createLogger } from '../kit/logger.ts';
 import { bufferedOutput } from '../kit/output.ts';
 import { systemRandom } from '../kit/random.ts';
+import { settleMemory } from '../kit/settle-memory.ts';
 import { otlpTarget } from '../kit/tracer.ts';
 import type { Frame } from './group/link.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
@@ -22,6 +23,10 @@ import { startByName } from './start-by-name.ts';
 const DRAIN_DEADLINE_MS = 10_000;
 /** The same for a sibling whose first process died: the next one waits for it with its port and its store. */
 const ORPHAN_DEADLINE_MS = 2000;
+
+/** All services are up by then; one after another, as each takes a processor for some hundredths of a second. */
+const SETTLE_MS = 1500;
+const APART_MS = 300;
 
 const name = ServiceName.parse(process.argv[2]);
 const output = bufferedOutput(1, systemClock, tellDropped);
@@ -69,6 +74,7 @@ async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promi
       ...(member ? { primary: channelToPrimary(member.place) } : {}),
     });
     tell({ type: 'listening', url: daemon.url, port: daemon.port });
+    settleMemory(SETTLE_MS + SERVICE_NAMES.indexOf(name) * APART_MS);
   } catch (error) {
     output.flush();
     // The message must have left before the process does.

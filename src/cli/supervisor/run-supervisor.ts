@@ -8,6 +8,7 @@ import { PlatformError } from '../../kit/errors.ts';
 import { createLogger, type Diagnostic, type Logger, type LogLevel } from '../../kit/logger.ts';
 import { version } from '../../kit/paths.ts';
 import type { Random } from '../../kit/random.ts';
+import { settleMemory } from '../../kit/settle-memory.ts';
 import { acquireOwnerLock, type Owner, type OwnerLock } from '../../store/sqlite/owner-lock.ts';
 import { createTelemetryWriter, type TelemetryWriter } from '../../store/sqlite/telemetry-writer.ts';
 import type { SandboxStatus, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
@@ -47,6 +48,9 @@ export interface RunningSupervisor {
   /** Ends the daemons at once. */
   kill(): void;
 }
+
+/** The services are up and the first records are written by then. */
+const SETTLE_MS = 1000;
 
 /** How long a predecessor that is on its way out may hold the folder. */
 const LOCK_WAIT_MS = 1000;
@@ -124,6 +128,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       () => {
         telemetry.start();
         void findSandbox();
+        settleMemory(SETTLE_MS);
       },
       async (error: unknown) => {
         await stop();

@@ -1,68 +1,95 @@
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { seconds } from '../../../kit/duration.ts';
-import type { UpstreamClient } from './upstream-client.ts';
+import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './upstream-client.ts';
 
 export interface UndiciClientOptions {
   /** Until the head of the answer. */
   timeoutMs: number;
 }
 
-/** Upstream calls over undici's pools: for upstreams that are not on this machine. */
+/** Upstream calls over undici's pools: for upstreams that are not on this machine, and loaded for the first of them. */
 export function createUndiciClient({ timeoutMs }: UndiciClientOptions): UpstreamClient {
-  const agent = new Agent({
-    connections: 256,
-    headersTimeout: timeoutMs,
-    // A stream of events may be silent for as long as it likes.
-    bodyTimeout: 0,
-    keepAliveTimeout: seconds(10),
-    connect: { timeout: Math.min(timeoutMs, seconds(10)) },
-  });
+  let agent: Agent | undefined;
+  let loading: Promise<Agent> | undefined;
+
+  async function load(): Promise<Agent> {
+    const undici = await import('undici');
+    agent = new undici.Agent({
+      connections: 256,
+      headersTimeout: timeoutMs,
+      // A stream of events may be silent for as long as it likes.
+      bodyTimeout: 0,
+      keepAliveTimeout: seconds(10),
+      connect: { timeout: Math.min(timeoutMs, seconds(10)) },
+    });
+    return agent;
+  }
   return {
     send(request, handler) {
-      let controller: Dispatcher.DispatchController | undefined;
-      let done = false;
-      agent.dispatch(
-        {
-          origin: request.origin,
-          path: request.path,
-          method: request.method as Dispatcher.HttpMethod,
-          headers: request.headers,
-          body: request.body,
-        },
-        {
-          onRequestStart(started) {
-            controller = started;
-            if (done) started.abort(new Error('The client left.'));
-          },
-          onResponseStart(started, status) {
-            // Interim answers (1xx) settle nothing.
-            if (done || status < 200) return;
-            handler.onHead(status, texts(started.rawHeaders));
-          },
-          onResponseData(started, chunk) {
-            if (!done && !handler.onData(chunk)) started.pause();
-          },
-          onResponseEnd() {
-            if (done) return;
-            done = true;
-            handler.onEnd();
-          },
-          onResponseError(_started, error) {
-            if (done) return;
-            done = true;
-            handler.onError(error);
-          },
-        },
-      );
-      return {
-        resume: () => controller?.resume(),
-        abort() {
-          done = true;
-          controller?.abort(new Error('The client left.'));
-        },
-      };
+      const exchange = createExchange(request, handler);
+      if (agent) exchange.start(agent);
+      else {
+        loading ??= load();
+        loading.then(exchange.start, exchange.fail);
+      }
+      return exchange;
     },
-    close: () => agent.destroy(),
+    async close() {
+      await (await loading)?.destroy();
+    },
+  };
+}
+
+/** One request and what becomes of it; it may be given up before it has begun. */
+function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
+  let controller: Dispatcher.DispatchController | undefined;
+  let done = false;
+
+  function fail(error: Error): void {
+    if (done) return;
+    done = true;
+    handler.onError(error);
+  }
+  function start(agent: Agent): void {
+    if (done) return;
+    agent.dispatch(
+      {
+        origin: request.origin,
+        path: request.path,
+        method: request.method as Dispatcher.HttpMethod,
+        headers: request.headers,
+        body: request.body,
+      },
+      {
+        onRequestStart(started) {
+          controller = started;
+          if (done) started.abort(new Error('The client left.'));
+        },
+        onResponseStart(started, status) {
+          // Interim answers (1xx) settle nothing.
+          if (done || status < 200) return;
+          handler.onHead(status, texts(started.rawHeaders));
+        },
+        onResponseData(started, chunk) {
+          if (!done && !handler.onData(chunk)) started.pause();
+        },
+        onResponseEnd() {
+          if (done) return;
+          done = true;
+          handler.onEnd();
+        },
+        onResponseError: (_started, error) => fail(error),
+      },
+    );
+  }
+  return {
+    start,
+    fail,
+    resume: () => controller?.resume(),
+    abort() {
+      done = true;
+      controller?.abort(new Error('The client left.'));
+    },
   };
 }
 
