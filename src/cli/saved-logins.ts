@@ -22,7 +22,7 @@ export interface SavedLogins {
 
 /** Logins to gateways elsewhere, in the user's own config folder (0600), by the gateway's URL. */
 export function savedLogins(env: Environment): SavedLogins {
-  const folder = join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'svc');
+  const folder = join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'svc');
   const file = join(folder, 'logins.json');
 
   function read(): Record<string, SavedLogin> {

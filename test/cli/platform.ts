@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { identify } from '../../src/cli/supervisor/process-identity.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { entryFile, packageRoot } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 
 export interface CliRun {
@@ -27,6 +27,8 @@ export interface StartedCli {
 export interface TestPlatform {
   folder: string;
   dataDir: string;
+  /** That of its programs. */
+  env: NodeJS.ProcessEnv;
   /** Starts `svc` in the project folder. */
   start(...args: string[]): StartedCli;
   /** Runs `svc <args> --json` to its end. */
@@ -49,10 +51,16 @@ const FREE_PORTS = Object.fromEntries(
   ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
 );
 
-/** A project folder with the launcher to run in it; whatever still runs is stopped when the test ends. */
+/** The launcher, as users start it: it builds what is out of date. */
+const LAUNCHER = [join(packageRoot, 'bin', 'svc')];
+/** The program itself; the sources or the build, as the tests are told. */
+export const PROGRAM = [process.execPath, entryFile('cli')];
+
+/** A project folder with `svc` to run in it; whatever still runs is stopped when the test ends. */
 export async function testPlatform(
   config: Record<string, unknown> = {},
   env: Record<string, string> = {},
+  [command, ...first]: readonly string[] = LAUNCHER,
 ): Promise<TestPlatform> {
   const folder = join(await tempDir(), 'project');
   await mkdir(folder);
@@ -61,15 +69,16 @@ export async function testPlatform(
     ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|VITEST|FORCE_COLOR$|NODE_COMPILE_CACHE$)/.test(name),
   );
 
+  const environment = { ...Object.fromEntries(inherited), ...env };
   function start(...args: string[]): StartedCli {
-    const child = spawn(join(packageRoot, 'bin', 'svc'), args, {
+    const child = spawn(command!, [...first, ...args], {
       cwd: folder,
-      env: { ...Object.fromEntries(inherited), ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      env: environment,
+      stdio: [args.includes('login') ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     });
     let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (text) => (stdout += text));
-    child.stderr.on('data', (text) => (stderr += text));
+    child.stdout!.on('data', (text) => (stdout += text));
+    child.stderr!.on('data', (text) => (stderr += text));
     const done = new Promise<CliRun>((resolve) =>
       child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr, json: parse(stdout) })),
     );
@@ -80,6 +89,7 @@ export async function testPlatform(
   return {
     folder,
     dataDir: join(folder, '.svc'),
+    env: environment,
     start,
     svc,
     async service(name) {

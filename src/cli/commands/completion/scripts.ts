@@ -27,7 +27,7 @@ _svc() {
   COMPREPLY=()
   while IFS=$'\\t' read -r candidate _; do
     if [[ $candidate == :files ]]; then
-      type compopt &>/dev/null && compopt -o filenames
+      compopt -o filenames 2>/dev/null
       while IFS= read -r candidate; do COMPREPLY+=("$candidate"); done < <(compgen -f -- "$current")
     else
       COMPREPLY+=("\${candidate#"$kept"}")

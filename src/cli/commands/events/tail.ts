@@ -10,6 +10,7 @@ export const tail = defineCommand({
   name: 'events tail',
   summary: 'Show events as they come, until Ctrl-C',
   example: 'svc events tail --type plugin.command.failed',
+  streams: 'always',
   args: z.object({
     type: eventFlags.type,
     source: eventFlags.source,

@@ -6,6 +6,7 @@ import { toPlatformError } from '../../../kit/errors.ts';
 import { validatePlugin } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
+import { interruption } from '../../interruption.ts';
 import { withDescriber } from './local-describer.ts';
 
 /** An editor writes several files for one "save". */
@@ -24,8 +25,9 @@ export const dev = defineCommand({
     const folder = resolve(context.cwd, given);
     const { id } = await context.client.call(linkPlugin, { body: { folder } });
     context.ui.note(`${id} is linked; waiting for changes in ${folder}`);
-    await watchFolder(folder, () => reload(folder, context));
-    return streamed(0);
+    const { signal, exitCode } = interruption();
+    await watchFolder(folder, signal, () => reload(folder, context));
+    return streamed(exitCode());
   },
 });
 
@@ -52,7 +54,7 @@ async function reload(folder: string, context: CommandContext): Promise<void> {
 }
 
 /** Calls `changed` after each burst of changes, never twice at once; resolves when interrupted. */
-function watchFolder(folder: string, changed: () => Promise<void>): Promise<void> {
+function watchFolder(folder: string, signal: AbortSignal, changed: () => Promise<void>): Promise<void> {
   return new Promise((done) => {
     let timer: NodeJS.Timeout | undefined;
     let running = Promise.resolve();
@@ -68,7 +70,6 @@ function watchFolder(folder: string, changed: () => Promise<void>): Promise<void
       clearTimeout(timer);
       void running.then(done);
     };
-    process.once('SIGINT', stop);
-    process.once('SIGTERM', stop);
+    signal.addEventListener('abort', stop, { once: true });
   });
 }

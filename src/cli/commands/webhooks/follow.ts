@@ -6,6 +6,7 @@ import {
 } from '../../../contracts/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
+import { interruption } from '../../interruption.ts';
 
 /** A delivery as the stream brings it: with its headers and body. */
 export interface StreamedDelivery extends WebhookDelivery {
@@ -28,20 +29,18 @@ export interface FollowDeliveries {
   ended?(delivery: StreamedDelivery, text: string): void;
 }
 
-/** Follows until Ctrl-C, says loudly when it is cut off, and goes on where it was. */
+/** Follows until Ctrl-C, says loudly when it is cut off, and goes on where it was. Resolves with the exit code. */
 export async function followDeliveries(
   context: CommandContext,
   { plugin, event, cursor, sign = false, take, ended }: FollowDeliveries,
-): Promise<void> {
+): Promise<number> {
   const { ui } = context;
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort();
-  process.once('SIGINT', stop).once('SIGTERM', stop);
+  const { signal, exitCode } = interruption();
   const last = await followEvents(context, {
     path: streamDeliveries.path,
     query: { pluginId: plugin, event, sign: sign ? '1' : undefined },
     cursor,
-    signal: stopping.signal,
+    signal,
     async take({ event: kind, data }) {
       if (kind === 'ended') ended?.(JSON.parse(data) as StreamedDelivery, data);
       if (kind === 'delivery') await take(JSON.parse(data) as StreamedDelivery, data);
@@ -51,4 +50,5 @@ export async function followDeliveries(
     back: () => ui.warn(ui.err.green.bold('Connected again; catching up.')),
   });
   if (last !== undefined) ui.note(`Go on from here with --cursor ${last}`);
+  return exitCode();
 }

@@ -35,7 +35,7 @@ export const listen = defineCommand({
     const { ui, globals } = context;
     const given = header.map(parseHeader);
     ui.note(forward ? `Forwarding deliveries to ${forward}` : 'Listening; --forward <url> sends them on.');
-    await followDeliveries(context, {
+    const exitCode = await followDeliveries(context, {
       ...args,
       sign: forward !== undefined,
       async take(delivery) {
@@ -45,7 +45,7 @@ export const listen = defineCommand({
         else ui.line(`${deliveryLine(delivery, ui.out)}${answer ? `  -> ${answerText(answer)}` : ''}`);
       },
     });
-    return streamed(0);
+    return streamed(exitCode);
 
     function answerText({ status, error }: Forwarded): string {
       if (error !== undefined) return ui.out.red(error);

@@ -19,7 +19,6 @@ export const tail = defineCommand({
     const { ui, globals } = context;
     const show = (delivery: StreamedDelivery, text: string): void =>
       ui.line(globals.json ? text : deliveryLine(delivery, ui.out));
-    await followDeliveries(context, { ...args, take: show, ended: show });
-    return streamed(0);
+    return streamed(await followDeliveries(context, { ...args, take: show, ended: show }));
   },
 });

@@ -9,6 +9,7 @@ import {
 } from '../../../contracts/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { openGatewayStream } from '../../gateway-client.ts';
+import { interruption } from '../../interruption.ts';
 import { coloured } from './views.ts';
 
 interface Live<Item> {
@@ -69,25 +70,28 @@ async function* serverSentEvents<Item>(response: Response): AsyncGenerator<Live<
 
 const pathOf = (path: string, runId: string): string => path.replace(':runId', encodeURIComponent(runId));
 
-/** Ctrl-C ends a stream without a word. */
-export function interruptible(): AbortSignal {
-  const controller = new AbortController();
-  process.once('SIGINT', () => controller.abort());
-  return controller.signal;
+export interface FollowedRun {
+  /** Once it was over, or as it was when following was interrupted. */
+  run: WorkflowRun;
+  /** 0 and 1 for how the run ended, 130 or 143 after an interruption. */
+  exitCode: number;
 }
 
-/** Tells each step as it starts and ends; resolves with the run once it is over, or as it is when interrupted. */
-export async function followRun(context: CommandContext, runId: string): Promise<WorkflowRun> {
+/** Tells each step as it starts and ends. Whoever interrupts it leaves the run running. */
+export async function followRun(context: CommandContext, runId: string): Promise<FollowedRun> {
   const { ui, globals, client } = context;
+  const { signal, exitCode } = interruption();
   const startedAt = new Map<string, number>();
-  for await (const event of live<RunEvent>(context, pathOf(listRunEvents.path, runId), interruptible())) {
+  for await (const event of live<RunEvent>(context, pathOf(listRunEvents.path, runId), signal)) {
     if (globals.json) ui.line(JSON.stringify(event));
     else {
       const line = progressLine(event, startedAt, context);
       if (line !== null) ui.line(line);
     }
   }
-  return client.call(getRun, { params: { runId: runId as never } });
+  if (signal.aborted) ui.note(`The run goes on; look at it with svc workflows show ${runId}`);
+  const run = await client.call(getRun, { params: { runId: runId as never } });
+  return { run, exitCode: exitCode() || (run.status === 'succeeded' ? 0 : 1) };
 }
 
 function progressLine(
@@ -113,19 +117,17 @@ function clockTime(time: number): string {
   return new Date(time).toISOString().slice(11, 23);
 }
 
-/** Prints log lines as they come, until the run is over. */
+/** Prints log lines as they come, until the run is over. Resolves with the exit code. */
 export async function followLogs(
   context: CommandContext,
   runId: string,
   step: string | undefined,
-): Promise<void> {
+): Promise<number> {
+  const { signal, exitCode } = interruption();
   const query = step === undefined ? '' : `?stepId=${encodeURIComponent(step)}`;
-  for await (const line of live<RunLogLine>(
-    context,
-    pathOf(listRunLogs.path, runId) + query,
-    interruptible(),
-  ))
+  for await (const line of live<RunLogLine>(context, pathOf(listRunLogs.path, runId) + query, signal))
     context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
+  return exitCode();
 }
 
 export function logLine({ time, level, message, stepId }: RunLogLine, { ui }: CommandContext): string {

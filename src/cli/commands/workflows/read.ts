@@ -92,20 +92,18 @@ export const logs = defineCommand({
   }),
   short: { follow: 'f' },
   async run({ run, step, follow }, context) {
-    if (follow) await followLogs(context, run, step);
-    else {
-      for (let cursor: string | null | undefined; cursor !== null; ) {
-        const page: { items: RunLogLine[]; nextCursor: string | null } = await context.client.call(
-          listRunLogs,
-          {
-            params: { runId: run as never },
-            query: { limit: 1000, cursor, stepId: step },
-          },
-        );
-        for (const line of page.items)
-          context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
-        cursor = page.nextCursor;
-      }
+    if (follow) return streamed(await followLogs(context, run, step));
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page: { items: RunLogLine[]; nextCursor: string | null } = await context.client.call(
+        listRunLogs,
+        {
+          params: { runId: run as never },
+          query: { limit: 1000, cursor, stepId: step },
+        },
+      );
+      for (const line of page.items)
+        context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
+      cursor = page.nextCursor;
     }
     return streamed(0);
   },

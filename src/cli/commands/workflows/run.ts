@@ -43,10 +43,10 @@ export const run = defineCommand({
     const { run: started } = await context.client.call(startRun, { body } as never);
     if (!follow) return ok(started);
     context.ui.note(`run ${started.id}`);
-    const end = await followRun(context, started.id);
+    const { run: end, exitCode } = await followRun(context, started.id);
     if (!context.globals.json && end.error) context.ui.warn(`${end.error.code} ${end.error.message}`);
     if (!context.globals.json && end.output !== null) context.ui.line(JSON.stringify(end.output));
-    return streamed(end.status === 'succeeded' ? 0 : 1);
+    return streamed(exitCode);
   },
   text: (started: WorkflowRun, style) => runPairs(started, style),
 });

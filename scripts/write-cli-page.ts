@@ -1,0 +1,7 @@
+/** Writes docs/cli.md from the commands; part of `npm run generate`. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { referencePage } from '../src/cli/reference-page.ts';
+import { packageRoot } from '../src/kit/paths.ts';
+
+await writeFile(join(packageRoot, 'docs/cli.md'), await referencePage());

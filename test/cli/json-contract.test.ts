@@ -1,0 +1,185 @@
+import { execFile } from 'node:child_process';
+import { cp, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/command-table.ts';
+import { tempDir } from '../support/daemon.ts';
+import { type CliRun, PROGRAM, type TestPlatform, testPlatform } from './platform.ts';
+import { type Made, NOBODY, STEPS, STREAMS, type Step } from './walk-steps.ts';
+
+const WALK = join(import.meta.dirname, '../fixtures/projects/walk');
+/** Its run is over before the signal comes; the agent finishes what runs, which is a success. */
+const ENDS_WELL = new Set(['workflows logs', 'agent run']);
+/** They say something only when somebody calls. */
+const QUIET = new Set(['agent run']);
+
+/** @spec Command result; Errors: Shapes */
+function expectEnvelope({ code, stdout, json }: CliRun, what: string): void {
+  expect(
+    stdout.endsWith('\n') && stdout.trimEnd().split('\n').length,
+    `${what}: ${stdout.slice(0, 300)}`,
+  ).toBe(1);
+  if (json.ok) {
+    expect(
+      Object.keys(json).filter((key) => !['ok', 'result', 'meta'].includes(key)),
+      what,
+    ).toEqual([]);
+    expect(code, what).toBe(0);
+    return;
+  }
+  expect(json, what).toEqual({
+    ok: false,
+    error: {
+      code: expect.stringMatching(/^[A-Z][A-Z0-9_]+$/),
+      message: expect.any(String),
+      details: expect.any(Object),
+    },
+    result: json.result === null ? null : expect.anything(),
+    meta: expect.any(Object),
+  });
+  expect(code, what).toBeGreaterThan(0);
+}
+
+async function call({ start }: TestPlatform, { args, stdin }: Step, made: Made): Promise<CliRun> {
+  const { child, done } = start(...args(made), '--json');
+  if (stdin) child.stdin!.end(stdin(made));
+  else child.stdin?.end();
+  return done;
+}
+
+/** Runs a line in bash, since a pipe that closes early is a shell's. */
+function shell(
+  line: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ stdout: string; stderr: string }> {
+  return new Promise((resolve) =>
+    execFile('bash', ['-c', line], { cwd, env }, (_error, stdout, stderr) => resolve({ stdout, stderr })),
+  );
+}
+
+async function project(): Promise<TestPlatform> {
+  const platform = await testPlatform(
+    { plugins: ['./plugins/*'], workflows: ['./workflows/*.yaml'] },
+    { HOME: await tempDir(), XDG_CONFIG_HOME: '', SVC_AGENT_HOME: '' },
+    PROGRAM,
+  );
+  await cp(WALK, platform.folder, { recursive: true });
+  return platform;
+}
+
+test('the walk calls every command there is', () => {
+  const shown = COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name);
+  expect([...new Set([...Object.keys(STEPS), ...Object.keys(STREAMS)])].toSorted()).toEqual(shown.toSorted());
+});
+
+test('the table says of each command whether it streams', async () => {
+  const loaded = await Promise.all(
+    COMMANDS.map(async ({ name, load }) => [name, (await load()).streams] as const),
+  );
+  const streaming = loaded.filter(([name, streams]) => streams !== undefined && name !== 'supervise');
+  expect(streaming.map(([name]) => name).toSorted()).toEqual(Object.keys(STREAMS).toSorted());
+});
+
+test('with everything running, each command prints one envelope and its exit code agrees', {
+  timeout: 240_000,
+}, async () => {
+  const platform = await project();
+  const made = {} as Made;
+  for (const [name, steps] of Object.entries(STEPS)) {
+    for (const each of steps) {
+      const what = `svc ${each.args(made).join(' ')} (${name})`;
+      const run = await call(platform, each, made);
+      expectEnvelope(run, what);
+      if (each.code !== -1)
+        expect(run.code, `${what}: ${run.stdout.slice(0, 500)} ${run.stderr}`).toBe(each.code ?? 0);
+      if (run.json.ok) Object.assign(made, each.take?.(run.json.result));
+    }
+  }
+});
+
+test('with nothing running, each command still prints one envelope and ends', {
+  timeout: 240_000,
+}, async () => {
+  const platform = await project();
+  const made: Made = {
+    delivery: NOBODY,
+    run: `run_${NOBODY}`,
+    schedule: 'hold:0',
+    job: `job_${NOBODY}`,
+    jti: NOBODY,
+    token: 'x.y.z',
+    client: 'client_1',
+    clientSecret: 'secret',
+    invitation: 'invitation',
+    host: 'host_1',
+    gateway: 'http://127.0.0.1:1',
+  };
+  const { up: _up, ...others } = STEPS;
+  for (const [name, [first]] of Object.entries(others)) {
+    if (!first) continue;
+    const run = await call(platform, first, made);
+    expectEnvelope(run, `svc ${first.args(made).join(' ')} (${name})`);
+    expect(run.json.error?.code, name).not.toBe('INTERNAL_ERROR');
+  }
+  const unreachable = Object.entries(STREAMS).filter(([name]) => name !== 'up' && name !== 'logs');
+  for (const [name, argsOf] of unreachable) {
+    const run = await platform.start(...argsOf(made), '--json').done;
+    expectEnvelope(run, `svc ${argsOf(made).join(' ')}`);
+    expect(run.json.error?.code, name).not.toBe('INTERNAL_ERROR');
+  }
+});
+
+test('streams print a JSON document a line, end by a signal, and bear a reader that goes away', {
+  timeout: 240_000,
+}, async () => {
+  const platform = await project();
+  const { svc, start, folder } = platform;
+  const made = {} as Made;
+  await svc('up', '-d');
+  await svc('webhooks', 'provision', 'toy', 'ping');
+  await svc('webhooks', 'send', 'toy', 'ping', '--data', '{"n":1}');
+  made.run = (await svc('workflows', 'run', 'chat')).json.result.id;
+  const { token } = (await svc('hosts', 'invite')).json.result;
+  const { SVC_GATEWAY_URL: gateway, SVC_TOKEN: bearer } = (await svc('status', '--env')).json.result.env;
+  await svc('agent', 'register', '--gateway', gateway, '--token', token);
+  const { up: foreground, ...others } = STREAMS;
+
+  async function follow(name: string, args: string[]): Promise<void> {
+    const started = start(...args, '--json');
+    const nudge = setInterval(touch, 500);
+    await expect.poll(() => started.stdout().includes('\n') || QUIET.has(name)).toBe(true);
+    clearInterval(nudge);
+    started.child.kill('SIGINT');
+    const { code, signal, stdout, stderr } = await started.done;
+    // A shell tells 130 either way.
+    expect(signal === 'SIGINT' ? 130 : code, `${name}: ${stderr}`).toBe(ENDS_WELL.has(name) ? 0 : 130);
+    for (const line of stdout.split('\n').slice(0, -1)) expect(typeof JSON.parse(line), name).toBe('object');
+    expect(stderr, name).not.toMatch(/EPIPE|\n {4}at /);
+  }
+  /** Makes something happen: a closed pipe is noticed at the next write. */
+  async function touch(): Promise<void> {
+    const post = (path: string, body: object): Promise<unknown> =>
+      fetch(gateway + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }).catch(() => {});
+    await utimes(join(folder, 'plugins/toy/toy.js'), new Date(), new Date());
+    await post('/api/v1/webhooks/send', { pluginId: 'toy', event: 'ping', payload: { n: 2 } });
+    await post('/api/v1/commands/toy/greet', {});
+  }
+  for (const [name, argsOf] of Object.entries(others)) {
+    await follow(name, argsOf(made));
+    if (QUIET.has(name)) continue;
+    const command = [...PROGRAM, ...argsOf(made), '--json'].map((word) => `'${word}'`).join(' ');
+    const nudge = setInterval(touch, 500);
+    const piped = await shell(`${command} | head -n 1; echo "codes $\{PIPESTATUS[*]}"`, folder, platform.env);
+    clearInterval(nudge);
+    const [line, codes] = piped.stdout.trimEnd().split('\n');
+    expect(typeof JSON.parse(line!), name).toBe('object');
+    expect([codes, piped.stderr.includes('EPIPE')], `${name}: ${piped.stderr}`).toEqual(['codes 0 0', false]);
+  }
+  await svc('down');
+  await follow('up', foreground!(made));
+});

@@ -1,0 +1,178 @@
+/** An id that nothing has. */
+export const NOBODY = '01b8dac5-b5c2-7c27-a83c-4825204b1967';
+
+/** What earlier commands made, for the later ones. */
+export interface Made {
+  delivery: string;
+  run: string;
+  schedule: string;
+  job: string;
+  jti: string;
+  token: string;
+  client: string;
+  clientSecret: string;
+  invitation: string;
+  host: string;
+  gateway: string;
+}
+
+export interface Step {
+  args: (made: Made) => string[];
+  /** The exit code that is right here; 0 unless told. */
+  code?: number;
+  /** What it is good for later. */
+  // biome-ignore lint/suspicious/noExplicitAny: each command's result has a shape of its own.
+  take?: (result: any) => Partial<Made>;
+  stdin?: (made: Made) => string;
+}
+
+const step = (...args: string[]): Step => ({ args: () => args });
+const fails = (code: number, ...args: string[]): Step => ({ args: () => args, code });
+
+/**
+ * Every command but those that stream until they are told to stop, in an order in which most succeed. The keys are the
+ * names in the table; a command that is not here fails the first test.
+ */
+export const STEPS: Record<string, Step[]> = {
+  up: [step('up', '-d')],
+  status: [
+    step('status'),
+    {
+      args: () => ['status', '--env'],
+      take: ({ env }) => ({ gateway: env.SVC_GATEWAY_URL }),
+    },
+  ],
+  logs: [],
+  doctor: [{ ...step('doctor'), code: -1 }],
+  init: [step('init', 'sub', '--yes'), fails(1, 'init', 'sub', '--yes')],
+  'config show': [step('config', 'show')],
+  'config get': [step('config', 'get', 'gateway.port'), fails(2, 'config', 'get', 'gateway.prot')],
+  'config validate': [step('config', 'validate')],
+  'config schema': [step('config', 'schema')],
+  backup: [step('backup', 'b.tar.gz'), fails(1, 'backup', 'b.tar.gz')],
+  report: [step('report', 'r.tar.gz')],
+  'service install': [step('service', 'install', '--user')],
+  'service uninstall': [{ ...step('service', 'uninstall', '--user'), code: -1 }],
+  'webhooks provision': [
+    step('webhooks', 'provision', 'toy', 'ping'),
+    fails(1, 'webhook', 'provision', 'toy', 'pang'),
+  ],
+  'webhooks list': [step('webhooks', 'list')],
+  'webhooks pause': [step('webhooks', 'pause', 'toy', 'ping')],
+  'webhooks resume': [step('webhooks', 'resume', 'toy', 'ping')],
+  'webhooks send': [
+    {
+      args: () => ['webhooks', 'send', 'toy', 'ping', '--data', '{"n":1}'],
+      take: ({ webhookId }) => ({ delivery: webhookId }),
+    },
+  ],
+  'webhooks deliveries': [step('webhooks', 'deliveries', '--since', '1h')],
+  'webhooks show': [
+    { args: ({ delivery }) => ['webhooks', 'show', delivery] },
+    fails(1, 'webhooks', 'show', NOBODY),
+  ],
+  'webhooks replay': [{ args: ({ delivery }) => ['webhooks', 'replay', delivery] }],
+  'webhooks revoke': [step('webhooks', 'revoke', 'toy', 'ping')],
+  'events list': [step('events', 'list')],
+  'events stats': [step('events', 'stats')],
+  'workflows list': [step('workflows', 'list')],
+  'workflows run': [
+    { args: () => ['workflows', 'run', 'hold'], take: ({ id }) => ({ run: id }) },
+    fails(1, 'workflows', 'run', 'nothing'),
+  ],
+  'workflows runs': [step('workflows', 'runs')],
+  'workflows show': [{ args: ({ run }) => ['workflows', 'show', run] }],
+  'workflows decide': [{ args: ({ run }) => ['workflows', 'decide', run, 'main.note', 'retry'], code: 1 }],
+  'workflows approve': [{ args: ({ run }) => ['workflows', 'approve', run, 'main.gate'] }],
+  'workflows signal': [{ args: ({ run }) => ['workflows', 'signal', run, 'paid', '--input', '{"n":1}'] }],
+  'workflows cancel': [{ args: ({ run }) => ['workflows', 'cancel', run] }],
+  'workflows rerun': [{ args: ({ run }) => ['workflows', 'rerun', run] }],
+  'schedules list': [{ args: () => ['schedules', 'list'], take: ({ items }) => ({ schedule: items[0].id }) }],
+  'schedules pause': [{ args: ({ schedule }) => ['schedules', 'pause', schedule] }],
+  'schedules resume': [{ args: ({ schedule }) => ['schedules', 'resume', schedule] }],
+  'schedules trigger': [{ args: ({ schedule }) => ['schedules', 'trigger', schedule] }],
+  'jobs submit': [{ args: () => ['jobs', 'submit', 'toy/sweep'], take: ({ id }) => ({ job: id }) }],
+  'jobs show': [{ args: ({ job }) => ['jobs', 'show', job] }],
+  'jobs list': [step('jobs', 'list')],
+  'jobs cancel': [{ args: ({ job }) => ['jobs', 'cancel', job] }],
+  run: [
+    step('run', 'toy', 'greet', '--input', '{"name":"Ada"}'),
+    fails(1, 'run', 'toy', 'refuse'),
+    fails(2, 'run', 'toy'),
+  ],
+  'plugins list': [step('plugins', 'list')],
+  'plugins show': [step('plugins', 'show', 'toy'), fails(1, 'plugins', 'show', 'nothing')],
+  'plugins create': [step('plugins', 'create', 'extra', '--folder', 'made/extra')],
+  'plugins validate': [step('plugins', 'validate', 'made/extra')],
+  'plugins link': [step('plugins', 'link', 'made/extra', '--yes')],
+  'plugins unlink': [step('plugins', 'unlink', 'extra')],
+  'plugins install': [
+    fails(3, 'plugins', 'install', './made/extra'),
+    step('plugins', 'install', './made/extra', '--yes'),
+  ],
+  'plugins update': [step('plugins', 'update', 'extra', './made/extra', '--yes')],
+  'plugins disable': [step('plugins', 'disable', 'extra')],
+  'plugins enable': [step('plugins', 'enable', 'extra')],
+  'plugins uninstall': [step('plugins', 'uninstall', 'extra', '--yes')],
+  'tokens mint': [
+    {
+      args: () => ['tokens', 'mint', 'ci'],
+      take: ({ token, jti }) => ({ token, jti }),
+    },
+  ],
+  'tokens list': [step('tokens', 'list')],
+  'tokens inspect': [
+    { args: ({ token }) => ['tokens', 'inspect', token] },
+    fails(2, 'tokens', 'inspect', 'opaque'),
+  ],
+  'tokens revoke': [{ args: ({ jti }) => ['tokens', 'revoke', jti] }],
+  'clients create': [
+    {
+      args: () => ['clients', 'create', 'nightly'],
+      take: ({ clientId, clientSecret }) => ({ client: clientId, clientSecret }),
+    },
+  ],
+  'clients list': [step('clients', 'list')],
+  login: [
+    {
+      args: ({ client, gateway }) => ['login', client, '--url', gateway],
+      stdin: ({ clientSecret }) => clientSecret,
+    },
+    { args: ({ client, gateway }) => ['login', client, '--url', gateway], stdin: () => 'wrong', code: 4 },
+  ],
+  whoami: [step('whoami'), { args: ({ gateway }) => ['whoami', '--url', gateway] }],
+  logout: [{ args: ({ gateway }) => ['logout', '--url', gateway] }, fails(2, 'logout')],
+  'clients revoke': [{ args: ({ client }) => ['clients', 'revoke', client] }],
+  'hosts invite': [{ args: () => ['hosts', 'invite'], take: ({ token }) => ({ invitation: token }) }],
+  'agent register': [
+    {
+      args: ({ invitation, gateway }) => ['agent', 'register', '--gateway', gateway, '--token', invitation],
+      take: ({ hostId }) => ({ host: hostId }),
+    },
+  ],
+  'agent install': [step('agent', 'install')],
+  'hosts list': [step('hosts', 'list')],
+  'hosts show': [{ args: ({ host }) => ['hosts', 'show', host] }],
+  'hosts revoke': [{ args: ({ host }) => ['hosts', 'revoke', host] }],
+  openapi: [step('openapi'), step('openapi', 'rest')],
+  commands: [step('commands')],
+  explain: [step('explain', 'UNAUTHORIZED'), step('explain'), fails(2, 'explain', 'NOTHING_OF_THE_KIND')],
+  completion: [step('completion', 'bash'), fails(2, 'completion', 'tcsh')],
+  restart: [step('restart', 'rest')],
+  down: [step('down')],
+  restore: [fails(3, 'restore', 'b.tar.gz'), step('restore', 'b.tar.gz', '--yes')],
+  reset: [fails(3, 'reset'), step('reset', '--yes')],
+};
+
+/** How each streaming command is called; all of them end by a signal. */
+export const STREAMS: Record<string, (made: Made) => string[]> = {
+  logs: () => ['logs', '-f', '-n', '5'],
+  'webhooks tail': () => ['webhooks', 'tail', '--cursor', '0'],
+  'webhooks listen': () => ['webhooks', 'listen', '--cursor', '0'],
+  'events tail': () => ['events', 'tail', '-n', '5'],
+  'workflows logs': ({ run }) => ['workflows', 'logs', run, '-f'],
+  'workflows run': () => ['workflows', 'run', 'hold', '--follow'],
+  'plugins dev': () => ['plugins', 'dev', 'plugins/toy'],
+  'agent run': () => ['agent', 'run'],
+  up: () => ['up'],
+};
