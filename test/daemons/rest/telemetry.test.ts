@@ -85,9 +85,15 @@ test('analytics: the list, the totals and the days', async () => {
   expect(alias.body).toEqual({ items: expected });
 });
 
+interface ReadEvent {
+  id: string;
+  message: string;
+  type: string;
+}
+
 /** Reads events of a stream until there are `count`. */
-async function read(response: Response, count: number): Promise<Array<{ id: string; message: string }>> {
-  const events: Array<{ id: string; message: string }> = [];
+async function read(response: Response, count: number): Promise<ReadEvent[]> {
+  const events: ReadEvent[] = [];
   let text = '';
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
     text += chunk;
@@ -95,7 +101,7 @@ async function read(response: Response, count: number): Promise<Array<{ id: stri
     text = blocks.pop()!;
     for (const block of blocks) {
       const found = /^id: (\d+)\ndata: (.*)$/.exec(block);
-      if (found) events.push({ id: found[1]!, message: JSON.parse(found[2]!).message });
+      if (found) events.push({ ...JSON.parse(found[2]!), id: found[1]! });
     }
     if (events.length >= count) return events;
   }
@@ -128,6 +134,27 @@ test('follow streams the latest records and each new one, and goes on where a lo
   await expect
     .poll(() => rest.logs.lines.filter(({ message }) => message === 'GET /api/v1/logs 200').length)
     .toBe(3);
+});
+
+test('events are followed likewise, filtered by type', async () => {
+  const { rest, store } = await start();
+  const path = '/api/v1/analytics/events?follow=1&type=order.paid';
+  const follow = (query: string) => rest.fetch(path + query, { headers: asCaller('ci', 'acme') });
+  const tell = (...fields: Array<Parameters<typeof keptEvent>[1]>) =>
+    append(
+      store,
+      [],
+      fields.map((one) => keptEvent(NOON, { type: 'order.paid', ...one })),
+    );
+  await tell({}, {}, { type: 'order.sent' });
+  const reading = read(await follow('&limit=1'), 3);
+  await sleep(50);
+  await tell({ tenantId: 'other' }, { type: 'order.sent' }, {}, {});
+  const events = await reading;
+  expect(events.map(({ type }) => type)).toEqual(Array(3).fill('order.paid'));
+  expect(new Set(events.map(({ id }) => id)).size).toBe(3);
+  const resumed = await read(await follow(`&after=${events[0]!.id}`), 2);
+  expect(resumed.map(({ id }) => id)).toEqual(events.slice(1).map(({ id }) => id));
 });
 
 test('a stream ends with the daemon, and does not hold it up', async () => {
