@@ -1,5 +1,10 @@
 import { execFile, spawn } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { verify as verifyGithub } from '@octokit/webhooks-methods';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { Stripe } from 'stripe';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { entryFile } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -58,6 +63,18 @@ test('provision --secret-stdin takes the secret that the sender made and does no
   expect(given.stdout + given.stderr).not.toContain('made-by-the-sender');
   expect((await send(gateway, 'sync', 'made-by-the-sender', { id: 1 })).status).toBe(200);
   expect((await run(['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'], '')).code).toBe(2);
+});
+
+test('provision says when the sender makes the secret, unless it was given', async () => {
+  const { run } = await remote();
+  const made = await run(['webhooks', 'provision', 'senders', 'stripe']);
+  expect(made.code).toBe(0);
+  expect(made.stderr).toMatch(
+    /Stripe signs with a secret of its own .*provision senders stripe --secret-stdin/,
+  );
+  expect((await run(['webhooks', 'provision', 'senders', 'github'])).stderr).not.toContain('secret-stdin');
+  const given = await run(['webhooks', 'provision', 'senders', 'stripe', '--secret-stdin'], 'whsec_theirs');
+  expect([given.code, given.stderr]).toEqual([0, expect.not.stringContaining('Stripe signs')]);
 });
 
 test('send, deliveries, show and replay', async () => {
@@ -121,7 +138,7 @@ test('tail --json prints one document a line, for what comes and for what ends',
       .filter(Boolean)
       .map((line) => JSON.parse(line).status);
   await vi.waitFor(() => expect(lines()).toEqual(['accepted', 'succeeded']), { timeout: 10_000 });
-  expect(await tail.stop()).toBe(0);
+  expect(await tail.stop()).toBe(130);
   expect(tail.output.stderr).toMatch(/--cursor \d+/);
 });
 
@@ -168,7 +185,65 @@ test('listen forwards what is authentic, says loudly when it is cut off, and cat
     timeout: 15_000,
   });
   expect(listen.output.stderr).toContain('Connected again');
-  expect(await listen.stop()).toBe(0);
+  expect(await listen.stop()).toBe(130);
+});
+
+test('what listen forwards carries a signature that the senders own libraries verify, and never a secret', async () => {
+  const { gateway, follow, result } = await remote();
+  const program = await startProgram();
+  const github = await secretOf(gateway, 'github');
+  const standard = await secretOf(gateway, 'standard-webhooks');
+  const stripe = await secretOf(gateway, 'stripe');
+  const shared = await secretOf(gateway, 'sync');
+  const forward = ['webhooks', 'listen', '--forward', program.url, '--cursor', '0'];
+  const listen = follow([...forward, '--header', 'X-Local: yes']);
+  for (const event of ['github', 'standard-webhooks', 'stripe'])
+    await result('webhooks', 'send', 'senders', event);
+  await send(gateway, 'sync', shared, { id: 'kept', n: 1 });
+  await vi.waitFor(() => expect(program.received).toHaveLength(4), { timeout: 20_000 });
+  const of = (event: string) => program.received.find(({ headers }) => headers['x-webhook-event'] === event)!;
+  const header = (event: string, name: string) => String(of(event).headers[name]);
+
+  expect(await verifyGithub(github, of('github').body, header('github', 'x-hub-signature-256'))).toBe(true);
+  // The gateway's clock is a test's; the libraries look at ours.
+  vi.useFakeTimers({ now: gateway.clock.now(), toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const headers = of('standard-webhooks').headers as Record<string, string>;
+  expect(() => new StandardWebhook(standard).verify(of('standard-webhooks').body, headers)).not.toThrow();
+  const signed = header('stripe', 'stripe-signature');
+  expect(() =>
+    new Stripe('key_unused').webhooks.constructEvent(of('stripe').body, signed, stripe),
+  ).not.toThrow();
+  expect(JSON.stringify(of('sync').headers)).not.toContain(shared);
+  expect(program.received.map((each) => each.headers['x-local'])).toEqual(['yes', 'yes', 'yes', 'yes']);
+  expect(await listen.stop()).toBe(130);
+});
+
+test('tail follows a gateway elsewhere with the login that was kept, and renews it', async () => {
+  const { gateway, result } = await remote();
+  const secret = await secretOf(gateway, 'queued');
+  const { clientId, clientSecret } = await result('clients', 'create', 'laptop', '--namespace', 'default');
+  const home = await tempDir();
+  const program = [entryFile('cli'), '--url', gateway.url];
+  const env = { PATH: process.env.PATH, HOME: home };
+  const loggedIn = spawn(process.execPath, [...program, 'login', clientId], { cwd: home, env });
+  loggedIn.stdin.end(clientSecret);
+  expect(await new Promise((resolve) => loggedIn.once('exit', resolve))).toBe(0);
+  const file = join(home, '.config/svc/logins.json');
+  const logins = JSON.parse(await readFile(file, 'utf8'));
+  logins[gateway.url].expiresAt = 0;
+  await writeFile(file, JSON.stringify(logins));
+
+  await send(gateway, 'queued', secret, { id: 't', n: 1 });
+  const tail = spawn(process.execPath, [...program, 'webhooks', 'tail', '--json', '--cursor', '0'], {
+    cwd: home,
+    env,
+  });
+  onTestFinished(() => void tail.kill('SIGKILL'));
+  let stdout = '';
+  tail.stdout.on('data', (text) => (stdout += text));
+  await vi.waitFor(() => expect(stdout).toContain('"event":"queued"'), { timeout: 15_000 });
+  expect(JSON.parse(await readFile(file, 'utf8'))[gateway.url].expiresAt).toBeGreaterThan(0);
 });
 
 /** A way to the gateway that can be cut. */

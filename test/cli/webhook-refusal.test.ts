@@ -1,0 +1,27 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { PROGRAM, testPlatform } from './platform.ts';
+
+const FOLDER = 'plugins/open';
+
+test('svc up says which plugin declares a webhook without a known auth, and does not stay up', async () => {
+  const platform = await testPlatform({}, {}, PROGRAM);
+  const folder = join(platform.folder, FOLDER);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+  await writeFile(join(folder, 'hooks.js'), 'export const on = () => {};\n');
+  for (const auth of [undefined, { type: 'trust-me' }]) {
+    const webhooks = [{ event: 'any', handler: 'hooks.js#on', auth }];
+    const manifest = { schema: 'svc.plugin/3', id: 'open', version: '1.0.0', webhooks };
+    await writeFile(join(folder, 'svc.plugin.json'), JSON.stringify(manifest));
+    const refused = await platform.start('up', '-d').done;
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/error The gateway does not start .*open: webhooks\[0\]\.auth/);
+    const told = await platform.svc('up', '-d');
+    expect([told.code, told.json]).toMatchObject([
+      1,
+      { ok: false, error: { code: 'INVALID_MANIFEST', details: { faults: [{ plugin: 'open' }] } } },
+    ]);
+  }
+}, 120_000);
