@@ -86,6 +86,10 @@ const Execution = section({
       .describe('For plugins with permissions.network ["*"]; others have none'),
     memoryMb: z.number().int().min(64).default(256),
     pidsLimit: z.number().int().min(16).default(128),
+    requireLimits: z
+      .boolean()
+      .default(true)
+      .describe('Whether containers run only where the engine holds them to memoryMb and pidsLimit'),
     cpus: z.number().positive().nullable().default(null).describe('null: as many as there are'),
     maxContainers: z.number().int().min(1).max(1000).default(8),
   }),

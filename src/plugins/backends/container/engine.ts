@@ -37,6 +37,9 @@ export interface ListedContainer {
 export interface ContainerState {
   exitCode: number | null;
   ranOutOfMemory: boolean;
+  /** What the engine holds it to; 0: to nothing. */
+  memoryBytes: number;
+  pidsLimit: number;
 }
 
 /** A container engine behind its unix socket. Every method throws SANDBOX_ERROR that says what the engine said. */
@@ -110,17 +113,22 @@ export function createEngine(socketPath: string): Engine {
         });
         return socket;
       } catch (error) {
+        // Refused, most often because it cannot be started; asked for that alone, the engine says why.
+        if (messageOf(error) === 'bad upgrade') await call('POST', `/containers/${id}/start`);
         throw unreachable(error, socketPath);
       }
     },
     start: async (id) => void (await call('POST', `/containers/${id}/start`)),
     async state(id) {
-      const { State } = (await call('GET', `/containers/${id}/json`)) as {
+      const { State, HostConfig } = (await call('GET', `/containers/${id}/json`)) as {
         State: { Running?: boolean; ExitCode?: number; OOMKilled?: boolean };
+        HostConfig?: { Memory?: number; PidsLimit?: number | null };
       };
       return {
         exitCode: State.Running ? null : (State.ExitCode ?? null),
         ranOutOfMemory: State.OOMKilled === true,
+        memoryBytes: HostConfig?.Memory ?? 0,
+        pidsLimit: HostConfig?.PidsLimit ?? 0,
       };
     },
     remove: async (id) =>

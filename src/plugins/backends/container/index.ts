@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import { type Clock, systemClock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
-import { messageOf, type PlatformError } from '../../../kit/errors.ts';
+import { messageOf } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { ExecutionBackend, PlatformServices, RunOptions } from '../../execution.ts';
 import { resolveGrants } from '../../sandbox/grants.ts';
@@ -17,6 +17,8 @@ import { startRunnerProcess } from '../worker/runner-process.ts';
 import type { SpawnEvents, SpawnedRunner } from '../worker/spawn-runner.ts';
 import { splitStreams } from './attached.ts';
 import { createEngine, type Engine } from './engine.ts';
+import { createLimitCheck } from './limits.ts';
+import { createPlaces } from './places.ts';
 import { type ContainerConfig, containerSpec, memoryMbOf } from './spec.ts';
 
 const REMOVAL_TRIES = 6;
@@ -25,7 +27,6 @@ const OWNER_LABEL = 'svc.owner';
 const BOOT_LABEL = 'svc.boot';
 /** Of a process that was told to leave, or whose handler may still react to `ctx.signal`. */
 const LEAVE_MS = seconds(1);
-const QUEUE_PER_PLACE = 16;
 
 /** What a container is given to call the platform by, and what ends it. */
 export interface ContainerAccess {
@@ -59,6 +60,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   const sink = createPluginLogSink({ logger, clock });
   const boot = randomUUID();
   const owner = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const requireLimits = createLimitCheck({ engine, config, logger });
   const places = createPlaces(config.maxContainers);
   const leaving = new Set<Promise<void>>();
   const closing = new AbortController();
@@ -80,6 +82,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       const extraEnv = access.env;
       const spec = await containerSpec({ request, root, grants, config, labels, environment, extraEnv });
       id = await engine.create(spec);
+      await requireLimits(id);
       return await runIn(id, call, root, exit.resolve);
     } finally {
       // First its token, as that is what could be used from elsewhere.
@@ -242,50 +245,4 @@ function containerRunner(engine: Engine, id: string, socket: Awaited<ReturnType<
 
 function signalName(number: number): string {
   return number === 9 ? 'SIGKILL' : number === 15 ? 'SIGTERM' : `signal ${number}`;
-}
-
-/** So many containers at a time; further calls wait their turn, as long as a call may wait for a worker. */
-function createPlaces(count: number) {
-  let used = 0;
-  let isClosed = false;
-  let onIdle = (): void => {};
-  const waiting: Array<{ call: Call; take: () => void }> = [];
-
-  function leave(): void {
-    const next = waiting.shift();
-    if (next) next.take();
-    else if (--used === 0) onIdle();
-  }
-  return {
-    async enter(call: Call): Promise<() => void> {
-      if (used < count) {
-        used++;
-        return leave;
-      }
-      if (waiting.length >= count * QUEUE_PER_PLACE || isClosed)
-        throw unavailable(`${waiting.length} calls wait for a container already.`, 5);
-      return new Promise((resolve, reject) => {
-        const entry = { call, take: () => resolve(leave) };
-        const giveUp = (error: PlatformError): void => {
-          const at = waiting.indexOf(entry);
-          if (at === -1) return;
-          waiting.splice(at, 1);
-          reject(error);
-        };
-        waiting.push(entry);
-        systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
-          giveUp(unavailable('No container became free in time; all are busy.', 5)),
-        );
-        call.cancelWith(() => giveUp(cancelled(call.request)));
-      });
-    },
-    close() {
-      isClosed = true;
-    },
-    idle: () =>
-      new Promise<void>((resolve) => {
-        onIdle = resolve;
-        if (used === 0) resolve();
-      }),
-  };
 }

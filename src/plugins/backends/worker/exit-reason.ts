@@ -53,7 +53,7 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
   if (ended?.kind === 'memory') {
     const { usedMb, limitMb } = ended;
     return {
-      message: `used ${usedMb} MB of memory and was ended; ${limitMb} MB are allowed (execution.worker.memoryMb, permissions.quotas.memoryMb).`,
+      message: `used ${usedMb} MB of memory and was ended; ${limitMb} MB are allowed (memoryMb of execution.worker or execution.container, permissions.quotas.memoryMb).`,
       details: { reason: 'memory', usedMb, limitMb },
     };
   }
@@ -70,7 +70,7 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
   }
   if (HEAP_EXHAUSTED.test(exit.stderr)) {
     return {
-      message: `ran out of memory; ${exit.memoryMb} MB are allowed (execution.worker.memoryMb, permissions.quotas.memoryMb).`,
+      message: `ran out of memory; ${exit.memoryMb} MB are allowed (memoryMb of execution.worker or execution.container, permissions.quotas.memoryMb).`,
       details: { reason: 'memory', limitMb: exit.memoryMb },
     };
   }
