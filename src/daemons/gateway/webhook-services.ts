@@ -157,10 +157,10 @@ function refuseUnauthenticatedWebhooks({ registry }: PluginRuntime): void {
       .map((fault) => ({ ...fault, plugin: id ?? folder })),
   );
   if (faults.length === 0) return;
-  const list = faults.map(({ plugin, path, message }) => `${plugin}: ${path}: ${message}`).join('; ');
+  const list = faults.map(({ plugin, path, message }) => `${plugin}: ${path} ${message}`).join('; ');
   throw new PlatformError(
     'INVALID_MANIFEST',
-    `The gateway does not start while a webhook lacks its authentication. ${list}`,
+    `The gateway does not start while a webhook would take deliveries from anybody. ${list}. Declare its "auth" in the plugin's manifest (docs/webhooks.md), or leave the plugin out.`,
     {
       details: { faults },
     },
