@@ -280,6 +280,13 @@ test('only operators change what is installed', async () => {
     () => client.call(linkPlugin, { body: { folder: source } }, as('ci')),
   ])
     await expect(call()).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  const nobody = await daemon.fetch('/api/v1/marketplace/plugins', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ source }),
+  });
+  expect(nobody.status).toBe(401);
+  expect((await daemon.fetch('/api/v1/marketplace/reload', { method: 'POST' })).status).toBe(401);
   expect(await client.call(installPlugin, { body: { source } }, as('operator'))).toMatchObject({ id: ID });
 });
 

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { getPlugin, installPlugin, runCommand } from '../../../src/contracts/index.ts';
-import { startRest } from '../rest/support.ts';
+import { getPlugin, installPlugin } from '../../../src/contracts/index.ts';
+import { asCaller, send, startRest } from '../rest/support.ts';
 import { greeter, pluginFolder, startMarketplace } from './support.ts';
 
 /** Why these tests are skipped here; undefined when npm's registry answers. */
@@ -72,8 +72,11 @@ test.skipIf(unreachable)(
     const rest = await startRest({ dataDir, projectDir: dataDir });
     for (const { id, input, result } of PLUGINS) {
       const commandId = `greet-${id.replace(/\W/g, '')}`;
-      const params = { pluginId: id as never, commandId };
-      expect(await rest.call(runCommand, { params, body: { input } })).toMatchObject({ exitCode: 0, result });
+      const { body } = await send(rest, 'POST', `/api/v1/commands/${id}/${commandId}`, {
+        body: { input },
+        headers: asCaller('operator'),
+      });
+      expect(body).toMatchObject({ exitCode: 0, result });
     }
   },
   120_000,

@@ -1,8 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { CallInput, Endpoint, ReplyOf } from '../../../src/contracts/index.ts';
 import { marketplace } from '../../../src/daemons/marketplace/index.ts';
-import { startTestDaemon, type TestDaemonOptions, tempDir } from '../../support/daemon.ts';
+import { createClient, serviceHeaders } from '../../../src/http/index.ts';
+import {
+  startTestDaemon,
+  TEST_KEYS,
+  TEST_OPERATOR,
+  type TestDaemonOptions,
+  tempDir,
+} from '../../support/daemon.ts';
 
 export type Files = Record<string, string | object>;
 
@@ -45,9 +53,22 @@ export async function pluginArchive(files: Files = greeter()): Promise<string> {
   return join(folder, 'plugin.tgz');
 }
 
+/** The real daemon; calls are the operator's, unless a host is named. */
 export async function startMarketplace(options: TestDaemonOptions = {}) {
   const dataDir = options.dataDir ?? join(await tempDir(), '.svc');
   const projectDir = options.projectDir ?? dirname(dataDir);
-  return startTestDaemon(marketplace, { ...options, dataDir, projectDir });
+  const daemon = await startTestDaemon(marketplace, { ...options, dataDir, projectDir });
+  const client = createClient({ url: daemon.url, peer: 'marketplace' });
+  return {
+    ...daemon,
+    call: <E extends Endpoint>(
+      endpoint: E,
+      input?: CallInput<E>,
+      hostId: string = TEST_OPERATOR.hostId,
+    ): Promise<ReplyOf<E>> =>
+      client.call(endpoint, input, {
+        headers: serviceHeaders(TEST_KEYS.internalSecret, { hostId, namespaceId: 'default' }),
+      }),
+  };
 }
 export type TestMarketplace = Awaited<ReturnType<typeof startMarketplace>>;
