@@ -109,6 +109,15 @@ export const settleCodeStep = endpoint({
   reply: StepAnswer,
 });
 
+/** The function has begun: from here on its time counts. */
+export const beginCodePass = endpoint({
+  ...internal,
+  path: '/internal/workflows/steps/begin',
+  summary: 'A pass through a function began',
+  body: z.strictObject(call),
+  reply: z.object({ begun: z.literal(true) }),
+});
+
 export const watchCodeSteps = endpoint({
   ...internal,
   path: '/internal/workflows/steps/watch',

@@ -1,4 +1,4 @@
-import { enterCodeStep, settleCodeStep, watchCodeSteps } from '../contracts/index.ts';
+import { beginCodePass, enterCodeStep, settleCodeStep, watchCodeSteps } from '../contracts/index.ts';
 import { createClient } from '../http/index.ts';
 import { minutes } from '../kit/duration.ts';
 import type { StepAccess } from '../plugins/index.ts';
@@ -17,6 +17,7 @@ export function createStepAccess({ peers, keys }: Pick<Resources, 'peers' | 'key
   });
   const options = callOptions(keys);
   return {
+    begin: (scope, pass) => client.call(beginCodePass, { body: pass }, options(scope)),
     enter: (scope, pass, step) => client.call(enterCodeStep, { body: { ...pass, step } }, options(scope)),
     settle: (scope, pass, step) => client.call(settleCodeStep, { body: { ...pass, step } }, options(scope)),
     watch: (scope, pass) => client.call(watchCodeSteps, { body: pass }, options(scope)),

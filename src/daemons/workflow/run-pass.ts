@@ -43,6 +43,7 @@ export async function runPass(
 /** The runs of this service, for the functions that it runs itself. */
 export function localSteps(passes: PassDesk): StepAccess {
   return {
+    begin: async (_scope, { runId, token }) => passes.require(runId, token).begin(),
     enter: async (_scope, { runId, token }, step) => passes.require(runId, token).enter(step),
     settle: async (_scope, { runId, token }, step) => passes.require(runId, token).settle(step),
     watch: async (_scope, { runId, token }) => passes.require(runId, token).watch(),

@@ -38,6 +38,7 @@ const HTTP_RESPONSE_BYTES = LIMITS.stepOutputChars;
 
 export interface WorkflowServices extends DaemonServices {
   metrics: WorkflowMetrics;
+  plugins: PluginRuntime;
   passes: PassDesk;
   desk: RunDesk;
   jobs: JobDesk;
@@ -159,6 +160,7 @@ async function assemble(
   const housekeeping = startHousekeeping({ store, clock, logger, keepMs: days(config.retention.runsDays) });
   return {
     metrics,
+    plugins,
     passes,
     watch,
     clock,

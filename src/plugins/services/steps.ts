@@ -13,6 +13,7 @@ export interface PassId {
 
 /** The run behind a workflow's function. Throws CONFLICT once its pass is over, and WORKFLOW_DEFINITION_CHANGED. */
 export interface StepAccess {
+  begin(scope: CallScope, pass: PassId): Promise<unknown>;
   enter(scope: CallScope, pass: PassId, step: EnterStep): Promise<StepAnswer>;
   settle(scope: CallScope, pass: PassId, step: SettleStep): Promise<StepAnswer>;
   watch(scope: CallScope, pass: PassId): Promise<ReadySteps>;
@@ -21,6 +22,7 @@ export interface StepAccess {
 /** What `ctx.step` and its like say to their run. @spec docs/workflows.md "Workflows in code" */
 export function createStepsService(steps: StepAccess): PlatformService {
   return {
+    begin: async (context) => steps.begin(callScope(context), passOf(context)),
     async enter(context, [step]) {
       const asked = parsedArgument(EnterStep, step, 'the step');
       const pass = passOf(context);

@@ -1,92 +1,504 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { startRun } from '../../../src/contracts/index.ts';
-import { tempDir } from '../../support/daemon.ts';
-import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
-
-/** A project with one plugin `code` whose workflows are the exports of `source`. */
-async function startWithCode(
-  source: string,
-  manifest: object = {},
-): Promise<TestWorkflow & { folder: string }> {
-  const projectDir = await tempDir();
-  const folder = join(projectDir, 'plugins/code');
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'package.json'), '{"name": "code", "version": "1.0.0", "type": "module"}');
-  await writeFile(
-    join(folder, 'flows.js'),
-    `import { defineWorkflow, z } from 'svc-platform/sdk';\n${source}`,
-  );
-  const ids = [...source.matchAll(/id: '(\w+)'/g)].map(([, id]) => id);
-  await writeFile(
-    join(folder, 'svc.plugin.json'),
-    JSON.stringify({
-      schema: 'svc.plugin/3',
-      id: 'code',
-      version: '1.0.0',
-      workflows: ids.map((id) => ({ id, handler: `flows.js#${id}` })),
-      ...manifest,
-    }),
-  );
-  return { ...(await startWorkflow({ projectDir })), folder };
-}
-
-async function begin(it: TestWorkflow, workflowId: string, input: unknown = {}): Promise<string> {
-  return (await it.call(startRun, { body: { workflowId, input } as never })).run.id;
-}
-
-const idsOf = async (it: TestWorkflow, id: string) =>
-  (await it.steps(id)).map((step) => `${step.id} ${step.status}`);
+import { listRunLogs } from '../../../src/contracts/index.ts';
+import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { startCode } from './support/code.ts';
 
 describe('a workflow in code', () => {
-  test('runs its steps in order, and its return value is the output of the run', async () => {
-    const it = await startWithCode(`
+  test('runs its steps in order, and what it returns is the output of the run', async () => {
+    const it = await startCode(`
       export const order = defineWorkflow({
         id: 'order',
-        input: z.object({ total: z.number() }),
+        input: z.object({ total: z.number().default(7) }),
         run: async (ctx, { total }) => {
-          const charge = await ctx.step('charge', () => ({ paid: total, at: new Date(0) }));
-          const sent = await ctx.step('send', ({ idempotencyKey }) => idempotencyKey);
-          return { charge, sent };
+          const charge = await ctx.step('charge', () => ({ paid: total, at: new Date(0), not: undefined }));
+          const key = await ctx.step('send', ({ idempotencyKey }) => idempotencyKey);
+          return { charge, key, none: await ctx.step('none', () => {}) };
         },
       });`);
-    const id = await begin(it, 'order', { total: 12 });
+    const id = await it.begin('order');
     const run = await it.until(id, 'succeeded', 'failed');
-    expect(run.error).toBeNull();
-    expect(run.output).toEqual({
-      charge: { paid: 12, at: '1970-01-01T00:00:00.000Z' },
-      sent: `${id}/main.send`,
+    expect(run).toMatchObject({
+      error: null,
+      output: { charge: { paid: 7, at: '1970-01-01T00:00:00.000Z' }, key: `${id}/main.send`, none: null },
+      jobs: [{ id: 'main', status: 'succeeded' }],
     });
-    expect(await idsOf(it, id)).toEqual(['main.charge succeeded', 'main.send succeeded']);
-    expect(run.jobs).toMatchObject([{ id: 'main', status: 'succeeded' }]);
+    expect(await it.states(id)).toEqual(['charge succeeded', 'send succeeded', 'none succeeded']);
+    expect(await it.eventTypes(id)).toEqual(
+      expect.arrayContaining(['step.started main.charge', 'step.succeeded main.send', 'job.succeeded main']),
+    );
+    const wrong = await it.until(await it.begin('order', { total: 'x' }), 'failed');
+    expect(wrong.error).toMatchObject({ code: 'VALIDATION_ERROR' });
   });
 
   test('waits without a process, and goes on from its first line with what it knows', async () => {
-    const it = await startWithCode(`
-      let passes = 0;
+    const it = await startCode(`
       export const waits = defineWorkflow({
         id: 'waits',
         run: async (ctx) => {
-          passes++;
+          ctx.log.info('at the beginning');
           const before = await ctx.step('before', () => Math.random());
           await ctx.sleep(60_000);
+          ctx.log.info('after the sleep');
           const { payload } = await ctx.waitForSignal('go');
           const { by } = await ctx.approval('ship', { message: 'Ship it?' });
-          return { before, payload, by, passes, draws: [ctx.random(), ctx.uuid()], now: ctx.now() };
+          return { before, payload, by };
         },
       });`);
-    const id = await begin(it, 'waits');
+    const id = await it.begin('waits');
     await it.until(id, 'waiting');
     expect(it.services.engine.activeRuns).toBe(0);
     const [before] = await it.steps(id);
-    it.clock.advance(60_000);
-    await it.services.engine.tick();
-    await expect.poll(() => idsOf(it, id)).toContain('main.go waiting');
+    await it.wakeAfter(60_000);
+    await expect.poll(() => it.states(id)).toContain('go waiting');
     await it.services.desk.signal('default', id, 'go', { a: 1 });
-    await expect.poll(() => idsOf(it, id)).toContain('main.ship waiting');
-    await it.services.desk.approve('default', id, 'main.ship', { approved: true, by: 'ann', comment: null });
+    await expect.poll(() => it.states(id)).toContain('ship waiting');
+    expect((await it.step(id, 'main.ship')).waitingFor).toEqual({ for: 'approval', message: 'Ship it?' });
+    const decision = { approved: true, by: 'ann', comment: null };
+    await it.services.desk.approve('default', id, 'main.ship', decision);
     const { output } = await it.until(id, 'succeeded', 'failed');
-    expect(output).toMatchObject({ before: before!.output, payload: { a: 1 }, by: 'ann', passes: 4 });
+    expect(output).toEqual({ before: before!.output, payload: { a: 1 }, by: 'ann' });
+    // Four passes went through it, and each line was written once.
+    const lines = async () =>
+      (await it.call(listRunLogs, { params: { runId: id as never }, query: { limit: 99 } })).items.map(
+        ({ message }) => message,
+      );
+    await expect.poll(lines).toEqual(['at the beginning', 'after the sleep']);
   });
+
+  test('gets the same time and chance in each pass', async () => {
+    const it = await startCode(`
+      export const chance = defineWorkflow({
+        id: 'chance',
+        run: async (ctx) => {
+          const first = [ctx.now(), ctx.random(), ctx.uuid()];
+          await ctx.step('keep', () => first);
+          await ctx.sleep(5000);
+          const then = [ctx.now(), ctx.random()];
+          await ctx.step('keep', () => then);
+          await ctx.sleep(5000);
+          return { first, then };
+        },
+      });`);
+    const id = await it.begin('chance');
+    const began = it.clock.now();
+    await it.until(id, 'waiting');
+    await it.wakeAfter(5000);
+    await expect.poll(() => it.states(id)).toContain('sleep:2 waiting');
+    await it.until(id, 'waiting');
+    await it.wakeAfter(5000);
+    const run = await it.until(id, 'succeeded', 'failed');
+    const { first, then } = run.output as { first: [number, number, string]; then: [number, number] };
+    expect((await it.step(id, 'main.keep')).output).toEqual(first);
+    expect((await it.step(id, 'main.keep:2')).output).toEqual(then);
+    expect([first[0], then[0]]).toEqual([began, began + 5000]);
+    expect(first[2]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(first[1]).not.toBe(then[1]);
+  });
+});
+
+describe('ctx.all', () => {
+  test('runs steps and branches side by side; a branch that may go on does not wait for the others', async () => {
+    const it = await startCode(`
+      export const wide = defineWorkflow({
+        id: 'wide',
+        run: async (ctx) => {
+          const seen = [];
+          const [a, b, nested] = await ctx.all([
+            ctx.step('one', () => 1),
+            async () => {
+              await ctx.waitForSignal('go');
+              return ctx.step('after', () => 2);
+            },
+            async () => ctx.all([ctx.step('one', () => 3), async () => ctx.step('slow', () => new Promise((done) => setTimeout(done, 400, 4)))]),
+          ]);
+          return { a, b, nested };
+        },
+      });`);
+    const id = await it.begin('wide');
+    await expect.poll(() => it.states(id)).toContain('slow@1-2.1-1 running');
+    await it.services.desk.signal('default', id, 'go', null);
+    // While the slow one still runs.
+    await expect.poll(() => it.states(id), { interval: 5 }).toContain('after@1-1 succeeded');
+    expect(await it.states(id)).toContain('slow@1-2.1-1 running');
+    const run = await it.until(id, 'succeeded', 'failed');
+    expect(run.output).toEqual({ a: 1, b: 2, nested: [3, 4] });
+    expect((await it.states(id)).toSorted()).toEqual([
+      'after@1-1 succeeded',
+      'go@1-1 succeeded',
+      'one succeeded',
+      'one@1-2 succeeded',
+      'slow@1-2.1-1 succeeded',
+    ]);
+  });
+
+  test('is suspended when every branch waits, and waits for all before it fails', async () => {
+    const it = await startCode(`
+      export const waits = defineWorkflow({
+        id: 'waits',
+        run: async (ctx) => {
+          try {
+            await ctx.all([
+              ctx.step('bad', () => { throw new Error('no'); }),
+              ctx.sleep('short', 1000),
+              async () => { await ctx.sleep('long', 9000); await ctx.step('late', () => 1); },
+            ]);
+          } catch (error) {
+            return { caught: error.message, step: error.step, code: error.code };
+          }
+        },
+      });`);
+    const id = await it.begin('waits');
+    await it.until(id, 'waiting');
+    expect(await it.states(id)).toEqual(['bad failed', 'short waiting', 'long@1-2 waiting']);
+    const run = await it.moveUntil(id, 1000, 'succeeded', 'failed');
+    expect(run.output).toEqual({ caught: 'no', step: 'bad', code: 'STEP_FAILED' });
+    expect(await it.states(id)).toContain('late@1-2 succeeded');
+  });
+
+  test('takes more branches than calls may be under way at a time', async () => {
+    const it = await startCode(`
+      export const many = defineWorkflow({
+        id: 'many',
+        run: async (ctx) => (await ctx.all(Array.from({ length: 200 }, (_, i) => ctx.step('n', () => i)))).length,
+      });`);
+    const id = await it.begin('many');
+    expect(await it.until(id, 'succeeded', 'failed')).toMatchObject({ error: null, output: 200 });
+  });
+});
+
+describe('a step that fails', () => {
+  test('is tried again by its class; uncaught it fails the run in the words of any step', async () => {
+    const it = await startCode(`
+      let tries = 0;
+      export const flaky = defineWorkflow({
+        id: 'flaky',
+        steps: { retry: { maxAttempts: 3, jitter: 'none', initialMs: 1000 } },
+        run: async (ctx) => {
+          await ctx.step('net', ({ attempt }) => {
+            if (attempt < 3) throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+          });
+          await ctx.step('own', () => fail('OUT_OF_STOCK', 'nothing left', { sku: 'a' }));
+        },
+      });`);
+    const id = await it.begin('flaky');
+    const run = await it.moveUntil(id, 1000, 'succeeded', 'failed');
+    expect(run.error).toEqual({
+      code: 'STEP_FAILED',
+      message: 'The step "own" failed: nothing left',
+      details: {
+        step: 'main.own',
+        error: { code: 'OUT_OF_STOCK', message: 'nothing left', details: { sku: 'a' } },
+      },
+    });
+    const { history } = await it.step(id, 'main.net');
+    expect(history.map(({ status, errorClass }) => [status, errorClass])).toEqual([
+      ['failed', 'network'],
+      ['failed', 'network'],
+      ['succeeded', null],
+    ]);
+    expect((await it.step(id, 'main.own')).history).toMatchObject([{ errorClass: 'code' }]);
+  });
+
+  test('may be caught, and is remembered as failed', async () => {
+    const it = await startCode(`
+      export const saga = defineWorkflow({
+        id: 'saga',
+        run: async (ctx) => {
+          await ctx.step('reserve', () => 1);
+          try {
+            await ctx.step('charge', () => { throw new Error('declined'); });
+          } catch (error) {
+            await ctx.sleep(1000);
+            return ctx.step('release', () => [error.name, error.status]);
+          }
+        },
+      });`);
+    const id = await it.begin('saga');
+    expect((await it.moveUntil(id, 1000, 'succeeded', 'failed')).output).toEqual([
+      'WorkflowStepError',
+      'failed',
+    ]);
+    expect((await it.step(id, 'main.charge')).attempts).toBe(1);
+  });
+
+  test('by its time limit ends with its process if it does not listen, and others of the run are remembered', async () => {
+    const it = await startCode(`
+      export const slow = defineWorkflow({
+        id: 'slow',
+        run: async (ctx) => {
+          const before = await ctx.step('before', () => 'kept');
+          try {
+            await ctx.step('deaf', () => new Promise(() => {}), { timeoutMs: 1000 });
+          } catch (error) {
+            return [before, error.status, error.code];
+          }
+        },
+      });`);
+    const id = await it.begin('slow');
+    await expect.poll(() => it.states(id)).toContain('deaf running');
+    const run = await it.moveUntil(id, 500, 'succeeded', 'failed');
+    expect(run.output).toEqual(['kept', 'timed_out', 'EXECUTION_TIMEOUT']);
+    expect((await it.step(id, 'main.before')).attempts).toBe(1);
+  });
+
+  test('when its process dies under it fails alone; the function is told', async () => {
+    const it = await startCode(`
+      export const dies = defineWorkflow({
+        id: 'dies',
+        run: async (ctx) => {
+          try {
+            await ctx.step('exit', () => process.exit(3));
+          } catch (error) {
+            return error.code;
+          }
+        },
+      });`);
+    const id = await it.begin('dies');
+    expect((await it.until(id, 'succeeded', 'failed')).output).toBe('EXECUTION_ERROR');
+  });
+});
+
+describe('what a function may not do is told', () => {
+  const cases: Array<[what: string, body: string, message: RegExp]> = [
+    ['a step in a step', "await ctx.step('a', () => ctx.step('b', () => 1))", /inside the step "a"/],
+    ['a step nobody awaits', "ctx.step('lost', () => 1)", /"lost" was made and never awaited/],
+    [
+      'one that is begun and left',
+      "ctx.step('left', () => new Promise(() => {})).catch(() => {})",
+      /"left" was begun and not awaited/,
+    ],
+    [
+      'steps side by side without ctx.all',
+      "await Promise.all([ctx.step('a', () => 1), ctx.step('b', () => 2)])",
+      /side by side with ctx\.all/,
+    ],
+    ['a name that is none', "await ctx.step('a b', () => 1)", /a step's name is/],
+    [
+      'a result that JSON would lose',
+      "await ctx.step('map', () => ({ deep: new Map() }))",
+      /holds under "deep" a Map|"deep" is a Map/,
+    ],
+    ['a bigint', "await ctx.step('big', () => 1n)", /a bigint/],
+    [
+      'a circle',
+      "await ctx.step('circle', () => { const o = {}; o.o = o; return o; })",
+      /cannot be kept as JSON/,
+    ],
+    ['too large an output', "await ctx.step('huge', () => 'x'.repeat(2_000_000))", /a step may hand on/],
+    ['a sleep until never', "await ctx.sleep('soon')", /ctx\.sleep: give/],
+    ['an odd item of ctx.all', 'await ctx.all([1])', /item 0 is neither/],
+    ['another plugin without its permission', "await ctx.invoke('other/thing')", /permissions\.invoke/],
+    ['a child without its permission', "await ctx.runWorkflow('other')", /permissions\.platform\.workflows/],
+    ['what other kinds of steps could do', "await ctx.invoke('http')", /is no command/],
+    ['an error of its own', "throw new Error('boom')", /boom/],
+  ];
+
+  test.each(cases)('%s', async (_, body, message) => {
+    const it = await startCode(`
+      export const wrong = defineWorkflow({ id: 'wrong', run: async (ctx) => { ${body}; } });`);
+    const run = await it.until(await it.begin('wrong'), 'failed', 'succeeded');
+    expect(run.error?.message).toMatch(message);
+  });
+
+  test('a function that hangs between its steps is ended', async () => {
+    const it = await startCode(`
+      export const hangs = defineWorkflow({ id: 'hangs', run: async (ctx) => { await ctx.step('a', () => 1); await new Promise(() => {}); } });`);
+    const id = await it.begin('hangs');
+    await expect.poll(() => it.states(id)).toEqual(['a succeeded']);
+    const run = await it.moveUntil(id, seconds(20), 'failed');
+    expect(run.error).toMatchObject({
+      code: 'EXECUTION_TIMEOUT',
+      message: expect.stringContaining('did nothing for 60 s'),
+    });
+  });
+
+  test('a thousand steps are the most', async () => {
+    const it = await startCode(`
+      export const endless = defineWorkflow({ id: 'endless', run: async (ctx) => { for (;;) await ctx.all(Array.from({ length: 100 }, () => ctx.sleep('s', 0))); } });`);
+    const id = await it.begin('endless');
+    await expect.poll(async () => (await it.run(id)).status, { timeout: 30_000 }).toBe('failed');
+    expect((await it.run(id)).error).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      message: expect.stringContaining('1000 steps'),
+    });
+    expect(await it.steps(id)).toHaveLength(1000);
+  }, 40_000);
+});
+
+describe('changed code', () => {
+  const flow = (body: string) => `
+    export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => { ${body} } });`;
+  const OLD =
+    "await ctx.step('reserve', () => 1); await ctx.sleep('pause', 60_000); return ctx.step('ship', () => 2);";
+
+  test.each([
+    [
+      'another step in the place of one',
+      "await ctx.step('hold', () => 1); await ctx.sleep('pause', 60_000);",
+      'step "reserve"',
+      'step "hold"',
+    ],
+    [
+      'another kind of step',
+      "await ctx.step('reserve', () => 1); await ctx.waitForSignal('pause');",
+      'step "pause" (wait)',
+      'step "pause" (signal)',
+    ],
+    ['a step less', "return ctx.step('reserve', () => 1);", 'step "pause" (wait)', 'the end'],
+  ])('%s fails the run, which names both', async (_, body, expected, found) => {
+    const it = await startCode(flow(OLD));
+    const id = await it.begin('flow');
+    await it.until(id, 'waiting');
+    await it.rewrite(flow(body));
+    await it.wakeAfter(minutes(1));
+    const { error } = await it.until(id, 'failed', 'succeeded');
+    expect(error).toMatchObject({ code: 'WORKFLOW_DEFINITION_CHANGED', details: { expected, found } });
+  });
+
+  test('that takes the same steps goes on, with what comes after them', async () => {
+    const it = await startCode(flow(OLD));
+    const id = await it.begin('flow');
+    await it.until(id, 'waiting');
+    await it.rewrite(
+      flow(
+        "await ctx.step('reserve', () => 'new'); await ctx.sleep('pause', 1); return ctx.step('more', () => 3);",
+      ),
+    );
+    await it.wakeAfter(minutes(1));
+    const run = await it.until(id, 'failed', 'succeeded');
+    expect(run.output).toBe(3);
+    expect((await it.step(id, 'main.reserve')).output).toBe(1);
+  });
+
+  test('runs again from a step, with what was before it, its time and its chance', async () => {
+    const broken =
+      "const id = ctx.uuid(); const a = await ctx.step('a', () => id); await ctx.step('b', () => { throw new Error('bug'); }); return [a, id];";
+    const it = await startCode(flow(broken));
+    const id = await it.begin('flow');
+    await it.until(id, 'failed');
+    await it.rewrite(flow(broken.replace("{ throw new Error('bug'); }", '4')));
+    const who = { tenantId: 'default', hostId: 'x', requestId: 'r', traceId: 't' };
+    const again = await it.services.desk.rerun('default', id, 'main.b', who);
+    const { output } = await it.until(again.id, 'succeeded', 'failed');
+    const [a, drawn] = output as string[];
+    expect(a).toBe(drawn);
+    expect((await it.step(again.id, 'main.a')).finishedAt).toBe((await it.step(id, 'main.a')).finishedAt);
+    expect((await it.eventTypes(again.id)).filter((type) => type.endsWith('main.a'))).toEqual([]);
+  });
+});
+
+describe('other work', () => {
+  test('of plugins and workflows is done between two passes, and needs no permission of its own plugin', async () => {
+    const it = await startCode(
+      `
+      export const add = defineCommand({ execute: (ctx, { a, b }) => ({ sum: a + b, host: ctx.host, step: ctx.hostContext.stepId }) });
+      export const child = defineWorkflow({ id: 'child', run: async (ctx, input) => ctx.step('double', () => input.n * 2) });
+      export const parent = defineWorkflow({
+        id: 'parent',
+        run: async (ctx) => {
+          const sums = await ctx.all([1, 2, 3].map((a) => ctx.invoke('code/add', { a, b: 1 })));
+          return { sums, doubled: await ctx.runWorkflow('child', { n: 21 }) };
+        },
+      });`,
+      {
+        commands: [{ id: 'add', handler: 'flows.js#add' }],
+        permissions: { platform: { workflows: true } },
+      },
+    );
+    const id = await it.begin('parent');
+    const run = await it.until(id, 'succeeded', 'failed');
+    expect(run.error).toBeNull();
+    expect(run.output).toMatchObject({
+      sums: [
+        { sum: 2, host: 'workflow', step: 'main.add' },
+        { sum: 3, step: 'main.add:2' },
+        { sum: 4, step: 'main.add:3' },
+      ],
+      doubled: 42,
+    });
+  });
+
+  test('a command cannot stand in for a workflow, nor a workflow for a step', async () => {
+    const it = await startCode(
+      `
+      export const add = defineCommand({ execute: () => 1 });
+      export const flow = defineWorkflow({ id: 'flow', run: async () => 1 });`,
+      {
+        commands: [
+          { id: 'add', handler: 'flows.js#add' },
+          { id: 'flow', handler: 'flows.js#flow' },
+        ],
+        workflows: [
+          { id: 'add', handler: 'flows.js#add' },
+          { id: 'renamed', handler: 'flows.js#flow' },
+        ],
+      },
+    );
+    const errorOf = async (id: string) => (await it.until(id, 'failed')).error;
+    expect(await errorOf(await it.begin('add'))).toMatchObject({ code: 'INVALID_HANDLER' });
+    expect((await errorOf(await it.begin('renamed')))?.message).toContain('both ids must be the same');
+    const asStep = await it.start({ steps: [{ id: 's', uses: 'code/flow' }] });
+    expect((await errorOf(asStep))?.details).toMatchObject({ error: { code: 'HOST_MISMATCH' } });
+  });
+});
+
+describe('cancelling', () => {
+  const source = (body: string) => `
+    export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => { ${body} } });`;
+
+  test('tells the step by its signal, and ends a process that does not listen', async () => {
+    const it = await startCode(
+      source(`
+        await ctx.all([
+          ctx.step('polite', ({ signal }) => new Promise((_, no) => {
+            signal.addEventListener('abort', () => { ctx.log.info('heard'); no(signal.reason); });
+            ctx.log.info('begun');
+          })),
+          ctx.step('deaf', () => new Promise(() => {})),
+        ]);
+        await ctx.step('never', () => 1);`),
+    );
+    const id = await it.begin('flow');
+    const said = (what: string) => it.logs.lines.some(({ message }) => message === what);
+    await expect.poll(() => said('begun')).toBe(true);
+    expect(await it.states(id)).toEqual(['polite running', 'deaf running']);
+    expect(await it.services.desk.cancel('default', id)).toMatchObject({ cancelled: true });
+    await it.until(id, 'cancelled');
+    expect(await it.states(id)).toEqual(['polite cancelled', 'deaf cancelled']);
+    await expect.poll(() => said('heard')).toBe(true);
+    await expect(it.services.desk.cancel('default', id)).rejects.toMatchObject({
+      code: 'WORKFLOW_ALREADY_CANCELLED',
+    });
+  });
+
+  test('while it waits ends it at once, and a time limit of the run ends it too', async () => {
+    const it = await startCode(source("await ctx.step('a', () => 1); await ctx.waitForSignal('never');"), {
+      workflows: [{ id: 'flow', handler: 'flows.js#flow', timeoutMs: 60_000 }],
+    });
+    const [one, two] = [await it.begin('flow'), await it.begin('flow')];
+    await it.until(one, 'waiting');
+    await it.until(two, 'waiting');
+    await it.services.desk.cancel('default', one);
+    expect(await it.states(one)).toEqual(['a succeeded', 'never cancelled']);
+    await it.moveUntil(two, minutes(1), 'timed_out');
+  });
+});
+
+test('a process of an earlier pass can write nothing', async () => {
+  const it = await startCode(`
+    export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => ctx.step('a', () => new Promise((done) => setTimeout(done, 300, 1))) });`);
+  const id = await it.begin('flow');
+  await expect.poll(() => it.states(id)).toEqual(['a running']);
+  const settle = (token: string) =>
+    it.fetch('/internal/workflows/steps/settle', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        runId: id,
+        token,
+        step: { id: 'a', attempt: 1, outcome: { output: 'forged' } },
+      }),
+    });
+  expect((await settle('of-an-earlier-pass')).status).toBe(409);
+  expect((await it.until(id, 'succeeded', 'failed')).output).toBe(1);
 });

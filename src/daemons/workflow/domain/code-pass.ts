@@ -11,6 +11,8 @@ import type { StepCall, StepOutcome } from './step-kind.ts';
 
 /** What the function of a pass may ask of the run; everything rejects with CONFLICT once the pass is over. */
 export interface PassCalls {
+  /** The function runs: it had to wait for a process, and load. */
+  begin(): void;
   enter(step: EnterStep): Promise<StepAnswer>;
   settle(step: SettleStep): Promise<StepAnswer>;
   watch(): Promise<ReadySteps>;
@@ -53,6 +55,7 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
   let stopWatch = (): void => {};
   let stopThinking = (): void => {};
   let isOpen = true;
+  let hasBegun = false;
   let settledSteps = 0;
 
   function ask(part: StepPart): Promise<StepAnswer> {
@@ -125,7 +128,7 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
   /** Code that neither asks nor works holds a process for nothing. */
   function mindThinking(): void {
     stopThinking();
-    if (!isOpen || asked.size + flying.size > 0) return;
+    if (!isOpen || !hasBegun || asked.size + flying.size > 0) return;
     stopThinking = clock.after(THINK_MS, () =>
       controller.abort(
         new PlatformError(
@@ -135,13 +138,15 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
       ),
     );
   }
-  mindThinking();
-
   const calls: PassCalls = {
+    begin() {
+      hasBegun = true;
+      mindThinking();
+    },
     async enter(step) {
       if (!isOpen) throw passIsOver();
       const part = deps.partOf(step);
-      part.perform = perform(part);
+      if (isOwnStep(part.step)) part.perform = perform(part);
       const promise = ask(part);
       deps.advance();
       return promise;

@@ -8,10 +8,11 @@ import type {
 } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { JsonValue, LoadedRun, RunRecord, RunStore, StartOptions } from '../../../store/ports/index.ts';
+import type { JsonValue, LoadedRun, RunRecord, RunStore } from '../../../store/ports/index.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Definitions } from './definitions.ts';
 import type { CancelResult, Engine } from './engine.ts';
+import { partsBefore } from './rerun-parts.ts';
 import { partsOf, stepIdOf } from './run-parts.ts';
 import type { RunStarter, Starter, StartRequest } from './run-starter.ts';
 import { isFinal } from './states.ts';
@@ -152,7 +153,7 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
       const parts =
         fromStep === undefined
           ? undefined
-          : await partsBefore(fromStep, loaded, workflow, await store.attempts(run.seq));
+          : partsBefore(fromStep, loaded, workflow, await store.attempts(run.seq));
       const request: StartRequest = {
         kind: 'workflow',
         workflow,
@@ -220,65 +221,4 @@ export function seqOf(cursor: string | undefined): number | undefined {
   const number = Number(cursor);
   if (Number.isSafeInteger(number) && number >= 0) return number;
   throw new PlatformError('VALIDATION_ERROR', 'query.cursor: take it from "nextCursor" of the page before.');
-}
-
-/** What had ended well before a step: the steps before it in its job, and every job that does not need that job. */
-async function partsBefore(
-  fromStep: string,
-  loaded: LoadedRun,
-  workflow: CompiledWorkflow,
-  attempts: Awaited<ReturnType<RunStore['attempts']>>,
-): Promise<NonNullable<StartOptions['parts']>> {
-  const groups = partsOf(workflow, loaded);
-  const start = [...groups.values()]
-    .flatMap(({ parts }) => parts ?? [])
-    .flatMap(({ steps }) => steps)
-    .find((part) => stepIdOf(part) === fromStep);
-  if (!start)
-    throw new PlatformError(
-      'VALIDATION_ERROR',
-      `The run has no step "${fromStep}"; steps are named "<job>.<step>".`,
-    );
-  const dependent = new Set([start.job.job.id]);
-  for (const job of workflow.jobs) if (job.needs.some((id) => dependent.has(id))) dependent.add(job.id);
-
-  const kept = { jobs: [] as LoadedRun['jobs'], steps: [] as LoadedRun['steps'] };
-  for (const { job, parts } of groups.values()) {
-    for (const part of parts ?? []) {
-      const isOwn = job.id === start.job.job.id;
-      const whole = part.record.status === 'succeeded' || part.record.status === 'skipped';
-      if (!dependent.has(job.id) && whole) {
-        kept.jobs.push(part.record);
-        kept.steps.push(
-          ...part.steps.filter(({ record }) => isFinal(record.status)).map(({ record }) => record),
-        );
-      } else if (isOwn && part !== start.job && part.record.status === 'succeeded') {
-        // Other combinations of the matrix stay as they are.
-        kept.jobs.push(part.record);
-        kept.steps.push(...part.steps.map(({ record }) => record));
-      } else if (isOwn) {
-        kept.jobs.push({
-          ...part.record,
-          status: 'pending',
-          outputs: null,
-          error: null,
-          startedAt: null,
-          finishedAt: null,
-        });
-        if (part !== start.job) continue;
-        const before = part.steps.slice(0, start.step.index);
-        const broken = before.find(
-          ({ record }) => record.status !== 'succeeded' && record.status !== 'skipped',
-        );
-        if (broken && !broken.step.continueOnError)
-          throw new PlatformError(
-            'VALIDATION_ERROR',
-            `The step "${stepIdOf(broken)}" before it did not succeed; run again from there.`,
-          );
-        kept.steps.push(...before.map(({ record }) => record));
-      }
-    }
-  }
-  const taken = new Set(kept.steps.map(({ jobKey, index }) => `${jobKey} ${index}`));
-  return { ...kept, attempts: attempts.filter(({ jobKey, index }) => taken.has(`${jobKey} ${index}`)) };
 }

@@ -29,6 +29,7 @@ export function workflowLink(
   return {
     pass,
     signal,
+    begin: () => void call('begin').catch(() => {}),
     enter: (step) => call('enter', step) as Promise<StepAnswer>,
     settle: (step) => call('settle', step) as Promise<StepAnswer>,
     watch: () => call('watch') as Promise<ReadySteps>,
@@ -52,6 +53,7 @@ export async function runWorkflow(
       `"${ref}" defines the workflow "${String(workflow!.id)}", and the manifest names it as the handler of "${String(workflowId)}": both ids must be the same.`,
       { ref },
     );
+  link.begin();
   const pass = createPass(link);
   const { context, unstarted } = createWorkflowContext(base, pass, link.pass.seed, workflow!.steps);
 

@@ -11,6 +11,8 @@ import { faultOf, WorkflowStepError } from './step-failure.ts';
 export interface PassLink {
   pass: PassContext;
   signal: AbortSignal;
+  /** Tells that the function runs; waits for nothing. */
+  begin(): void;
   enter(step: EnterStep): Promise<StepAnswer>;
   settle(step: SettleStep): Promise<StepAnswer>;
   watch(): Promise<ReadySteps>;
@@ -26,6 +28,8 @@ export interface StepRequest {
 
 /** Steps' functions at a time: each may have calls to the platform under way, which are limited too. */
 const MOST_AT_ONCE = 32;
+/** Questions to the run under way at a time. */
+const MOST_QUESTIONS = 16;
 /** The run's own clock ends an attempt; this much later its signal tells the function. */
 const SIGNAL_LAG_MS = 100;
 /** What a function did wrong itself, and may catch; anything else that a call fails with is between us and the run. */
@@ -40,6 +44,7 @@ export function createPass(link: PassLink) {
   const { pass, signal } = link;
   const halted = Promise.withResolvers<{ end: 'suspended' } | { end: 'broke'; message: string }>();
   const lanes = createLanes(MOST_AT_ONCE);
+  const questions = createLanes(MOST_QUESTIONS);
   /** Branches that wait, by the step that each waits for. */
   const waiting = new Map<string, () => void>();
   const branches = new Set<Branch>();
@@ -67,7 +72,7 @@ export function createPass(link: PassLink) {
   async function ask<T>(call: () => Promise<T>): Promise<T> {
     if (isOver) return NEVER;
     try {
-      const answer = await call();
+      const answer = await questions(call);
       return isOver ? await NEVER : answer;
     } catch (error) {
       if (isOver) return NEVER;
