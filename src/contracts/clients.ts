@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { pageQuery } from './hosts.ts';
-import { NamespaceId } from './ids.ts';
+import { DisplayName, NamespaceId } from './ids.ts';
 
 export const Client = z.object({
   clientId: z.string(),
@@ -24,7 +24,7 @@ export const createClientCredentials = endpoint({
   status: 201,
   body: z.strictObject({
     namespaceId: NamespaceId.optional().describe("Default: the caller's"),
-    name: z.string().min(1).max(128),
+    name: DisplayName,
   }),
   reply: z.object({
     clientId: z.string(),

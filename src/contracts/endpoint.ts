@@ -6,7 +6,8 @@ export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /**
  * One HTTP operation as data: the daemon mounts it, the typed client and the CLI call it, OpenAPI prints it.
  * `path` uses `:name` for parameters. Without `tags` a route works but stays out of the API description;
- * `hidden` keeps a tagged one out (streams). `status` is that of success, 200 unless told.
+ * `hidden` keeps a tagged one out (streams). `status` is that of success, 200 unless told;
+ * `accepted` is what a 202 beside it answers. `headers` are described alone, and checked by whoever reads them.
  * @spec Health, metrics, specification (visibility)
  */
 export interface Endpoint<
@@ -21,10 +22,12 @@ export interface Endpoint<
   readonly tags?: readonly string[];
   readonly hidden?: boolean;
   readonly status?: number;
+  readonly headers?: z.ZodObject;
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
   readonly reply: Reply;
+  readonly accepted?: z.ZodType;
   readonly errors?: readonly PlatformCode[];
 }
 

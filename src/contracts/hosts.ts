@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { NamespaceId, PluginId } from './ids.ts';
+import { DisplayName, NamespaceId, PluginId } from './ids.ts';
 
 const Label = z.string().max(256);
 const Capability = z.string().min(1).max(64);
@@ -45,7 +45,7 @@ export const registerHost = endpoint({
   tags: ['hosts'],
   status: 201,
   body: z.strictObject({
-    name: z.string().min(1).max(128),
+    name: DisplayName,
     publicKey: PublicKey,
     capabilities: z.array(Capability).max(64).default([]),
     labels: z.record(Label, Label).default({}),

@@ -61,6 +61,16 @@ export const ChosenHostId = HostId.refine(
   `must not be "${ANONYMOUS_HOST}" nor begin with "${CONTAINER_HOST_PREFIX}" or "${OAUTH_HOST_PREFIX}": such ids are given by the platform alone`,
 );
 
+/** What people call a thing: any text in one line. Control characters and bidirectional overrides would forge what a terminal shows. */
+export const DisplayName = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(
+    /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u,
+    'must be one line of text without control characters',
+  );
+
 /** `<file>#<export>`: a file inside the plugin's folder and one of its exports. */
 export const HandlerRef = z
   .string()

@@ -32,6 +32,7 @@ export * from './storage.ts';
 export * from './stream-result.ts';
 export * from './tokens.ts';
 export * from './vectors.ts';
+export * from './webhook-delivery.ts';
 export * from './webhooks.ts';
 export * from './whoami.ts';
 export * from './workflow-code.ts';

@@ -105,12 +105,16 @@ function operationOf(
   authenticated: boolean,
   components: SchemaComponents,
 ): Record<string, unknown> {
-  const { method, summary, tags, params, query, body } = endpoint;
+  const { method, summary, tags, params, query, headers, body } = endpoint;
   return {
     ...(summary ? { summary } : {}),
     operationId: operationId(method, path),
     tags,
-    parameters: [...pathParameters(path, params, components), ...parametersOf(query, 'query', components)],
+    parameters: [
+      ...pathParameters(path, params, components),
+      ...parametersOf(query, 'query', components),
+      ...parametersOf(headers, 'header', components),
+    ],
     ...(body
       ? {
           requestBody: {
@@ -140,16 +144,18 @@ function pathParameters(
 
 function parametersOf(
   schema: z.ZodType | undefined,
-  place: 'path' | 'query',
+  place: ParameterPlace,
   components: SchemaComponents,
 ): Array<Record<string, unknown>> {
   return schema ? parametersFrom(components.add(schema, 'input'), place) : [];
 }
 
+type ParameterPlace = 'path' | 'query' | 'header';
+
 /** One parameter for each property of an object schema. */
 export function parametersFrom(
   schema: Record<string, unknown>,
-  place: 'path' | 'query',
+  place: ParameterPlace,
 ): Array<Record<string, unknown>> {
   const { properties = {}, required = [] } = schema as {
     properties?: Record<string, Record<string, unknown>>;
@@ -169,11 +175,13 @@ function responsesOf(
   authenticated: boolean,
   components: SchemaComponents,
 ): Record<string, unknown> {
+  const success = (description: string, reply: z.ZodType) => ({
+    description,
+    content: { 'application/json': { schema: components.add(reply, 'output') } },
+  });
   const responses: Record<string, unknown> = {
-    [endpoint.status ?? 200]: {
-      description: 'Success',
-      content: { 'application/json': { schema: components.add(endpoint.reply, 'output') } },
-    },
+    [endpoint.status ?? 200]: success('Success', endpoint.reply),
+    ...(endpoint.accepted ? { 202: success('Accepted, to be done later', endpoint.accepted) } : {}),
   };
   const codes = new Set<PlatformCode>(endpoint.errors);
   if (authenticated) codes.add('UNAUTHORIZED');

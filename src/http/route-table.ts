@@ -1,3 +1,5 @@
+import { PlatformError } from '../kit/errors.ts';
+
 /** A route as the server knows it. */
 export interface RegisteredRoute {
   method: string;
@@ -14,6 +16,14 @@ export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: stri
     if (method === 'GET') methods.add('HEAD');
   }
   return [...methods].sort();
+}
+
+/** The path is there, and takes other methods. */
+export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): PlatformError {
+  return new PlatformError('METHOD_NOT_ALLOWED', `${path} takes ${allowed.join(', ')}, not ${method}.`, {
+    details: { method, allowed },
+    headers: { allow: allowed.join(', ') },
+  });
 }
 
 /** Compared segment by segment without decoding: only a hint for `Allow` hangs on it, never access. */

@@ -20,13 +20,14 @@ import type { Tracer } from '../kit/tracer.ts';
 import { type Account, type AnsweredRequest, createAccount } from './account.ts';
 import { createClientErrorAnswer } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
+import { refuseEncodedBodies } from './encodings.ts';
 import { toHttpError } from './error-body.ts';
 import { continueWhenWanted } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
 import { deliveryPathFault, pathFault } from './request-path.ts';
 import { originForm } from './request-target.ts';
-import { allowedMethods, type RegisteredRoute } from './route-table.ts';
+import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
 import { cutStalledBodies } from './stalled-body.ts';
 
 declare module 'fastify' {
@@ -201,6 +202,7 @@ export function createHttp(options: HttpOptions): Http {
     throw notFound(request.method, pathOf(request.url), http.kit.routes);
   });
   refuseExpectations(http.server, random);
+  refuseEncodedBodies(http);
   continueWhenWanted(http);
   cutStalledBodies(http.server, options.bodyIdleMs ?? LIMITS.bodyIdleMs);
   drainPolitely(http);
@@ -247,10 +249,7 @@ function notFound(method: string, path: string, routes: readonly RegisteredRoute
       `There is no ${method} ${path} here; /openapi.json lists what there is.`,
     );
   }
-  return new PlatformError('METHOD_NOT_ALLOWED', `${path} takes ${allow.join(', ')}, not ${method}.`, {
-    details: { method, allowed: allow },
-    headers: { allow: allow.join(', ') },
-  });
+  return methodNotAllowed(method, path, allow);
 }
 
 /** `Expect` other than `100-continue`: 417 in our shape. The sender may or may not send its body now, so the connection ends. */

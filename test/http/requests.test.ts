@@ -170,6 +170,38 @@ describe('bodies', () => {
   });
 });
 
+describe('bodies that are encoded', () => {
+  test.each(['gzip', 'br', 'x', 'identity, gzip'])('Content-Encoding: %s is 415', async (encoding) => {
+    const daemon = await sample();
+    const response = await daemon.fetch('/items', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-encoding': encoding },
+      body: '{}',
+    });
+    expect([response.status, response.headers.get('accept-encoding')]).toEqual([415, 'identity']);
+    expect(await response.json()).toMatchObject({
+      error: { code: 'UNSUPPORTED_MEDIA_TYPE', message: expect.stringContaining(encoding) },
+    });
+  });
+
+  test('identity is no encoding', async () => {
+    const daemon = await sample();
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'Identity' };
+    const response = await daemon.fetch('/items', { method: 'POST', headers, body: '{"name":"a"}' });
+    expect(response.status).not.toBe(415);
+  });
+
+  test('transfer codings other than chunked are 501 and end the connection', async () => {
+    const daemon = await sample();
+    const { status, head } = await raw(
+      daemon,
+      'POST /items HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    );
+    expect(status).toBe(501);
+    expect(head).toMatch(/^connection: close/im);
+  });
+});
+
 describe('methods', () => {
   test('a known path with another method is 405 with those it takes', async () => {
     const daemon = await sample();

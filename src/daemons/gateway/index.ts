@@ -8,6 +8,7 @@ import { handedSocketRoutes } from './routes/handed-sockets.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
+import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { proxyRoutes } from './routes/proxy.ts';
@@ -39,6 +40,7 @@ export const gateway = defineDaemon({
     webhookDeliveryRoutes,
     docsRoutes,
     socketRoutes,
+    nativeMethodRoutes,
     proxyRoutes,
   ],
   /** Deliveries that an earlier process accepted: once the other services can be told where we are. */

@@ -273,6 +273,15 @@ describe('tokens by hand', () => {
   });
 });
 
+test.each(['a\nb', 'a\u001b[31mb', 'a\u202eb', '\ud800', ''])('the name %j is none', async (name) => {
+  const gateway = await startGateway();
+  const operator = await asOperator(gateway);
+  await expect(operator(createClientCredentials, { body: { name } })).rejects.toMatchObject({
+    code: 'VALIDATION_ERROR',
+    details: { issues: [expect.objectContaining({ path: 'body.name' })] },
+  });
+});
+
 describe('guessing', () => {
   const guess = (gateway: { call: Awaited<ReturnType<typeof startGateway>>['call'] }, clientId: string) =>
     gateway.call(exchangeToken, { body: { clientId, clientSecret: 'wrong' } }).catch((error) => error);

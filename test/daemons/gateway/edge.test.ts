@@ -9,7 +9,36 @@ const staticTokens = { [CI_TOKEN]: { hostId: 'ci', namespaceId: 'acme' } };
 const limited = (rateLimit: Record<string, number>, tenants = {}) =>
   startGateway({ gateway: { staticTokens, rateLimit }, config: { tenants } });
 
+test("the gateway's own paths below an upstream's prefix answer other methods themselves: 405 with Allow", async () => {
+  const gateway = await startGateway();
+  for (const [method, path, allow] of [
+    ['PUT', '/api/v1/tokens', 'GET, HEAD, POST'],
+    ['POST', '/api/v1/tokens/some-id', 'DELETE'],
+    ['PATCH', '/api/v1/hosts/some-host', 'DELETE, GET, HEAD'],
+    ['DELETE', '/api/v1/health', 'GET, HEAD'],
+    ['GET', '/api/v1/webhooks/provision', 'POST'],
+    ['GET', '/auth/token', 'POST'],
+  ] as const) {
+    const response = await gateway.fetch(path, { method, headers: CI_HEADERS });
+    expect([response.status, response.headers.get('allow')], `${method} ${path}`).toEqual([405, allow]);
+    expect(await response.json()).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED' } });
+  }
+  expect(gateway.upstream.seen).toEqual([]);
+  expect((await gateway.fetch('/api/v1/tokens', { method: 'PUT' })).status).toBe(401);
+  expect((await gateway.fetch('/api/v1/jobs', { method: 'PUT', headers: CI_HEADERS })).status).toBe(200);
+});
+
 describe('limits', () => {
+  test('per token: another spelling of its scheme wins no further calls', async () => {
+    const gateway = await limited({ perTokenPerMinute: 2 });
+    const statuses = [];
+    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEARER']) {
+      const headers = { authorization: `${scheme} ${CI_TOKEN}` };
+      statuses.push((await gateway.fetch('/api/v1/x', { headers })).status);
+    }
+    expect(statuses).toEqual([200, 200, 429, 429]);
+  });
+
   test('per token: 429 with Retry-After and RateLimit headers, until the minute is over', async () => {
     const gateway = await limited({ perTokenPerMinute: 2 });
     const get = () => gateway.fetch('/api/v1/x', { headers: CI_HEADERS });

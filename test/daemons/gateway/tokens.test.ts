@@ -280,6 +280,22 @@ describe('every failure is 401 in the error shape, with WWW-Authenticate and one
       },
       'UNKNOWN_TOKEN',
     ],
+    [
+      'a signature in another spelling of its bytes',
+      async () => {
+        const token = await signJwt({});
+        const last = token.at(-1)!;
+        const others = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'].filter(
+          (letter) => letter !== last,
+        );
+        const bytes = (text: string): string => Buffer.from(text.split('.')[2]!, 'base64url').toString('hex');
+        return bearer(
+          others.map((letter) => token.slice(0, -1) + letter).find((other) => bytes(other) === bytes(token))!,
+        );
+      },
+      'UNKNOWN_TOKEN',
+    ],
+    ['a signature with padding', async () => bearer(`${await signJwt({})}=`), 'UNKNOWN_TOKEN'],
     ['three dots of nothing', () => bearer('..'), 'UNKNOWN_TOKEN'],
   ];
 

@@ -25,3 +25,20 @@ test('the description of the gateway names every webhook endpoint but the stream
     'post /send',
   ]);
 });
+
+test('deliveries stand in it with their header, their answers and without a Bearer token', async () => {
+  const gateway = await startGateway();
+  const { paths } = (await (await gateway.fetch('/openapi-merged.json')).json()) as {
+    paths: Record<string, { post: Record<string, unknown> }>;
+  };
+  for (const path of ['/webhooks/{pluginId}/{event}', '/webhooks/{pluginId}/{event}/{instanceId}']) {
+    const { security, parameters, responses } = paths[path]!.post;
+    expect(security).toEqual([]);
+    expect(parameters).toContainEqual(
+      expect.objectContaining({ name: 'x-svc-namespace', in: 'header', required: true }),
+    );
+    expect(Object.keys(responses as object)).toEqual(
+      expect.arrayContaining(['200', '202', '400', '401', '404', '413', '415', '429', '503', '504']),
+    );
+  }
+});

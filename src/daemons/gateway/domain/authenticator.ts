@@ -6,7 +6,7 @@ import { minutes, seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import { OAuthRefusal, type VerifyOAuth } from '../../oauth-verifier.ts';
-import { type AuthFault, authorizationOf, bearerToken } from './bearer.ts';
+import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
 import type { StaticTokens } from './static-tokens.ts';
 
@@ -69,7 +69,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     const found = await staticTokens.find(token);
     if (found) return { ...found, kind: 'static', jti: null, expiresAt: Number.POSITIVE_INFINITY };
     const claims = await jwts.verify(token);
-    if (claims === 'UNKNOWN_TOKEN' && verifyOAuth) return resolveOAuth(verifyOAuth, token);
+    if (claims === 'UNKNOWN_TOKEN' && verifyOAuth && isCanonicalJwt(token))
+      return resolveOAuth(verifyOAuth, token);
     return typeof claims === 'string' ? claims : principalOf(claims);
   }
 

@@ -34,6 +34,19 @@ export function authorizationOf(
 }
 
 /**
+ * The token as one text, whatever the case of its scheme: what is counted by token must not be had anew by spelling
+ * `bearer` in another way.
+ */
+export function tokenText(authorization: string): string {
+  return authorization.slice(SCHEME.length);
+}
+
+/** Whether each part is the one way to write its bytes: else one signature could be sent in several spellings. */
+export function isCanonicalJwt(token: string): boolean {
+  return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
+}
+
+/**
  * The token of `Bearer <token>`; undefined when malformed. Exactly one space ends the scheme, so that whitespace before
  * a token is seen (behind it HTTP itself drops it), and inside it belongs to the token.
  */

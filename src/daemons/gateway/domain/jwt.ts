@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { HostId, LIMITS, NamespaceId } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import type { Random } from '../../../kit/random.ts';
-import type { AuthFault } from './bearer.ts';
+import { type AuthFault, isCanonicalJwt } from './bearer.ts';
 import type { SigningKeys } from './signing-secrets.ts';
 
 /** Told apart so that a container's token never passes for a client's. */
@@ -78,6 +78,7 @@ export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Rand
     },
     async verify(token) {
       let result: Claims | AuthFault = 'UNKNOWN_TOKEN';
+      if (!isCanonicalJwt(token)) return result;
       for (const key of keys.verify) {
         result = await verifyWith(key, token);
         if (result !== 'JWT_SIGNATURE_INVALID') return result;

@@ -6,7 +6,7 @@ import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/rat
 
 /** Whom a request counts against. */
 export interface Counted {
-  /** The whole Authorization header; for a public route without one, something of its address. */
+  /** The token as sent; for a public route without one, something of its address. */
   token: string;
   namespaceId: string;
   ip: string;

@@ -2,7 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
-import { continueIfExpected, type HttpKit, sendRawError } from '../../../http/index.ts';
+import {
+  continueIfExpected,
+  type HttpKit,
+  sendRawError,
+  unknownTransferCoding,
+} from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
@@ -199,7 +204,7 @@ function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   const coding = headers['transfer-encoding'];
   if (coding !== undefined) {
     if (coding.toLowerCase() === 'chunked') return CHUNKED;
-    throw new PlatformError('NOT_IMPLEMENTED', 'The only transfer coding taken here is "chunked".', CLOSE);
+    throw unknownTransferCoding();
   }
   if (length === undefined) return NO_BODY;
   if (Number(length) > limit) throw tooLarge(limit);

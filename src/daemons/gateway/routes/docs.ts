@@ -1,3 +1,4 @@
+import { deliverToInstance, deliverWebhook } from '../../../contracts/index.ts';
 import { type Http, serveDocs } from '../../../http/index.ts';
 import { version } from '../../../kit/paths.ts';
 import type { MergedDescription } from '../domain/merged-description.ts';
@@ -7,6 +8,11 @@ export function docsRoutes(
   http: Http,
   { mergedDescription }: { mergedDescription: MergedDescription },
 ): void {
+  // Served past `mount`, which describes what it mounts.
+  for (const endpoint of [deliverWebhook, deliverToInstance]) {
+    const { method, path } = endpoint;
+    http.kit.endpoints.push({ method, path, endpoint, authenticated: false });
+  }
   http.get('/openapi-merged.json', { exposeHeadRoute: false }, async () => {
     // Loaded when asked for: describing schemas is of no use to a gateway that only forwards.
     const { openApiDocument } = await import('../../../http/openapi.ts');

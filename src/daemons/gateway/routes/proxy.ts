@@ -14,7 +14,15 @@ import { countedOf } from './counted.ts';
 import { subjectOf } from './subject.ts';
 
 /** TRACE would show a page what headers we add; CONNECT is no request to an upstream. */
-const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+export const PROXIED_METHODS: readonly HTTPMethods[] = [
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+];
 
 export interface ProxyRoutesServices {
   authenticator: Authenticator;
@@ -39,7 +47,14 @@ export function proxyRoutes(http: Http, services: ProxyRoutesServices): void {
     for (const prefix of upstream.prefixes) {
       for (const url of [prefix || '/', `${prefix}/*`]) {
         const config = { accountsItself: true };
-        http.route({ method: METHODS, url, exposeHeadRoute: false, config, onRequest, handler: unreachable });
+        http.route({
+          method: [...PROXIED_METHODS],
+          url,
+          exposeHeadRoute: false,
+          config,
+          onRequest,
+          handler: unreachable,
+        });
       }
     }
   }

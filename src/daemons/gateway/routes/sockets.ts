@@ -6,6 +6,7 @@ import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { newSpanId, saneId, traceIdOf } from '../../../kit/trace.ts';
 import type { Admins } from '../domain/admins.ts';
 import type { Authenticator, Principal } from '../domain/authenticator.ts';
+import { tokenText } from '../domain/bearer.ts';
 import type { LimitRequests } from '../domain/request-limits.ts';
 import type { ProxySocket } from '../proxy/socket-proxy.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
@@ -66,7 +67,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
       });
       tenantId = caller.namespaceId;
       await services.limitRequests?.({
-        token: request.headers.authorization ?? '',
+        token: tokenText(request.headers.authorization ?? ''),
         namespaceId: tenantId,
         ip,
       });

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { EventName, InstanceId, NamespaceId, PluginId } from './ids.ts';
+
+/** Where external services deliver; those of instances have one segment more. @spec Webhook delivery */
+const PATH = '/webhooks/:pluginId/:event';
+
+const target = { pluginId: PluginId, event: EventName };
+
+/** Described, and served past `mount`: the body is read raw, after the checks that need none of it. */
+const delivery = {
+  method: 'POST',
+  tags: ['webhooks'],
+  headers: z.object({
+    'x-svc-namespace': NamespaceId.describe(
+      'Whose webhook it is; the URL names it where the secret was provisioned with namespaceInUrl',
+    ),
+  }),
+  query: z.object({
+    namespace: NamespaceId.optional().describe(
+      'Instead of the header, where it was provisioned with namespaceInUrl',
+    ),
+  }),
+  body: z
+    .json()
+    .describe('What the event brings, proven as its declaration asks: by secret, HMAC or validator'),
+  reply: z
+    .union([
+      z.object({ status: z.literal('ok'), webhookId: z.uuid(), result: z.json().optional() }),
+      z.object({ status: z.literal('duplicate') }),
+      z.object({ challenge: z.json() }),
+    ])
+    .describe('The handler ran; the delivery was seen before; or a challenge, echoed'),
+  accepted: z.object({ status: z.literal('accepted'), webhookId: z.uuid() }),
+  errors: [
+    'VALIDATION_ERROR',
+    'NAMESPACE_REQUIRED',
+    'UNAUTHORIZED',
+    'PLUGIN_NOT_FOUND',
+    'WEBHOOK_NOT_FOUND',
+    'PAYLOAD_TOO_LARGE',
+    'UNSUPPORTED_MEDIA_TYPE',
+    'RATE_LIMIT_EXCEEDED',
+    'EXECUTION_ERROR',
+    'SERVICE_UNAVAILABLE',
+    'HOST_UNAVAILABLE',
+    'EXECUTION_TIMEOUT',
+  ],
+} as const;
+
+export const deliverWebhook = endpoint({
+  ...delivery,
+  path: PATH,
+  summary: 'Deliver an event to a webhook of a plugin',
+  params: z.object(target),
+});
+
+export const deliverToInstance = endpoint({
+  ...delivery,
+  path: `${PATH}/:instanceId`,
+  summary: 'Deliver an event to one instance of a webhook that has several',
+  params: z.object({ ...target, instanceId: InstanceId }),
+});
