@@ -33,7 +33,7 @@ const COMPUTED: Record<string, () => string[]> = {
     [...read('http/identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(([, c]) => c!),
   'daemons/workflow/domain/schedules.ts: reasonCode': () =>
     [...read('daemons/workflow/domain/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(([, c]) => c!),
-  'daemons/gateway/domain/webhook-delivery.ts: fault.toUpperCase()': () =>
+  'daemons/gateway/domain/webhook-authentication.ts: refusal.fault.toUpperCase()': () =>
     [
       ...part('daemons/gateway/domain/webhook-signature.ts', 'type SignatureFault', ';').matchAll(/'(\w+)'/g),
     ].map(([, fault]) => fault!.toUpperCase()),

@@ -85,6 +85,37 @@ test.each([
   expect(error.message).toContain(words);
 });
 
+test('faults of adapters are named, and what looks like a secret is refused without being repeated', async () => {
+  const secret = 'sk-in-the-clear-0123456789';
+  const folder = await project({
+    adapters: {
+      storage: { type: 's3', bucket: 'b', accesKeyId: secret },
+      llm: { baseUrl: 'api.example.com', apiKey: secret, models: { small: 'm' } },
+      embedings: {},
+      vectorStore: { type: 'redis' },
+    },
+  });
+  const found = problems(folder);
+  expect(found).toEqual(
+    expect.arrayContaining([
+      {
+        path: 'adapters.storage.accesKeyId',
+        message: 'is not a known key; did you mean adapters.storage.accessKeyId?',
+      },
+      { path: 'adapters.llm.baseUrl', message: 'must be an http:// or https:// address' },
+      { path: 'adapters.llm.apiKey', message: expect.stringContaining('must name an environment variable') },
+      { path: 'adapters.llm.models', message: 'must name a model for the tier "default"' },
+      { path: 'adapters.embedings', message: 'is not a known key; did you mean adapters.embeddings?' },
+      { path: 'adapters.vectorStore.type', message: 'must be "sqlite"' },
+    ]),
+  );
+  expect(JSON.stringify(found)).not.toContain(secret);
+  const other = await project({ adapters: { storage: { type: 'ftp' } } });
+  expect(problems(other)).toEqual([
+    { path: 'adapters.storage.type', message: 'must be one of "files", "s3"' },
+  ]);
+});
+
 test('every fault is reported at once, each with its path', async () => {
   const folder = await project({
     gateway: { prot: 4000, processes: 'two', publicUrl: 'localhost:4000' },
@@ -98,7 +129,11 @@ test('every fault is reported at once, each with its path', async () => {
       { path: 'gateway.prot', message: 'is not a known key; did you mean gateway.port?' },
       { path: 'gateway.processes', message: 'must be a number, not a string' },
       { path: 'gateway.publicUrl', message: 'must be an http:// or https:// address' },
-      { path: 'timeoutMs', message: 'is not a known key here; did you mean rest.timeoutMs?' },
+      {
+        path: 'timeoutMs',
+        message:
+          'is not a known key here; did you mean rest.timeoutMs or adapters.llm.timeoutMs or adapters.embeddings.timeoutMs?',
+      },
       { path: 'execution.default', message: 'must be one of "worker", "container", "host"' },
       { path: 'execution.worker.memoryMb', message: 'must be a whole number, not a fraction' },
       { path: 'plugins', message: 'must be a list, not a string' },

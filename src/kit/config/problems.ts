@@ -58,11 +58,19 @@ function phrase(issue: z.core.$ZodIssue, candidate: unknown): string {
       return `must be ${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`;
     case 'invalid_format':
       return issue.format === 'url' ? 'must be an http:// or https:// address' : lowerFirst(issue.message);
+    case 'invalid_union':
+      return choices(issue.message) ?? lowerFirst(issue.message);
     case 'invalid_key':
       return `is not a valid name here: ${issue.issues.map((inner) => lowerFirst(inner.message)).join('; ')}`;
     default:
       return lowerFirst(issue.message);
   }
+}
+
+/** A choice between objects by the value of one key: zod's message ends with what there is. */
+function choices(message: string): string | undefined {
+  const values = [...message.matchAll(/'([^']+)'/g)].map(([, value]) => JSON.stringify(value));
+  return values.length === 0 ? undefined : `must be one of ${values.join(', ')}`;
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
@@ -108,7 +116,14 @@ function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[]
     if (!next) return [];
     current = bare(next);
   }
-  return current instanceof z.ZodObject ? Object.keys(current.shape) : [];
+  return keysOf(current);
+}
+
+/** Of a choice between objects, the keys of any of them. */
+function keysOf(schema: z.core.$ZodType): string[] {
+  if (schema instanceof z.ZodUnion)
+    return [...new Set(schema.options.flatMap((option) => keysOf(bare(option))))];
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
 function childOf(schema: z.core.$ZodType, key: string): z.core.$ZodType | undefined {
