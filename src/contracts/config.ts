@@ -76,6 +76,12 @@ const Execution = section({
     memoryMb: z.number().int().min(32).default(256),
     idleMs: Ms.default(60_000),
     sandbox: z.enum(['auto', 'bwrap', 'permission']).default('auto'),
+    isolation: z
+      .enum(['plugin', 'tenant'])
+      .default('plugin')
+      .describe(
+        '"tenant": a process serves one tenant and no other; where tenants take turns, it starts anew',
+      ),
   }),
   container: section({
     socket: z.string().default('/var/run/docker.sock'),

@@ -26,7 +26,7 @@ test('without bubblewrap the permission model is in force, and the reason is tol
 
 const backendWith = (sandbox: 'auto' | 'bwrap') =>
   createWorkerBackend({
-    config: { maxProcesses: 1, memoryMb: 256, idleMs: 1000, sandbox },
+    config: { maxProcesses: 1, memoryMb: 256, idleMs: 1000, isolation: 'plugin', sandbox },
     services: {},
     logger: silentLogger,
     clock: systemClock,

@@ -50,6 +50,38 @@ test('plugins and sets of permissions do not share processes', async () => {
   expect(backend.stats().map(({ pluginId }) => pluginId)).toEqual(['attacker', 'attacker', 'good']);
 });
 
+describe('tenants', () => {
+  const remember = (call: (handler: string, options: object) => Promise<unknown>, tenantId: string) =>
+    call('attacks.js#remembers', { tenantId }) as Promise<{ pid: number; guests: string[] }>;
+
+  test('share the processes of a plugin unless told otherwise', async () => {
+    const { call } = await startBackend({ config: { maxProcesses: 1 } });
+    await remember(call, 'acme');
+    expect((await remember(call, 'globex')).guests).toEqual(['acme', 'globex']);
+  });
+
+  test('with isolation by tenant, a process serves one and no other', async () => {
+    const { call, backend } = await startBackend({ config: { maxProcesses: 2, isolation: 'tenant' } });
+    const first = await remember(call, 'acme');
+    const other = await remember(call, 'globex');
+    expect([first.guests, other.guests]).toEqual([['acme'], ['globex']]);
+    expect(await remember(call, 'acme')).toEqual({ pid: first.pid, guests: ['acme', 'acme'] });
+    expect(await remember(call, 'globex')).toEqual({ pid: other.pid, guests: ['globex', 'globex'] });
+    // A third one takes the place of one that waits.
+    expect((await remember(call, 'initech')).guests).toEqual(['initech']);
+    expect(backend.stats()[0]?.processes).toBeLessThanOrEqual(2);
+  });
+
+  test('who waits is served, however many tenants and calls there are', async () => {
+    const { call, backend } = await startBackend({ config: { maxProcesses: 2, isolation: 'tenant' } });
+    const tenants = Array.from({ length: 24 }, (_, index) => `tenant-${index % 6}`);
+    const seen = await Promise.all(tenants.map((tenant) => remember(call, tenant)));
+    for (const [index, { guests }] of seen.entries())
+      expect(new Set(guests)).toEqual(new Set([tenants[index]]));
+    expect(backend.stats()[0]).toMatchObject({ queued: 0, running: 0 });
+  });
+});
+
 test('a full queue answers SERVICE_UNAVAILABLE with Retry-After; what waits is served', async () => {
   const { call, backend } = await startBackend({ config: { maxProcesses: 1 }, maxQueue: 2 });
   await call('handlers.ts#nothing', { plugin: 'good' });

@@ -1,4 +1,4 @@
-import { PlatformError } from '../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
 
 /** Why the daemon ended a process. */
 export type EndReason =
@@ -79,4 +79,16 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
     message: `exited with code ${code} before the handler had returned (process.exit?).`,
     details: { reason: 'exit', exitCode: code },
   };
+}
+
+/** Why a process could not even be started. */
+export function asSandboxError(error: unknown, pluginId: string): PlatformError {
+  if (error instanceof PlatformError) return error;
+  return new PlatformError(
+    'SANDBOX_ERROR',
+    `The sandbox of plugin ${pluginId} could not be prepared: ${messageOf(error)}`,
+    {
+      cause: error,
+    },
+  );
 }

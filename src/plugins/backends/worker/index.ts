@@ -99,6 +99,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     return createPool({
       pluginId: plugin.id,
       maxProcesses: config.maxProcesses,
+      separateTenants: config.isolation === 'tenant',
       concurrency: permissions.quotas?.concurrency ?? 1,
       idleMs: config.idleMs,
       maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, deps.maxQueue ?? MAX_QUEUE),

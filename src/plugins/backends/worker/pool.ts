@@ -1,10 +1,10 @@
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors.ts';
 import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { type Call, cancelled, createCall, unavailable } from './call.ts';
-import { lostProcess, type ProcessExit } from './exit-reason.ts';
+import { asSandboxError, lostProcess, type ProcessExit } from './exit-reason.ts';
 import {
   type RunnerProcess,
   type RunnerProcessEvents,
@@ -21,6 +21,8 @@ const LONGEST_RETRY_SECONDS = 60;
 export interface PoolDeps {
   pluginId: string;
   maxProcesses: number;
+  /** A process serves the tenant of its first call and no other. */
+  separateTenants: boolean;
   /** Calls one process runs at a time. */
   concurrency: number;
   idleMs: number;
@@ -51,10 +53,16 @@ export interface Pool {
   close(): Promise<void>;
 }
 
+interface Kept {
+  stopIdle: () => void;
+  /** Whom it serves; null: whoever comes first, or anybody. */
+  tenantId: string | null;
+}
+
 /** The processes of one plugin version under one set of permissions, and the calls that wait for them. */
 export function createPool(deps: PoolDeps): Pool {
   const { pluginId, clock, concurrency, maxProcesses } = deps;
-  const processes = new Map<RunnerProcess, { stopIdle: () => void }>();
+  const processes = new Map<RunnerProcess, Kept>();
   let queue: Call[] = [];
   let queuedBytes = 0;
   let launch: Promise<Launch> | undefined;
@@ -71,16 +79,17 @@ export function createPool(deps: PoolDeps): Pool {
     if (options.signal?.aborted) throw cancelled(request);
     refuseDuringBackoff();
     const call = createCall(request, options);
-    const process = freeProcess();
+    const process = freeProcess(call);
     if (process) assign(process, call);
     else enqueue(call);
     return call.promise;
   }
 
-  function freeProcess(): RunnerProcess | undefined {
+  function freeProcess({ request }: Call): RunnerProcess | undefined {
     let best: RunnerProcess | undefined;
-    for (const process of processes.keys()) {
+    for (const [process, { tenantId }] of processes) {
       if (!process.isReady || process.isEnding || process.load >= concurrency) continue;
+      if (tenantId !== null && tenantId !== request.tenantId) continue;
       // The last one started wins, so that those that are not needed become idle and go.
       if (!best || process.load <= best.load) best = process;
     }
@@ -89,7 +98,9 @@ export function createPool(deps: PoolDeps): Pool {
 
   function assign(process: RunnerProcess, call: Call): void {
     const startedAt = clock.now();
-    processes.get(process)?.stopIdle();
+    const kept = processes.get(process)!;
+    kept.stopIdle();
+    if (deps.separateTenants) kept.tenantId = call.request.tenantId;
     call.promise.then(
       () => {
         averageMs += (clock.now() - startedAt - averageMs) * 0.1;
@@ -140,8 +151,11 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   function dispatch(): void {
-    for (let process = freeProcess(); process && queue.length > 0; process = freeProcess()) {
-      const call = queue[0]!;
+    for (const call of [...queue]) {
+      const process = freeProcess(call);
+      // One that nobody can take now holds back its own tenant alone.
+      if (!process && !deps.separateTenants) break;
+      if (!process) continue;
       take(call);
       assign(process, call);
     }
@@ -150,11 +164,21 @@ export function createPool(deps: PoolDeps): Pool {
 
   function startIfNeeded(): void {
     if (closing) return;
-    const starting =
-      preparing + [...processes.keys()].filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
+    const all = [...processes.keys()];
+    const starting = preparing + all.filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
     const missing = Math.ceil(queue.length / concurrency) - starting;
     const places = maxProcesses - processes.size - preparing;
     for (let count = Math.min(missing, places); count > 0; count--) void startOne();
+    if (deps.separateTenants)
+      makeRoom(missing - Math.max(0, places) - all.filter(({ isEnding }) => isEnding).length);
+  }
+
+  /** Processes that wait for another tenant's next call make way for those of tenants who wait. */
+  function makeRoom(count: number): void {
+    const idle = [...processes.keys()].filter(
+      ({ isReady, isEnding, load }) => isReady && !isEnding && load === 0,
+    );
+    for (const process of idle.slice(0, Math.max(0, count))) process.end({ kind: 'idle' });
   }
 
   async function startOne(): Promise<void> {
@@ -171,7 +195,7 @@ export function createPool(deps: PoolDeps): Pool {
         },
         onExit: (exit) => lose(process, exit),
       });
-      processes.set(process, { stopIdle: () => {} });
+      processes.set(process, { stopIdle: () => {}, tenantId: null });
     } catch (error) {
       launch = undefined;
       failQueue(asSandboxError(error, pluginId));
@@ -263,15 +287,4 @@ export function createPool(deps: PoolDeps): Pool {
       });
     },
   };
-}
-
-function asSandboxError(error: unknown, pluginId: string): PlatformError {
-  if (error instanceof PlatformError) return error;
-  return new PlatformError(
-    'SANDBOX_ERROR',
-    `The sandbox of plugin ${pluginId} could not be prepared: ${messageOf(error)}`,
-    {
-      cause: error,
-    },
-  );
 }
