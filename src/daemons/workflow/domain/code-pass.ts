@@ -178,7 +178,8 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
   return {
     token,
     calls,
-    signal: controller.signal,
+    // The inferred type has a name that no declaration can write, and the build emits declarations.
+    signal: controller.signal as AbortSignal,
     startedAt: clock.now(),
     met: met as ReadonlySet<StepPart>,
     owed: owed as ReadonlySet<StepPart>,
