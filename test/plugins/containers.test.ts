@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
@@ -14,7 +15,7 @@ import {
   createPlatformServices,
 } from '../../src/plugins/index.ts';
 import { captureLogs, tempDir } from '../support/daemon.ts';
-import { engineMissing, startEngine, type TestEngine } from './engine.ts';
+import { missing, startEngine, type TestEngine } from './engine.ts';
 import { failureOf, requestFor, storeState } from './support.ts';
 
 const TOOLS = fileURLToPath(new URL('../fixtures/projects/hosts/plugins/tools', import.meta.url));
@@ -61,9 +62,11 @@ async function startContainers({ config, dataDir, issueAccess }: Options = {}) {
 
 const containersLeft = () => engine.cli('ps', '--all', '--quiet').trim().split('\n').filter(Boolean).length;
 
-describe.skipIf(engineMissing !== undefined)('a container', { timeout: 60_000 }, () => {
+const ENGINES = (['podman', 'docker'] as const).filter((name) => missing(name) === undefined);
+
+describe.each(ENGINES)('a container of %s', { timeout: 60_000 }, (name) => {
   beforeAll(async () => {
-    engine = await startEngine();
+    engine = await startEngine(name);
   }, 120_000);
   afterAll(async () => {
     await engine?.stop();
@@ -181,7 +184,7 @@ describe.skipIf(engineMissing !== undefined)('a container', { timeout: 60_000 },
     const { backend } = await startContainers({ dataDir: mine });
     expect(await backend.removeOrphans()).toBe(1);
     expect(containersLeft()).toBe(1);
-    engine.cli('rm', '--all', '--force', '--time', '0');
+    engine.removeAll();
   });
 
   test('no more of them run at a time than are allowed', async () => {
@@ -206,6 +209,58 @@ describe.skipIf(engineMissing !== undefined)('a container', { timeout: 60_000 },
     ]);
   });
 });
+
+describe.skipIf(missing('podman without root') !== undefined)(
+  'an engine without root',
+  { timeout: 60_000 },
+  () => {
+    beforeAll(async () => {
+      engine = await startEngine('podman without root');
+    }, 120_000);
+    afterAll(async () => {
+      await engine?.stop();
+    }, 60_000);
+
+    // Where cgroups v2 are delegated to the user there is nothing to refuse.
+    const setsNone = !existsSync('/sys/fs/cgroup/cgroup.controllers');
+    test.runIf(setsNone)(
+      'that sets no limits runs nothing, unless the config takes it as it is',
+      async () => {
+        const refusing = await startContainers();
+        const error = await failureOf(refusing.call('echo'));
+        // Where cgroups v2 are delegated to the user there is nothing to refuse.
+        expect([error.code, error.details]).toEqual([
+          'SANDBOX_ERROR',
+          expect.objectContaining({ missing: ['memory', 'processes'] }),
+        ]);
+        await expect.poll(containersLeft, { timeout: 10_000 }).toBe(0);
+
+        const { call, logs } = await startContainers({ config: { requireLimits: false } });
+        expect(await call('echo', { a: 1 })).toEqual({ a: 1 });
+        expect(await call('about')).toMatchObject({ uid: 65534, pid: 1 });
+        expect(await call('write', { paths: ['/x', join(TOOLS, 'x')] })).toEqual([
+          'ERR_ACCESS_DENIED',
+          'ERR_ACCESS_DENIED',
+        ]);
+        expect(
+          logs.lines.filter(({ message }) => String(message).includes('not held to limits')),
+        ).toHaveLength(1);
+        await expect.poll(containersLeft, { timeout: 10_000 }).toBe(0);
+      },
+    );
+
+    test('a network it does not have is told in its own words', async () => {
+      const { call } = await startContainers({
+        config: { requireLimits: false, network: 'no-such-network' },
+      });
+      const error = await failureOf(call('echo', 1, { permissions: { network: ['*'] } }));
+      expect([error.code, error.message]).toEqual([
+        'SANDBOX_ERROR',
+        expect.stringContaining('The container engine refused'),
+      ]);
+    });
+  },
+);
 
 test('without an engine the failure names the socket', async () => {
   engine ??= { socket: '/nowhere/engine.sock' } as TestEngine;

@@ -13,9 +13,8 @@ let engine: TestEngine;
 /** The engine's command line as the script finds it: on the test's own store, and never asking a registry. */
 async function engineProgram(): Promise<string> {
   const file = join(await tempDir(), 'podman');
-  const podman = ['podman', ...engine.store].map((word) => `'${word}'`).join(' ');
+  const podman = engine.command.map((word) => `'${word}'`).join(' ');
   const script = `#!/bin/sh
-export CONTAINERS_CONF='${engine.conf}'
 if [ "$1" = build ]; then shift; exec ${podman} build --pull=never --isolation chroot "$@"; fi
 exec ${podman} "$@"
 `;
@@ -25,7 +24,10 @@ exec ${podman} "$@"
 
 function imageRunner(program: string, tag: string) {
   const script = join(packageRoot, 'scripts/image-runner.js');
-  return spawnSync(process.execPath, [script, '--engine', program, '--tag', tag], { encoding: 'utf8' });
+  return spawnSync(process.execPath, [script, '--engine', program, '--tag', tag], {
+    env: engine.env,
+    encoding: 'utf8',
+  });
 }
 
 /** What of `node:26-slim` the Dockerfile touches: a shell, `rm`, Node where it lies there, npm and the entrypoint. */
