@@ -92,7 +92,16 @@ export async function gatewayUrl({ globals, platform, folder }: CommandContext):
   if (given) return given;
   const status = await findSupervisor(folder())?.status();
   const running = status?.services.find(({ name }) => name === 'gateway')?.url;
-  return running ?? `http://127.0.0.1:${config.gateway.port}`;
+  if (running) return running;
+  if (config.gateway.port === 0) throw notRunning();
+  return `http://127.0.0.1:${config.gateway.port}`;
+}
+
+/** Its port is chosen at each start, so there is no address to try. */
+function notRunning(): PlatformError {
+  return new PlatformError('UPSTREAM_UNAVAILABLE', 'svc is not running here.', {
+    details: { hint: 'Start it: svc up -d; or name a gateway elsewhere: --url, SVC_GATEWAY_URL.' },
+  });
 }
 
 /** An access token of this machine's operator, kept for the next commands. Throws UNAUTHORIZED where there are no credentials. */

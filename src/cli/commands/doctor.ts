@@ -4,6 +4,7 @@ import type { CommandContext } from '../context.ts';
 import { defineCommand } from '../define-command.ts';
 import type { Style } from '../style.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
+import { helpWidth, wrap } from '../wrap.ts';
 import { type Check, type Fact, type Finding, failure, type Patient } from './doctor/check.ts';
 import { checkEngine, checkPlugins, checkSandbox, checkUpstreams } from './doctor/execution.ts';
 import { checkModes } from './doctor/files.ts';
@@ -19,6 +20,9 @@ export interface Diagnosis {
   warned: number;
   fixed: number;
 }
+
+/** Of a mark, a name and the blanks between. */
+const MARGIN = 14;
 
 /** In the order in which one would mend. All but the first need a configuration that holds. */
 const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
@@ -135,9 +139,13 @@ function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Styl
     if (isFixed || status === 'ok') return style.green('✓');
     return status === 'warn' ? style.yellow('!') : style.red('✗');
   };
+  // A terminal would break lines in the middle of words, and under the marks; a pipe gets each finding whole.
+  const width = process.stdout.isTTY ? helpWidth(process.stdout) - MARGIN : Number.POSITIVE_INFINITY;
+  const column = (head: string, text: string): string[] =>
+    wrap(text, width).map((line, index) => `${index === 0 ? head : ' '.repeat(MARGIN)}${line}`);
   const lines = checks.flatMap((finding) => [
-    `${mark(finding)} ${finding.name.padEnd(11)} ${finding.message}`,
-    ...(finding.remedy ? [`  ${' '.repeat(11)} ${style.cyan('→')} ${finding.remedy}`] : []),
+    ...column(`${mark(finding)} ${finding.name.padEnd(11)} `, finding.message),
+    ...(finding.remedy ? column(`${' '.repeat(MARGIN - 2)}${style.cyan('→')} `, finding.remedy) : []),
   ]);
   const counts = [`${failed} failed`, `${warned} to look at`, ...(fixed > 0 ? [`${fixed} mended`] : [])];
   return [...lines, '', failed + warned === 0 ? style.green('All is well.') : `${counts.join(', ')}.`].join(

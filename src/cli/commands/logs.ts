@@ -95,6 +95,7 @@ async function showKept(
       signal,
     });
   }
+  if (lines === 0) return;
   const records = await latestKept(context, query, lines);
   for (const record of records) show(record);
   if (records.length === 0) context.ui.note('No log lines fit.');
@@ -124,7 +125,7 @@ async function showFiles(
   const fitting = records.filter(filter).slice(-lines);
   if (lines > 0) for (const record of fitting) show(record);
   if (follow) await followLogs(ends, (record) => filter(record) && show(record));
-  else if (records.length === 0) ui.note(`No log lines in ${logFolder} yet.`);
+  else if (records.length === 0 && lines > 0) ui.note(`No log lines in ${logFolder} yet.`);
 }
 
 function requireSource(name: string): void {

@@ -34,7 +34,8 @@ export const supervise = defineCommand({
       process.once('disconnect', supervisor.stop);
       await supervisor.ready;
       process.removeListener('disconnect', supervisor.stop);
-      await report({ type: 'ready', status: supervisor.status(), firstStart: supervisor.firstStart });
+      const [status, brokenPlugins] = await Promise.all([supervisor.status(), supervisor.brokenPlugins()]);
+      await report({ type: 'ready', status, firstStart: supervisor.firstStart, brokenPlugins });
       await supervisor.ended;
       return streamed(0);
     } catch (error) {

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { defineCommand, ok, streamed } from '../define-command.ts';
-import type { SupervisorStatus } from '../supervisor/control-protocol.ts';
+import type { BrokenPlugin, SupervisorStatus } from '../supervisor/control-protocol.ts';
 import { parsePortFlags } from './up/ports.ts';
 
 export interface UpResult extends SupervisorStatus {
   firstStart: boolean;
   alreadyRunning: boolean;
+  /** Plugins that this start left out; `svc plugins list` tells those of one that runs already. */
+  brokenPlugins: BrokenPlugin[];
 }
 
 /** @spec docs/operations.md "svc up" */

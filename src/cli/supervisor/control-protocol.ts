@@ -42,9 +42,15 @@ export interface SupervisorStatus {
   dataDir: string;
   configFile: string | null;
   uptimeMs: number;
-  /** Null until it was found out, just after the start. */
+  /** Null when nothing runs. */
   sandbox: SandboxStatus | null;
   services: ServiceStatus[];
+}
+
+/** A plugin that was left out, and the first of its faults. */
+export interface BrokenPlugin {
+  id: string;
+  message: string;
 }
 
 /** What happens to the services, as it is shown and logged. */
@@ -58,7 +64,7 @@ export type SupervisorEvent =
 /** What a detached supervisor reports to the command that started it. */
 export type SupervisorReport =
   | { type: 'event'; event: SupervisorEvent }
-  | { type: 'ready'; status: SupervisorStatus; firstStart: boolean }
+  | { type: 'ready'; status: SupervisorStatus; firstStart: boolean; brokenPlugins: BrokenPlugin[] }
   | { type: 'failed'; error: ErrorMessage };
 
 /** HTTP over the unix socket in `run/`. */

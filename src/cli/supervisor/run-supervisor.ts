@@ -11,7 +11,8 @@ import type { Random } from '../../kit/random.ts';
 import { settleMemory } from '../../kit/settle-memory.ts';
 import { acquireOwnerLock, type Owner, type OwnerLock } from '../../store/sqlite/owner-lock.ts';
 import { createTelemetryWriter, type TelemetryWriter } from '../../store/sqlite/telemetry-writer.ts';
-import type { SandboxStatus, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
+import { brokenPlugins } from './broken-plugins.ts';
+import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
 import { type ControlServer, startControlServer } from './control-server.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
 import { loadSecrets } from './keys-file.ts';
@@ -42,7 +43,9 @@ export interface RunningSupervisor {
   ready: Promise<void>;
   /** Resolves when everything has ended and the data folder is free. */
   ended: Promise<void>;
-  status(): SupervisorStatus;
+  status(): Promise<SupervisorStatus>;
+  /** Plugins that were left out at this start; asked once all is ready. */
+  brokenPlugins(): Promise<BrokenPlugin[]>;
   /** Drains in reverse order. A second call changes nothing. */
   stop(): void;
   /** Ends the daemons at once. */
@@ -97,14 +100,11 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     const writeRun = (): void => {
       if (control) writeRunFile(folder, describeRun(control.socket, supervisor));
     };
-    let sandbox: SandboxStatus | null = null;
-    const status = (): SupervisorStatus => ({
-      ...describeStatus(loaded, supervisor, clock.now() - startedAt),
-      sandbox,
-    });
-    const findSandbox = lazily(async () => {
-      sandbox = await sandboxStatus(loaded.config.execution.worker.sandbox);
-    });
+    const findSandbox = lazily(() => sandboxStatus(loaded.config.execution.worker.sandbox));
+    const status = async (): Promise<SupervisorStatus> => {
+      const sandbox = await findSandbox();
+      return { ...describeStatus(loaded, supervisor, clock.now() - startedAt), sandbox };
+    };
     const { promise: ended, resolve: onEnd, reject: onEndFailed } = Promise.withResolvers<void>();
     let stopping: Promise<void> | undefined;
     const stop = (): Promise<void> => {
@@ -115,10 +115,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       return stopping;
     };
     control = await startControlServer(folder, {
-      async status() {
-        await findSandbox();
-        return status();
-      },
+      status,
       stop,
       restart: supervisor.restart,
     });
@@ -141,6 +138,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       ready,
       ended,
       status,
+      brokenPlugins: () => brokenPlugins(urlOf(supervisor, 'marketplace'), secrets.keys.internalSecret),
       stop: () => void stop(),
       kill: supervisor.kill,
     };
@@ -173,12 +171,16 @@ async function takeFolder(folder: DataFolder): Promise<OwnerLock> {
 }
 
 /** Runs once, when first asked for. */
-function lazily(run: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined;
+function lazily<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
   return () => {
     running ??= run();
     return running;
   };
+}
+
+function urlOf(supervisor: Supervisor, name: ServiceName): string | null {
+  return supervisor.services().find((service) => service.name === name)?.url ?? null;
 }
 
 function describeRun(socket: string, supervisor: Supervisor) {

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../../kit/duration.ts';
-import type { SupervisorEvent, SupervisorStatus } from '../../supervisor/control-protocol.ts';
+import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import type { Ui } from '../../ui.ts';
 
 /** What happens to the services, a line each. */
@@ -21,16 +21,23 @@ export function announce(event: SupervisorEvent, { note, warn, err }: Ui): void 
   }
 }
 
-/** Where it runs; at the first start also what to do next. */
-export function announceReady(status: SupervisorStatus, firstStart: boolean, { note, err }: Ui): void {
+/** What is known once all services are ready. */
+export interface Started {
+  status: SupervisorStatus;
+  firstStart: boolean;
+  brokenPlugins: BrokenPlugin[];
+}
+
+/** Where it runs, and what does not; at the first start also what to do next. */
+export function announceReady({ status, firstStart, brokenPlugins }: Started, { note, warn, err }: Ui): void {
   const gateway = status.services.find(({ name }) => name === 'gateway')?.url;
   note(`${err.bold('svc is running')} (profile ${status.profile}, data in ${status.dataDir}).`);
+  for (const { id, message } of brokenPlugins) warn(`The plugin ${id} is left out: ${message}`);
+  if (brokenPlugins.length > 0) note(`  svc plugins show ${brokenPlugins[0]?.id} lists every fault.`);
   if (!firstStart) return;
   note('');
-  note(
-    `This first start made keys and the operator's credentials in ${status.dataDir}; keep that folder private.`,
-  );
-  note('What to do next:');
+  note("This first start made keys and the operator's credentials in that folder; keep it");
+  note('private. What to do next:');
   note('  svc webhooks list                         what can be delivered to');
   note('  svc webhooks provision <plugin> <event>   make its secret');
   note(`  ${`open ${gateway}/docs-all`.padEnd(40)}  the API, with a browser`);

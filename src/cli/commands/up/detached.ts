@@ -12,7 +12,7 @@ import type { SupervisorReport, SupervisorStatus } from '../../supervisor/contro
 import { ensureDataFolder } from '../../supervisor/data-folder.ts';
 import { exitText } from '../../supervisor/service-process.ts';
 import type { UpResult } from '../up.ts';
-import { announce, announceReady } from './announce.ts';
+import { announce, announceReady, type Started } from './announce.ts';
 import type { Ports } from './ports.ts';
 
 const POLL_MS = 25;
@@ -65,7 +65,7 @@ async function findRunning(ports: Ports, context: CommandContext): Promise<UpRes
     }
   }
   context.ui.note('svc runs already.');
-  return { ...status, firstStart: false, alreadyRunning: true };
+  return { ...status, firstStart: false, alreadyRunning: true, brokenPlugins: [] };
 }
 
 /** The status once no service is on its way up any more. */
@@ -85,31 +85,30 @@ async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus
 async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
   const { ui } = context;
   const child = spawnSupervisor(ports, context);
-  const { status, firstStart } = await new Promise<{ status: SupervisorStatus; firstStart: boolean }>(
-    (resolve, reject) => {
-      child.on('message', (report: SupervisorReport) => {
-        if (report.type === 'event') announce(report.event, ui);
-        else if (report.type === 'ready') resolve(report);
-        else reject(fromErrorMessage(report.error));
-      });
-      child.once('error', reject);
-      child.once('exit', (code, signal) =>
-        reject(
-          new PlatformError(
-            'SERVICE_UNAVAILABLE',
-            `The supervisor ended while starting (${exitText({ code, signal })}).`,
-            {
-              details: { hint: `Its log: ${join(context.folder().logs, 'supervisor.log')}` },
-            },
-          ),
+  const started = await new Promise<Started>((resolve, reject) => {
+    child.on('message', (report: SupervisorReport) => {
+      if (report.type === 'event') announce(report.event, ui);
+      else if (report.type === 'ready') resolve(report);
+      else reject(fromErrorMessage(report.error));
+    });
+    child.once('error', reject);
+    child.once('exit', (code, signal) =>
+      reject(
+        new PlatformError(
+          'SERVICE_UNAVAILABLE',
+          `The supervisor ended while starting (${exitText({ code, signal })}).`,
+          {
+            details: { hint: `Its log: ${join(context.folder().logs, 'supervisor.log')}` },
+          },
         ),
-      );
-    },
-  );
+      ),
+    );
+  });
   child.disconnect();
   child.unref();
-  announceReady(status, firstStart, ui);
-  return { ...status, firstStart, alreadyRunning: false };
+  announceReady(started, ui);
+  const { status, firstStart, brokenPlugins } = started;
+  return { ...status, firstStart, alreadyRunning: false, brokenPlugins };
 }
 
 /** A session of its own, so that neither the terminal's signals nor its end reach it. */

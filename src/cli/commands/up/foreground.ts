@@ -29,6 +29,7 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
       ui.raw(records.map((record) => `${formatRecord(record, ui.out)}\n`).join(''));
     },
   });
+  onReaderGone(supervisor.stop);
   let signalled: NodeJS.Signals | undefined;
   const off = onStopSignals({
     first(signal) {
@@ -40,7 +41,8 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
   });
   try {
     await supervisor.ready;
-    announceReady(supervisor.status(), supervisor.firstStart, ui);
+    const [status, brokenPlugins] = await Promise.all([supervisor.status(), supervisor.brokenPlugins()]);
+    announceReady({ status, firstStart: supervisor.firstStart, brokenPlugins }, ui);
     await supervisor.ended;
   } catch (error) {
     if (!signalled) throw error;
@@ -49,4 +51,14 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
     off();
   }
   return signalled ? 128 + constants.signals[signalled] : 0;
+}
+
+/** `svc up | head`: nobody reads the logs any more, and a platform that nobody sees is not what was asked for. It drains first. */
+function onReaderGone(stop: () => void): void {
+  // Other commands have nothing to finish: main.ts ends them on the spot.
+  process.stdout.removeAllListeners('error');
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    stop();
+  });
 }

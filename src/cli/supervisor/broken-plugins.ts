@@ -1,0 +1,39 @@
+import { HEADERS, listPlugins } from '../../contracts/index.ts';
+import { serviceKey } from '../../kit/keys.ts';
+import type { BrokenPlugin } from './control-protocol.ts';
+import { nodeHttp } from './node-http.ts';
+
+const ANSWER_MS = 2000;
+
+/** Plugins that were left out, as the marketplace tells; none where it does not answer: a start must not fail for it. */
+export async function brokenPlugins(url: string | null, internalSecret: string): Promise<BrokenPlugin[]> {
+  if (url === null) return [];
+  const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
+  try {
+    const { items } = listPlugins.reply.parse(await getJson(url + listPlugins.path, headers));
+    return items
+      .filter(({ status }) => status === 'broken')
+      .map(({ id, faults }) => ({ id, message: faults[0]?.message ?? 'the log says why' }));
+  } catch {
+    return [];
+  }
+}
+
+function getJson(url: string, headers: Record<string, string>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const request = nodeHttp().get(url, { headers, agent: false, timeout: ANSWER_MS }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        try {
+          resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer in time')));
+    request.on('error', reject);
+  });
+}

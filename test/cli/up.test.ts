@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../../src/kit/paths.ts';
+import { isAlive, testPlatform } from './platform.ts';
+
+const SLOW = { timeout: 60_000 };
+const POLL = { timeout: 20_000, interval: 100 };
+
+test('up -d names the plugins it left out, and tells the sandbox of the very first start', SLOW, async () => {
+  const { svc, start, folder, dataDir } = await testPlatform();
+  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
+  await writeFile(
+    join(folder, 'plugins', 'bad', 'svc.plugin.json'),
+    '{"schema": "svc.plugin/3", "id": "bad"}',
+  );
+  const { json, stderr } = await svc('up', '-d');
+  expect(json.result.brokenPlugins).toEqual([{ id: 'bad', message: expect.any(String) }]);
+  expect(stderr).toContain('The plugin bad is left out: ');
+  expect(json.result.sandbox.mode).toMatch(/^(?:bwrap|permission)$/);
+  expect((await stat(join(dataDir, 'run', 'compiled'))).mode & 0o777).toBe(0o700);
+  const again = await start('up', '-d').done;
+  expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('svc runs already')]);
+});
+
+test('where every call needs an identity, broken plugins are told all the same', SLOW, async () => {
+  const { svc, folder } = await testPlatform({ auth: { mode: 'required' } });
+  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
+  await writeFile(join(folder, 'plugins', 'bad', 'svc.plugin.json'), '{}');
+  expect((await svc('up', '-d')).json.result.brokenPlugins).toHaveLength(1);
+});
+
+test(
+  'a reader that leaves ends the foreground platform as a stop does: drained, nothing left',
+  SLOW,
+  async () => {
+    const { folder, dataDir } = await testPlatform();
+    const runFile = join(dataDir, 'run', 'supervisor.json');
+    const piped = spawn('sh', ['-c', `'${join(packageRoot, 'bin', 'svc')}' up | head -1`], { cwd: folder });
+    let [stdout, stderr] = ['', ''];
+    piped.stdout.on('data', (text) => (stdout += text));
+    piped.stderr.on('data', (text) => (stderr += text));
+    const ended = new Promise((resolve) => piped.once('close', resolve));
+    await expect.poll(() => existsSync(runFile), POLL).toBe(true);
+    await ended;
+    expect(JSON.parse(stdout)).toHaveProperty('serviceId');
+    expect(existsSync(runFile)).toBe(false);
+    const pids = [...stderr.matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid));
+    expect(pids.filter(isAlive)).toEqual([]);
+    expect([...stderr.matchAll(/^■ (\w+) stopped$/gm)].map(([, name]) => name)).toContain('gateway');
+  },
+);
+
+test('a gateway on any free port that does not run is told as that, not as port 0', async () => {
+  const { svc } = await testPlatform();
+  const { code, json } = await svc('webhooks', 'list');
+  expect([code, json.error.message, json.error.details.hint]).toEqual([
+    5,
+    'svc is not running here.',
+    expect.stringContaining('svc up -d'),
+  ]);
+});
+
+test('logs -n 0 prints nothing, running or not', SLOW, async () => {
+  const { svc, start } = await testPlatform();
+  const silent = { code: 0, stdout: '', stderr: '' };
+  expect(await start('logs', '-n', '0').done).toMatchObject(silent);
+  await svc('up', '-d');
+  expect(await start('logs', '-n', '0').done).toMatchObject(silent);
+});
