@@ -86,7 +86,7 @@ backend service
   return started(core, port, 'haproxy', '-db', '-f', config);
 }
 
-function isInstalled(program: string, versionFlag: string, debianPackage: string): boolean {
+export function isInstalled(program: string, versionFlag: string, debianPackage: string): boolean {
   try {
     execFileSync(program, [versionFlag], { stdio: 'ignore' });
     return true;
@@ -96,7 +96,7 @@ function isInstalled(program: string, versionFlag: string, debianPackage: string
   }
 }
 
-async function started(core: string, port: number, ...command: string[]): Promise<FrontEnd> {
+export async function started(core: string, port: number, ...command: string[]): Promise<FrontEnd> {
   const child = spawn('taskset', ['-c', core, ...command], { stdio: ['ignore', 'ignore', 'inherit'] });
   for (let waitedMs = 0; waitedMs < START_WITHIN_MS; waitedMs += 50) {
     if (child.exitCode !== null) throw new Error(`${command[0]} ended with ${child.exitCode}`);
@@ -117,7 +117,7 @@ function answers(port: number): Promise<boolean> {
   });
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
   const { port } = probe.address() as AddressInfo;
