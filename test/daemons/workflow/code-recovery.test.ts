@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import { decideStep, listRuns, sendSignal, startRun } from '../../../src/contracts/index.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { writeCodePlugin } from './support/code.ts';
+import { type Ledger, startLedger } from './support/ledger.ts';
+import { type DaemonProcess, startProcess } from './support/process.ts';
+
+/** A service in a process of its own with the plugin `code`; its functions note what they do in the ledger. */
+async function setUp(source: (ledger: Ledger) => string, config: object = {}) {
+  const ledger = await startLedger();
+  const dataDir = await tempDir();
+  await writeCodePlugin(
+    dataDir,
+    `const note = async (ctx, name, key) => {
+      await ctx.fetch('${ledger.url}/' + name, { method: 'POST', headers: key ? { 'idempotency-key': key } : {} });
+    };\n${source(ledger)}`,
+    { permissions: { network: [new URL(ledger.url).host] } },
+  );
+  return { ledger, start: () => startProcess(dataDir, config) };
+}
+
+const begin = async (daemon: DaemonProcess, workflowId: string, input: unknown = {}) =>
+  (await daemon.call(startRun, { body: { workflowId, input } as never })).run.id;
+const statusOf = async (daemon: DaemonProcess, id: string) => (await daemon.run(id)).status;
+const POLL = { timeout: 20_000, interval: 20 };
+
+describe('after kill -9, a workflow in code', () => {
+  test('does not run finished steps again; a keyed one in the air is, another waits for a decision', async () => {
+    const { ledger, start } = await setUp(
+      () => `
+      export const flow = defineWorkflow({
+        id: 'flow',
+        run: async (ctx) => {
+          const one = await ctx.step('one', async () => { await note(ctx, 'one'); return Math.random(); });
+          await ctx.step('keyed', ({ idempotencyKey }) => note(ctx, 'keyed', idempotencyKey), { idempotencyKey: 'order-7' });
+          await ctx.step('plain', () => note(ctx, 'plain'));
+          await ctx.step('last', async () => { await note(ctx, 'last'); });
+          return one;
+        },
+      });`,
+    );
+    // The first call of each is never answered: its step is in the air when the service dies.
+    for (const name of ['keyed', 'plain'])
+      ledger.answer(name, (_, response, nth) => {
+        if (nth > 1) response.end('{}');
+      });
+    let daemon = await start();
+    const id = await begin(daemon, 'flow');
+    await expect.poll(() => ledger.count('keyed'), POLL).toBe(1);
+    const [one] = await daemon.steps(id);
+    await daemon.kill();
+    daemon = await start();
+    await expect.poll(() => ledger.count('plain'), POLL).toBe(1);
+    await daemon.kill();
+    daemon = await start();
+    await expect.poll(() => statusOf(daemon, id), POLL).toBe('waiting');
+    const plain = (await daemon.steps(id)).find(({ name }) => name === 'plain');
+    expect(plain).toMatchObject({ status: 'waiting', waitingFor: { for: 'decision' } });
+    const params = { runId: id as never, stepId: 'main.plain' };
+    await daemon.call(decideStep, { params, body: { action: 'retry' } as never });
+    await expect.poll(() => statusOf(daemon, id), POLL).toBe('succeeded');
+    expect(['one', 'keyed', 'plain', 'last'].map((name) => ledger.count(name))).toEqual([1, 2, 2, 1]);
+    expect(new Set(ledger.entries.filter(({ name }) => name === 'keyed').map(({ key }) => key))).toEqual(
+      new Set(['order-7']),
+    );
+    expect((await daemon.run(id)).output).toBe(one!.output);
+  }, 60_000);
+
+  test('that slept or waited meanwhile goes on', async () => {
+    const { ledger, start } = await setUp(
+      () => `
+      export const flow = defineWorkflow({
+        id: 'flow',
+        run: async (ctx) => {
+          await ctx.step('one', () => note(ctx, 'one'), { idempotent: true });
+          await ctx.sleep(300);
+          const { payload } = await ctx.waitForSignal('go');
+          await ctx.step('two', () => note(ctx, 'two'), { idempotent: true });
+          return payload;
+        },
+      });`,
+    );
+    let daemon = await start();
+    const id = await begin(daemon, 'flow');
+    await expect.poll(() => statusOf(daemon, id), POLL).toBe('waiting');
+    await daemon.kill();
+    daemon = await start();
+    const steps = async () => (await daemon.steps(id)).map(({ name, status }) => `${name} ${status}`);
+    await expect.poll(steps, POLL).toContain('go waiting');
+    await daemon.call(sendSignal, { params: { runId: id as never, name: 'go' }, body: { payload: 'yes' } });
+    await expect.poll(() => statusOf(daemon, id), POLL).toBe('succeeded');
+    expect((await daemon.run(id)).output).toBe('yes');
+    expect([ledger.count('one'), ledger.count('two')]).toEqual([1, 1]);
+  }, 60_000);
+});
+
+const KILLS = Number(process.env.SVC_TEST_KILL_RUNS ?? 60) / 6;
+
+test(
+  'under random kills workflows in code end with every finished step run once, and every effect under one key',
+  async () => {
+    const { ledger, start } = await setUp(
+      () => `
+      export const flow = defineWorkflow({
+        id: 'flow',
+        steps: { idempotent: true },
+        run: async (ctx, { n }) => {
+          const drawn = await ctx.step('draw', () => Math.random());
+          const parts = await ctx.all([0, 1, 2].map((i) => async () => {
+            await ctx.step('part', ({ idempotencyKey }) => note(ctx, 'part', idempotencyKey));
+            if (i === 1) await ctx.sleep(10);
+            return ctx.step('end', () => drawn);
+          }));
+          return { drawn, parts };
+        },
+      });`,
+      { workflow: { poisonAfter: 1000 } },
+    );
+    const ids: string[] = [];
+    let daemon = await start();
+    for (let kill = 0; kill < KILLS; kill++) {
+      try {
+        ids.push(...(await Promise.all([1, 2, 3].map((n) => begin(daemon, 'flow', { n })))));
+      } catch {
+        // Not acknowledged: whether it is there is not ours to know.
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 900));
+      await daemon.kill();
+      daemon = await start();
+    }
+    const unfinished = async () => {
+      const { items } = await daemon.call(listRuns, { query: { limit: 1000 } as never });
+      return items.filter(({ finishedAt }) => finishedAt === null).length;
+    };
+    await expect.poll(unfinished, { timeout: 60_000, interval: 100 }).toBe(0);
+    for (const id of ids) {
+      const run = await daemon.run(id);
+      expect(run.error).toBeNull();
+      const { drawn, parts } = run.output as { drawn: number; parts: number[] };
+      // What the first step found is what every later pass was told.
+      expect(parts).toEqual([drawn, drawn, drawn]);
+      const steps = await daemon.steps(id);
+      expect(steps).toHaveLength(8);
+      for (const { history } of steps)
+        expect(history.filter(({ status }) => status === 'succeeded')).toHaveLength(1);
+    }
+    const keys = new Set(ledger.entries.map(({ key }) => key));
+    expect(keys.has(null)).toBe(false);
+    for (const id of ids) expect([...keys].filter((key) => key?.startsWith(`${id}/`))).toHaveLength(3);
+  },
+  120_000 + KILLS * 3000,
+);
