@@ -49,8 +49,10 @@ const COMPUTED: Record<string, () => string[]> = {
   'daemons/gateway/domain/host-session.ts: String(code)': () => [],
   // Codes of errors, and of faults of plugins.
   'daemons/rest/services.ts: code': () => ['PLUGIN_CONFLICT'],
+  // Of a PlatformError, whatever it is.
+  'daemons/workflow/domain/triggers.ts: code': () => ['VALIDATION_ERROR'],
   "daemons/run-daemon.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
-  "daemons/plugin-runtime.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
+  "daemons/plugin-reports.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
     'INVALID_MANIFEST',
     'INTEGRITY_MISMATCH',
   ],
