@@ -290,6 +290,36 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       for (const run of runs.slice(3)) expect((await port.runs.find('acme', run.id))?.input).toBe(run.input);
     });
 
+    test('definitions that no run is left of are forgotten, once they are out of use', async () => {
+      const { port } = await openFresh(open);
+      const day = 24 * 3600_000;
+      const of = (hash: string) => ({ definition: { hash, workflowId: 'nightly', body: `{"id":"${hash}"}` } });
+      const runs = [];
+      for (const [hash, createdAt] of [
+        ['gone', 1],
+        ['kept', 2],
+        ['live', 3],
+        ['used', 4],
+        ['used', 5 * day],
+      ] as const)
+        runs.push(await started(port, { createdAt, definitionHash: hash }, of(hash)));
+      // One ended long ago, one just now, one goes on; one was started of again since.
+      for (const [index, at] of [
+        [0, 100],
+        [1, 9 * day],
+        [3, 100],
+      ] as const)
+        await port.runs.cancelIdle(runs[index]!.seq, at);
+      const looked = await port.prune({ finishedBefore: 4 * day, now: 10 * day, after: 0, limit: 99 });
+      expect(looked).toMatchObject({ pruned: 2, next: null });
+      expect(new Set(looked.inUse)).toEqual(new Set(['kept', 'live', 'used']));
+      const options = { usedBefore: 4 * day, inUse: new Set(looked.inUse) };
+      expect(await port.pruneDefinitions(options)).toBe(1);
+      expect(await port.pruneDefinitions(options)).toBe(0);
+      const left = await Promise.all(['gone', 'kept', 'live', 'used'].map((hash) => port.definition(hash)));
+      expect(left.map((found) => found?.hash)).toEqual([undefined, 'kept', 'live', 'used']);
+    });
+
     test('schedules keep their time, their pause and their last run', async () => {
       const { port, reopen } = await openFresh(open);
       const plan = {
