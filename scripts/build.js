@@ -7,11 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { takeStamp, writeStamp } from './freshness.js';
 import { LOCK_HELD, withLock } from './lock.js';
-import { pinnedNode, run, runPinnedNode } from './run.js';
+import { pinnedNode, runPinnedNode } from './run.js';
+import { emitTypes } from './types.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const OLDEST_FOR_BUILD = 22;
 const KEEP_CHUNKS_MS = 24 * 3600 * 1000;
+/** A package holds its own build and no remains of others. */
+const isPacking = ['pack', 'publish'].includes(process.env.npm_command);
 
 if (Number(process.versions.node.split('.')[0]) < OLDEST_FOR_BUILD && existsSync(pinnedNode(root))) {
   process.exit(await runPinnedNode(root, process.argv.slice(1)));
@@ -34,7 +37,7 @@ async function build() {
     await mkdir(out, { recursive: true });
     const licences = await bundle(root, out);
     await writeFile(join(out, 'THIRD-PARTY-LICENSES.txt'), licences);
-    await Promise.all([copyAssets(out), emitTypes(out)]);
+    await Promise.all([copyAssets(out), emitTypes(root, out)]);
     writeStamp(out, stamp);
     swapIn(out);
   } finally {
@@ -48,7 +51,7 @@ function swapIn(out) {
   const dist = join(root, 'dist');
   const old = join(root, `dist.old-${process.pid}`);
   if (existsSync(dist)) {
-    keepRecentChunks(join(dist, 'chunks'), join(out, 'chunks'));
+    if (!isPacking) keepRecentChunks(join(dist, 'chunks'), join(out, 'chunks'));
     renameSync(dist, old);
   }
   renameSync(out, dist);
@@ -73,32 +76,4 @@ async function copyAssets(out) {
   await mkdir(to, { recursive: true });
   const wanted = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-16x16.png', 'favicon-32x32.png'];
   await Promise.all(wanted.map((name) => cp(join(from, name), join(to, name))));
-}
-
-/** Declarations of what plugin authors import. Types are checked by `npm run typecheck`, not at each build. */
-async function emitTypes(out) {
-  const files = ['src/sdk/index.ts', 'src/contracts/index.ts', 'src/testing/index.ts'].filter((file) =>
-    existsSync(join(root, file)),
-  );
-  const config = join(out, 'tsconfig.json');
-  await writeFile(
-    config,
-    JSON.stringify({
-      extends: '../tsconfig.json',
-      compilerOptions: {
-        noEmit: false,
-        noCheck: true,
-        declaration: true,
-        emitDeclarationOnly: true,
-        rootDir: '../src',
-        outDir: 'types',
-      },
-      files: files.map((file) => `../${file}`),
-      include: [],
-    }),
-  );
-  const tsc = join(root, 'node_modules', '.bin', 'tsc');
-  const code = await run(tsc, ['-p', config], { cwd: root, stdio: ['ignore', 2, 2] });
-  if (code !== 0) throw new Error(`tsc could not emit the declarations (exit code ${code}).`);
-  rmSync(config);
 }

@@ -3,7 +3,12 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What the build is made of, beside `src/`. */
-const BUILD_INPUTS = ['package.json', 'package-lock.json', 'tsconfig.json', 'scripts/build.js'];
+const BUILD_INPUTS = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  ...['build', 'bundle', 'types'].map((name) => `scripts/${name}.js`),
+];
 export const STAMP_FILE = 'build.json';
 
 /** npm writes its hidden lockfile last, so an interrupted install counts as none. */

@@ -11,7 +11,8 @@ export function renderResult(
   style: Style,
 ): string | null {
   if (outcome.meta?.[STREAMED]) return null;
-  if (json) return JSON.stringify(outcome.error ? declaredFailure(outcome) : successEnvelope(outcome));
+  const failed = outcome.error !== undefined || outcome.exitCode !== 0;
+  if (json) return JSON.stringify(failed ? declaredFailure(outcome) : successEnvelope(outcome));
   if (outcome.result === undefined) return null;
   // What a failure found out is worth printing where the command says how (`svc doctor`).
   if (outcome.error && !command.text) return null;
@@ -24,9 +25,13 @@ export function failureEnvelope(thrown: unknown): Envelope {
   return { ok: false, error: { code, message, details }, result: null, meta: {} };
 }
 
-/** A failure that a plugin's command declared: its code is the plugin's own. */
-function declaredFailure({ error, result, meta }: CommandResult): Envelope {
-  const { code = 'EXECUTION_ERROR', message = '', details = {} } = error ?? {};
+/** A failure that is a result: declared by a plugin's command with a code of its own, or told by the exit code alone. */
+function declaredFailure({ exitCode, error, result, meta }: CommandResult): Envelope {
+  const {
+    code = 'EXECUTION_ERROR',
+    message = `The command ended with exit code ${exitCode}.`,
+    details = {},
+  } = error ?? {};
   return { ok: false, error: { code, message, details }, result: result ?? null, meta: meta ?? {} };
 }
 

@@ -72,7 +72,10 @@ export const STEPS: Record<string, Step[]> = {
     fails(1, 'webhooks', 'show', NOBODY),
   ],
   'webhooks replay': [{ args: ({ delivery }) => ['webhooks', 'replay', delivery] }],
-  'webhooks revoke': [step('webhooks', 'revoke', 'toy', 'ping')],
+  'webhooks revoke': [
+    step('webhooks', 'revoke', 'toy', 'ping'),
+    fails(1, 'webhooks', 'send', 'toy', 'ping', '--data', '{}'),
+  ],
   'events list': [step('events', 'list')],
   'events stats': [step('events', 'stats')],
   'workflows list': [step('workflows', 'list')],
@@ -172,7 +175,7 @@ export const STREAMS: Record<string, (made: Made) => string[]> = {
   'events tail': () => ['events', 'tail', '-n', '5'],
   'workflows logs': ({ run }) => ['workflows', 'logs', run, '-f'],
   'workflows run': () => ['workflows', 'run', 'hold', '--follow'],
-  'plugins dev': () => ['plugins', 'dev', 'plugins/toy'],
+  'plugins dev': () => ['plugins', 'dev', 'made/extra'],
   'agent run': () => ['agent', 'run'],
   up: () => ['up'],
 };

@@ -4,7 +4,7 @@ import { text as textOfStream } from 'node:stream/consumers';
 import { z } from 'zod';
 import { type ReplyOf, sendSample } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors.ts';
-import { defineCommand } from '../../define-command.ts';
+import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { parseHeader } from './header-args.ts';
 import { targetArgs, targetBody } from './target-args.ts';
@@ -27,11 +27,19 @@ export const send = defineCommand({
     };
     const reply = await client.call(sendSample, { body });
     // What the sender would be answered decides, so that a script sees a refusal.
-    return { exitCode: reply.status < 300 ? 0 : 1, result: reply };
+    return reply.status < 300 ? ok(reply) : { exitCode: 1, result: reply, error: refusalOf(reply) };
   },
   text: ({ status, webhookId, body }: ReplyOf<typeof sendSample>, style) =>
     `${status < 300 ? style.green(String(status)) : style.red(String(status))}  ${webhookId}\n${JSON.stringify(body, null, 2)}`,
 });
+
+function refusalOf({ status, body }: ReplyOf<typeof sendSample>): { code: string; message: string } {
+  const { error } = (body ?? {}) as { error?: { code: string; message: string } };
+  return {
+    code: error?.code ?? 'EXECUTION_ERROR',
+    message: `The sender would be answered ${status}${error ? `: ${error.message}` : '.'}`,
+  };
+}
 
 async function payloadOf(data: string, cwd: string): Promise<unknown> {
   try {

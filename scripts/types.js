@@ -1,0 +1,53 @@
+// Declarations of what plugin authors import, and of nothing else.
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { run } from './run.js';
+
+const ENTRIES = ['sdk/index', 'contracts/index', 'testing/index'];
+/** A relative import of a declaration: `from './ids.ts'`, `import('./ids.ts')`. */
+const RELATIVE = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.[^'"]+?)\.ts\2/g;
+
+/** Writes them to `<out>/types`. Types are checked by `npm run typecheck`, not at each build. */
+export async function emitTypes(root, out) {
+  const config = join(out, 'tsconfig.json');
+  await writeFile(
+    config,
+    JSON.stringify({
+      extends: '../tsconfig.json',
+      compilerOptions: {
+        noEmit: false,
+        noCheck: true,
+        declaration: true,
+        emitDeclarationOnly: true,
+        rootDir: '../src',
+        outDir: 'types',
+      },
+      files: ENTRIES.map((entry) => `../src/${entry}.ts`),
+      include: [],
+    }),
+  );
+  const tsc = join(root, 'node_modules', '.bin', 'tsc');
+  const code = await run(tsc, ['-p', config], { cwd: root, stdio: ['ignore', 2, 2] });
+  rmSync(config);
+  if (code !== 0) throw new Error(`tsc could not emit the declarations (exit code ${code}).`);
+  keepReachable(join(out, 'types'));
+}
+
+/** tsc declares whatever the sources import; what a plugin author can reach is a tenth of it. */
+function keepReachable(folder) {
+  const reached = new Set();
+  const visit = (file) => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    const text = readFileSync(file, 'utf8');
+    for (const [, , , path] of text.matchAll(RELATIVE)) visit(resolve(dirname(file), `${path}.d.ts`));
+    // As published packages write it, which every version of TypeScript finds.
+    writeFileSync(file, text.replace(RELATIVE, '$1$2$3.js$2'));
+  };
+  for (const entry of ENTRIES) visit(join(folder, `${entry}.d.ts`));
+  for (const name of readdirSync(folder, { recursive: true })) {
+    const file = join(folder, name);
+    if (file.endsWith('.d.ts') && !reached.has(file)) rmSync(file);
+  }
+}

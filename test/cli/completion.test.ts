@@ -1,0 +1,152 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { chmod, cp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { tempDir } from '../support/daemon.ts';
+import { PROGRAM, type TestPlatform, testPlatform } from './platform.ts';
+
+const WALK = join(import.meta.dirname, '../fixtures/projects/walk');
+const has = (shell: string): boolean => spawnSync(shell, ['-c', 'true']).status === 0;
+
+interface Completed {
+  code: number;
+  lines: string[];
+  stderr: string;
+}
+
+/** A project, and `svc` on PATH as shells find it. */
+async function project(running: boolean): Promise<TestPlatform & { bin: string }> {
+  const platform = await testPlatform(
+    { plugins: ['./plugins/*'], workflows: ['./workflows/*.yaml'] },
+    {},
+    PROGRAM,
+  );
+  await cp(WALK, platform.folder, { recursive: true });
+  const bin = await tempDir();
+  const program = join(bin, 'svc');
+  await writeFile(program, `#!/bin/sh\nexec ${PROGRAM.map((part) => `'${part}'`).join(' ')} "$@"\n`);
+  await chmod(program, 0o755);
+  if (running) await platform.svc('up', '-d');
+  return { ...platform, bin };
+}
+
+function runIn(
+  { folder, env, bin }: TestPlatform & { bin: string },
+  command: string,
+  ...args: string[]
+): Promise<Completed> {
+  const options = { cwd: folder, env: { ...env, PATH: `${bin}:${env.PATH}` } };
+  return new Promise((resolve) =>
+    execFile(command, args, options, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, lines: stdout.split('\n').filter(Boolean), stderr }),
+    ),
+  );
+}
+
+/** What `svc complete` offers for the words, without descriptions. */
+async function offered(platform: TestPlatform & { bin: string }, ...words: string[]): Promise<string[]> {
+  const { code, lines, stderr } = await runIn(platform, 'svc', 'complete', '--', ...words);
+  expect([code, stderr]).toEqual([0, '']);
+  return lines.map((line) => line.split('\t')[0]!);
+}
+
+test('with nothing running: nouns, verbs, flags, choices, codes, files; and silence instead of errors', async () => {
+  const platform = await project(false);
+  expect(await offered(platform, '')).toEqual(
+    expect.arrayContaining(['up', 'webhooks', 'completion', 'help']),
+  );
+  expect(await offered(platform, 'web')).toEqual(['webhooks']);
+  expect(await offered(platform, 'webhook', 'p')).toEqual(['provision', 'pause']);
+  expect(await offered(platform, '--profile', 'x', 'hosts', 'sh')).toEqual(['show']);
+  expect(await offered(platform, 'logs', '--le')).toEqual(['--level']);
+  expect(await offered(platform, 'logs', '--level', 'w')).toEqual(['warn']);
+  expect(await offered(platform, 'logs', '--level=w')).toEqual(['--level=warn']);
+  expect(await offered(platform, 'logs', 'gateway', 'g')).toEqual([]);
+  expect(await offered(platform, 'logs', 'gateway', 're')).toEqual(['rest']);
+  expect(await offered(platform, 'explain', 'WEBHOOK_')).toEqual(['WEBHOOK_NOT_FOUND']);
+  expect(await offered(platform, '--config', '')).toEqual([':files']);
+  expect(await offered(platform, 'plugins', 'link', '')).toEqual([':files']);
+  expect(await offered(platform, 'down', '')).toEqual([]);
+  for (const words of [
+    ['nonsense', ''],
+    ['plugins', 'show', ''],
+    ['hosts', 'revoke', ''],
+  ])
+    expect(await offered(platform, ...words)).toEqual([]);
+  await writeFile(join(platform.folder, 'svc.config.json'), '{ broken');
+  expect(await offered(platform, 'plugins', 'show', '')).toEqual([]);
+});
+
+test('the word being typed may stand anywhere in a flag with a value, and -- ends what svc knows', async () => {
+  const platform = await project(false);
+  expect(await offered(platform, 'webhooks', 'deliveries', '--status', 'fai')).toEqual(['failed']);
+  expect(await offered(platform, 'run', 'toy', 'greet', '--', '')).toEqual([]);
+});
+
+test('live ids in real shells', { timeout: 120_000 }, async () => {
+  const platform = await project(true);
+  const { svc } = platform;
+  const run = (await svc('workflows', 'run', 'hold')).json.result.id as string;
+  const { clientId } = (await svc('clients', 'create', 'nightly')).json.result;
+  expect(await offered(platform, 'plugins', 'show', '')).toEqual(['toy']);
+  expect(await offered(platform, 'webhooks', 'provision', 'toy', '')).toEqual(['ping']);
+  expect(await offered(platform, 'webhooks', 'provision', 'other', '')).toEqual([]);
+  expect(await offered(platform, 'webhooks', 'deliveries', '--plugin', '')).toEqual(['toy']);
+  expect(await offered(platform, 'workflows', 'show', '')).toContain(run);
+  expect(await offered(platform, 'workflows', 'run', '')).toEqual(['chat', 'hold']);
+  expect(await offered(platform, 'clients', 'revoke', '')).toContain(clientId);
+  expect(await offered(platform, 'run', 'toy', '')).toEqual(['greet', 'refuse']);
+  expect(await offered(platform, 'schedules', 'trigger', 'hold')).toHaveLength(1);
+
+  await inBash(platform);
+  if (has('fish')) await inFish(platform);
+  if (has('zsh')) await inZsh(platform);
+});
+
+async function inBash(platform: TestPlatform & { bin: string }): Promise<void> {
+  const script = `source <(svc completion bash)
+    ask() { COMP_LINE=$1; COMP_POINT=\${#1}; _svc; echo "$1> \${COMPREPLY[*]}"; }
+    complete -p svc
+    ask 'svc webh'; ask 'svc plugins show '; ask 'svc logs --level=w'; ask 'svc --config ./svc'`;
+  const { lines, stderr } = await runIn(platform, 'bash', '--norc', '-c', script);
+  expect(stderr).toBe('');
+  expect(lines).toEqual([
+    expect.stringContaining('-F _svc svc'),
+    'svc webh> webhooks',
+    'svc plugins show > toy',
+    'svc logs --level=w> warn',
+    'svc --config ./svc> ./svc.config.json',
+  ]);
+}
+
+async function inFish(platform: TestPlatform & { bin: string }): Promise<void> {
+  const ask = (line: string): string => `complete -C '${line}'`;
+  const script = [
+    'svc completion fish | source',
+    ask('svc webh'),
+    ask('svc plugins show '),
+    ask('svc --config ./svc'),
+  ];
+  const { lines, stderr } = await runIn(platform, 'fish', '--no-config', '-c', script.join('; '));
+  expect(stderr).toBe('');
+  expect(lines.map((line) => line.split('\t')[0])).toEqual(['webhooks', 'toy', './svc.config.json']);
+}
+
+/** A terminal of zsh's own, a Tab as if typed, and the line as it stands then. */
+async function inZsh(platform: TestPlatform & { bin: string }): Promise<void> {
+  const script = `zmodload zsh/zpty; zpty -b shell zsh -f -i
+    wait_for() { local part all; for i in {1..200}; do
+      zpty -r -t shell part && all+=$part; [[ $all == *$1* ]] && return; sleep 0.05; done; print -r -- "$all" >&2; }
+    type_line() { rm -f line; zpty -w -n shell "$1"$'\\t\\C-x'; for i in {1..200}; do [[ -s line ]] && break; sleep 0.05; done; cat line; }
+    zpty -w shell 'PS1=; autoload -Uz compinit; compinit -u -D; source <(svc completion zsh)
+      keep() { print -r -- "$BUFFER" >! line; BUFFER= }; zle -N keep; bindkey "^X" keep; print -n REA; print DY'
+    wait_for READY
+    type_line 'svc webh'; type_line 'svc plugins show '; type_line 'svc logs --level=w'`;
+  const { lines, stderr } = await runIn(platform, 'zsh', '-f', '-c', script);
+  expect(stderr).toBe('');
+  expect(lines.map((line) => line.trim())).toEqual([
+    'svc webhooks',
+    'svc plugins show toy',
+    'svc logs --level=warn',
+  ]);
+}
