@@ -8,25 +8,38 @@ export function cpuUsOf(pid: number): number {
 /** Resident memory of a process and of all that it started and that still runs, in MB. Linux. */
 export function rssMbOf(pid: number): number {
   return sum(familyOf(pid), (member) => {
-    const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1];
-    return Number(kb) / 1024;
+    const status = unlessGone(() => readFileSync(`/proc/${member}/status`, 'utf8'), '');
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
   });
 }
 
 function familyOf(pid: number): number[] {
   const children = tasksOf(pid).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    unlessGone(() => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8'), '')
+      .split(' ')
+      .filter(Boolean)
+      .map(Number),
   );
   return [pid, ...children.flatMap(familyOf)];
 }
 
 function tasksOf(pid: number): string[] {
-  return readdirSync(`/proc/${pid}/task`);
+  return unlessGone(() => readdirSync(`/proc/${pid}/task`), []);
+}
+
+/** A process, or a thread, may end between two looks. */
+function unlessGone<Value>(read: () => Value, otherwise: Value): Value {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
 }
 
 /** The scheduler's own account, in nanoseconds; `stat` counts in hundredths of a second. */
 function cpuOfTask(pid: number, task: string): number {
-  return Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1000;
+  const text = unlessGone(() => readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8'), '0');
+  return Number(text.split(' ')[0]) / 1000;
 }
 
 function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
