@@ -1,81 +1,51 @@
 import { shortName, type Template, text } from './template.ts';
 
-const cel = (expression: string): string => `\${{ ${expression} }}`;
-
-/** A workflow of two steps, each a command of the plugin. */
+/** A workflow in code: three steps, one of them a wait. */
 export const workflowTemplate: Template = (id) => ({
-  readme: `Makes reports in two durable steps: \`svc workflows run ${shortName(id)}-report\`.`,
+  readme: `Makes reports in durable steps: \`svc workflows run ${shortName(id)}-report --input '{"day": "2030-01-31"}' --follow\`.`,
   manifest: {
     permissions: { platform: { state: true, cache: false } },
-    commands: [
-      { id: 'collect', handler: 'steps.js#collect', description: 'Collect the figures of a day' },
-      { id: 'write-report', handler: 'steps.js#writeReport', description: 'Write the report' },
-    ],
-    workflows: [
-      {
-        id: `${shortName(id)}-report`,
-        name: 'Report',
-        inputs: { type: 'object', properties: { day: { type: 'string' } }, required: ['day'] },
-        jobs: {
-          report: {
-            steps: [
-              { id: 'collect', uses: `${id}/collect`, with: { day: cel('inputs.day') }, idempotent: true },
-              {
-                id: 'write',
-                uses: `${id}/write-report`,
-                with: { day: cel('inputs.day'), figures: cel('steps.collect.output.figures') },
-                idempotent: true,
-              },
-            ],
-          },
-        },
-      },
-    ],
+    workflows: [{ id: `${shortName(id)}-report`, name: 'Report', handler: 'report.js#report' }],
   },
   files: {
-    'steps.js': text(`
-      import { defineCommand, ok, z } from 'svc-platform/sdk';
+    'report.js': text(`
+      import { defineWorkflow, z } from 'svc-platform/sdk';
 
-      export const collect = defineCommand({
+      /** Runs from its first line each time it is taken up again; steps that have ended hand on what they had found. */
+      export const report = defineWorkflow({
+        id: '${shortName(id)}-report',
         input: z.object({ day: z.iso.date() }),
-        output: z.object({ figures: z.array(z.number()) }),
-        execute: (_ctx, { day }) => ok({ figures: [day.length, Number(day.slice(-2))] }),
-      });
-
-      export const writeReport = defineCommand({
-        input: z.object({ day: z.iso.date(), figures: z.array(z.number()) }),
-        async execute(ctx, { day, figures }) {
-          const report = { day, total: figures.reduce((sum, figure) => sum + figure, 0) };
-          await ctx.state.set(\`report:\${day}\`, report);
-          return ok(report);
+        steps: { idempotent: true, retry: { maxAttempts: 3 } },
+        async run(ctx, { day }) {
+          const figures = await ctx.step('collect', () => [day.length, Number(day.slice(-2))]);
+          await ctx.sleep('settle', 60_000);
+          const total = figures.reduce((sum, figure) => sum + figure, 0);
+          await ctx.step('write', () => ctx.state.set(\`report:\${day}\`, { day, total }));
+          return { day, total };
         },
       });
     `),
-    'test/steps.test.js': text(`
+    'test/report.test.js': text(`
       import assert from 'node:assert/strict';
       import { after, test } from 'node:test';
       import { createTestHost } from 'svc-platform/testing';
 
       const host = await createTestHost();
       after(() => host.close());
-      const asStep = { host: 'workflow' };
+      const name = host.manifest.workflows[0].id;
 
-      test('the steps fit each other', async () => {
-        const day = '2030-01-31';
-        const { result } = await host.command('collect', { day }, asStep);
-        const report = await host.command('write-report', { day, ...result }, asStep);
-        assert.deepEqual(report.result, { day, total: 41 });
+      test('a report is written after a minute, and each step runs once', async () => {
+        const { id } = await host.workflow(name, { day: '2030-01-31' });
+        assert.equal((await host.settled(id)).status, 'waiting');
+        host.advance(60_000);
+        const run = await host.settled(id);
+        assert.deepEqual([run.status, run.output], ['succeeded', { day: '2030-01-31', total: 41 }]);
       });
 
-      test('each step that the workflow uses is a command of this plugin', () => {
-        const known = new Set(host.manifest.commands.map(({ id }) => \`\${host.manifest.id}/\${id}\`));
-        for (const { steps } of Object.values(host.manifest.workflows[0].jobs)) {
-          for (const { uses } of steps) assert.ok(known.has(uses), uses);
-        }
-      });
-
-      test('a day that is none fails its step', async () => {
-        await assert.rejects(host.command('collect', { day: 'soon' }, asStep), { code: 'VALIDATION_ERROR' });
+      test('a day that is none fails the run', async () => {
+        const { id } = await host.workflow(name, { day: 'soon' });
+        const { status, error } = await host.settled(id);
+        assert.deepEqual([status, error.code], ['failed', 'VALIDATION_ERROR']);
       });
     `),
   },
