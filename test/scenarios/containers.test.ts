@@ -6,6 +6,7 @@ import { dispatch } from '../agent/support.ts';
 import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startGateway } from '../support/gateway.ts';
+import { LIBRARY_PROJECT, libraryConfig, useEachAdapter } from '../support/library.ts';
 
 const PROJECT = fileURLToPath(new URL('../fixtures/projects/hosts', import.meta.url));
 
@@ -57,6 +58,21 @@ describe.skipIf(engineMissing !== undefined)('a plugin that runs in containers',
       body: JSON.stringify({ plugin: { id: '@acme/tools' }, handler: 'handlers.js#echo' }),
     });
     expect(again.status).toBe(403);
+  });
+
+  test('reaches storage, models and vectors through the gateway', async () => {
+    const keeper = await startTestDaemon(state);
+    const container = { socket: engine.socket, network: 'host' };
+    const gateway = await startGateway({
+      projectDir: LIBRARY_PROJECT,
+      peers: createPeers({ state: keeper.url }),
+      config: {
+        gateway: {},
+        execution: { container, plugins: { library: { backend: 'container' } } },
+        adapters: await libraryConfig(),
+      },
+    });
+    await useEachAdapter(gateway);
   });
 
   test('without the permission it gets no secret', async () => {
