@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,18 +52,21 @@ export function missing(name: EngineName): string | undefined {
 export async function startEngine(name: EngineName = 'podman'): Promise<TestEngine> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-engine-'));
   const socket = join(folder, 'engine.sock');
-  const { env, as, command, serve } =
+  const { env, user, command, serve } =
     name === 'docker' ? docker(folder, socket) : podman(folder, socket, name);
   const cli = (...args: string[]): string =>
     execFileSync(command[0]!, [...command.slice(1), ...args], {
+      ...user,
       env,
       cwd: folder,
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   const service: ChildProcess = spawn(serve[0]!, serve.slice(1), {
+    ...user,
     env,
     stdio: 'ignore',
+    detached: true,
     // Podman's monitor leaves notes (`oom`) where it stands.
     cwd: folder,
   });
@@ -71,7 +74,7 @@ export async function startEngine(name: EngineName = 'podman'): Promise<TestEngi
     if (waited > 30_000 || service.exitCode !== null) throw new Error(`${name} did not open its socket`);
     await sleep(50);
   }
-  makeImage(folder, env, as, command);
+  makeImage(folder, { env, user, command });
   function removeAll(): void {
     const ids = cli('ps', '--all', '--quiet').trim().split('\n').filter(Boolean);
     if (ids.length > 0) cli('rm', '--force', ...(name === 'docker' ? [] : ['--time', '0']), ...ids);
@@ -85,14 +88,17 @@ export async function startEngine(name: EngineName = 'podman'): Promise<TestEngi
     async stop() {
       removeAll();
       const gone = new Promise((resolve) => service.once('exit', resolve));
-      service.kill('SIGTERM');
+      // Without root Podman is two processes.
+      process.kill(-service.pid!, 'SIGTERM');
       await gone;
       if (name !== 'docker')
         spawnSync(command[0]!, [...command.slice(1), 'system', 'reset', '--force'], {
+          ...user,
           env,
           cwd: folder,
           stdio: 'ignore',
         });
+      endPause(folder);
       unmountBelow(folder);
       rmSync(folder, { recursive: true, force: true });
     },
@@ -106,11 +112,9 @@ function unmountBelow(folder: string): void {
   for (const path of points.reverse()) spawnSync('umount', ['--lazy', path], { stdio: 'ignore' });
 }
 
-interface Program {
-  env: NodeJS.ProcessEnv;
-  /** The words before a program that is run as the engine's user. */
-  as: readonly string[];
-  command: readonly string[];
+interface Program extends Pick<TestEngine, 'env' | 'command'> {
+  /** As whom it runs; as ourselves when empty. */
+  user: { uid?: number; gid?: number };
   serve: readonly string[];
 }
 
@@ -119,20 +123,24 @@ function podman(folder: string, socket: string, name: EngineName): Program {
   writeFileSync(conf, CONTAINERS_CONF);
   const env: NodeJS.ProcessEnv = { ...process.env, CONTAINERS_CONF: conf };
   const store = ['--root', join(folder, 'root'), '--runroot', join(folder, 'run'), '--storage-driver', 'vfs'];
-  const isRootless = name === 'podman without root';
-  if (isRootless) {
-    giveTo(ROOTLESS_USER!, folder);
+  const user: Program['user'] = name === 'podman without root' ? idsOf(ROOTLESS_USER!) : {};
+  if (user.uid !== undefined && user.gid !== undefined) {
+    chownSync(folder, user.uid, user.gid);
     Object.assign(env, { HOME: folder, XDG_RUNTIME_DIR: folder });
   }
-  const as = isRootless ? ['runuser', '-u', ROOTLESS_USER!, '--'] : [];
-  const command = [...as, 'podman', ...store];
-  return { env, as, command, serve: [...command, 'system', 'service', '-t', '0', `unix://${socket}`] };
+  const command = ['podman', ...store];
+  return { env, user, command, serve: [...command, 'system', 'service', '-t', '0', `unix://${socket}`] };
 }
 
-function giveTo(user: string, folder: string): void {
+function idsOf(user: string): { uid: number; gid: number } {
   const id = (which: string): number => Number(execFileSync('id', [which, user], { encoding: 'utf8' }));
-  chownSync(folder, id('-u'), id('-g'));
-  chmodSync(folder, 0o711);
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+/** Without root Podman keeps a process that holds its namespaces. */
+function endPause(folder: string): void {
+  const file = join(folder, 'libpod/tmp/pause.pid');
+  if (existsSync(file)) process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
 }
 
 function docker(folder: string, socket: string): Program {
@@ -141,7 +149,7 @@ function docker(folder: string, socket: string): Program {
   const network = ['--iptables=false', '--ip6tables=false', '--bridge=none'];
   return {
     env: process.env,
-    as: [],
+    user: {},
     command: ['docker', ...host],
     serve: [
       'dockerd',
@@ -156,16 +164,15 @@ function docker(folder: string, socket: string): Program {
 }
 
 /** As `npm run image:runner -- --local` makes it. */
-function makeImage(
-  folder: string,
-  env: NodeJS.ProcessEnv,
-  as: readonly string[],
-  command: readonly string[],
-): void {
+function makeImage(folder: string, { env, user, command }: Omit<Program, 'serve'>): void {
   const program = join(folder, 'engine');
-  const words = command.slice(as.length).map((word) => `'${word}'`);
-  writeFileSync(program, `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 });
+  const words = command.map((word) => `'${word}'`).join(' ');
+  writeFileSync(program, `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
   const script = join(packageRoot, 'scripts', 'image-runner.js');
-  const [first, ...args] = [...as, process.execPath, script, '--local', '--engine', program];
-  execFileSync(first!, args, { env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  execFileSync(process.execPath, [script, '--local', '--engine', program], {
+    ...user,
+    env,
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 }
