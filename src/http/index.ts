@@ -1,5 +1,6 @@
 export type { AnsweredRequest } from './account.ts';
 export * from './client.ts';
+export { type ClientSideOf, createClientSide } from './client-side.ts';
 export * from './cors.ts';
 export * from './early.ts';
 export * from './encodings.ts';

@@ -15,7 +15,7 @@ import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
 import { type CreateLimiter, localLimiters } from '../kit/rate-limiter.ts';
-import { newSpanId, saneId, traceIdOf } from '../kit/trace.ts';
+import { newSpanId, saneId } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import { type Account, type AnsweredRequest, createAccount } from './account.ts';
 import { createClientErrorAnswer } from './client-error.ts';
@@ -25,6 +25,7 @@ import { toHttpError } from './error-body.ts';
 import { continueWhenWanted } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
+import { nameTrace } from './request-ids.ts';
 import { deliveryPathFault, pathFault } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
@@ -144,7 +145,7 @@ export function createHttp(options: HttpOptions): Http {
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
       http.kit.lastRequestAt = request.startedAt;
-      request.traceId = traceIdOf(request.headers, random);
+      nameTrace(request, random);
       sendError(error, request, reply, logger);
       account(request, reply.statusCode);
     },
@@ -179,7 +180,7 @@ export function createHttp(options: HttpOptions): Http {
   http.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now();
     http.kit.lastRequestAt = request.startedAt;
-    request.traceId = traceIdOf(request.headers, random);
+    nameTrace(request, random);
     reply.header(HEADERS.requestId, request.id);
     // No browser may guess that our JSON is a script or a page.
     reply.header('x-content-type-options', 'nosniff');

@@ -1,4 +1,4 @@
-import type { Authenticate } from '../../http/index.ts';
+import { type Authenticate, createClientSide } from '../../http/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { version } from '../../kit/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
@@ -109,6 +109,7 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
   const known = createUpstreams(upstreams, peers);
   const count = upstreamRequestCounter(metrics);
   const { revocations } = identity;
+  const clientSideOf = createClientSide(config.gateway.trustedProxies);
   const forward = createForwarder({
     client: upstreamClient,
     internalSecret,
@@ -136,7 +137,9 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
       revocations,
       count,
       clock: resources.clock,
+      clientSideOf,
     }),
+    clientSideOf,
     ownSockets: new Map<string, UpgradeHandler>(),
   };
 }

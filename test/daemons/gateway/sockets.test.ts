@@ -12,7 +12,10 @@ import { exchangeBytes } from './support/raw-http.ts';
 import { CI_HEADERS, CI_TOKEN, signJwt, startGateway, type TestGateway } from './support/start-gateway.ts';
 
 /** A WebSocket server behind a gateway; `serve` gets each of its sockets. */
-async function withSocketUpstream(serve: (socket: WebSocket) => void) {
+async function withSocketUpstream(
+  serve: (socket: WebSocket) => void,
+  gatewayConfig: Record<string, unknown> = {},
+) {
   const server = createServer((_req, res) => res.writeHead(426, { 'content-length': '4' }).end('nope'));
   const upgrades: Array<Record<string, unknown>> = [];
   const sockets = new WebSocketServer({
@@ -32,7 +35,10 @@ async function withSocketUpstream(serve: (socket: WebSocket) => void) {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const gateway = await startGateway({ peers: createPeers({ rest: url, workflow: url }) });
+  const gateway = await startGateway({
+    peers: createPeers({ rest: url, workflow: url }),
+    gateway: gatewayConfig,
+  });
   return { gateway, upgrades, sockets };
 }
 
@@ -84,6 +90,26 @@ describe('a WebSocket through the gateway', () => {
     expect(upgrades[0]?.authorization).toBeUndefined();
     const metrics = await (await gateway.fetch('/metrics')).text();
     expect(metrics).toContain('route="/api/v1/*",status="101"');
+  });
+
+  test('tells the upstream of its client what a trusted proxy says, and of nobody else’s claims', async () => {
+    const told = {
+      ...CI_HEADERS,
+      'x-forwarded-for': '198.51.100.1, 203.0.113.7',
+      'x-forwarded-host': 'inside.example, svc.example.com',
+      'x-forwarded-proto': 'https',
+    };
+    const behind = await withSocketUpstream(() => {}, { trustedProxies: ['127.0.0.1'] });
+    expect(await opened(open(behind.gateway, '/api/v1/live', told))).toBe(101);
+    expect(behind.upgrades[0]).toMatchObject({
+      'x-forwarded-for': '203.0.113.7',
+      'x-forwarded-host': 'svc.example.com',
+      'x-forwarded-proto': 'https',
+    });
+    const direct = await withSocketUpstream(() => {});
+    expect(await opened(open(direct.gateway, '/api/v1/live', told))).toBe(101);
+    expect(direct.upgrades[0]).toMatchObject({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http' });
+    expect(direct.upgrades[0]!['x-forwarded-host']).toBe(new URL(direct.gateway.url).host);
   });
 
   test('carries large messages, pings and what is sent right behind the handshake', async () => {

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { ClientSideOf } from '../../../http/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { Principal } from '../domain/authenticator.ts';
@@ -18,6 +19,7 @@ export interface SocketProxyDeps {
   revocations: Pick<Revocations, 'isRevoked' | 'onRevoked'>;
   count: CountUpstreamRequest;
   clock: Clock;
+  clientSideOf: ClientSideOf;
 }
 
 export interface ProxySocket {
@@ -57,7 +59,8 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
     if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
   }
 
-  async function ask(upstream: Upstream, { request, caller, requestId, traceId, spanId, ip }: Upgrade) {
+  async function ask(upstream: Upstream, { request, caller, requestId, traceId, spanId }: Upgrade) {
+    const clientSide = deps.clientSideOf(request);
     const headers = headersFor({
       rawHeaders: request.rawHeaders,
       // `Upgrade` is what it names; the handshake is made anew.
@@ -66,9 +69,9 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
       requestId,
       traceId,
       traceparent: traceparentOf(request.headers, traceId, spanId),
-      forwardedFor: ip,
-      forwardedHost: request.headers.host ?? '',
-      forwardedProto: 'http',
+      forwardedFor: clientSide.ip,
+      forwardedHost: clientSide.host,
+      forwardedProto: clientSide.proto,
       contentLength: null,
     });
     try {

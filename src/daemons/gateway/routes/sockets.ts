@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HEADERS } from '../../../contracts/index.ts';
-import { type Http, pathFault, pathOf, refuseUpgrade } from '../../../http/index.ts';
+import { type ClientSideOf, type Http, pathFault, pathOf, refuseUpgrade } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { newSpanId, saneId, traceIdOf } from '../../../kit/trace.ts';
 import type { Admins } from '../domain/admins.ts';
@@ -34,6 +34,7 @@ export interface SocketRoutesServices {
   limitRequests: LimitRequests | null;
   upstreams: readonly Upstream[];
   proxySocket: ProxySocket;
+  clientSideOf: ClientSideOf;
   /** Upgrades that the gateway serves itself, by path: `/hosts/connect`. */
   ownSockets: Map<string, UpgradeHandler>;
 }
@@ -58,7 +59,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
       kit.checkHost?.(request.headers.host);
       const target = targetOf(request, services);
       route = target.route;
-      const ip = request.socket.remoteAddress ?? '';
+      const { ip } = services.clientSideOf(request);
       const caller = await services.authenticator.authenticate({
         rawHeaders: request.rawHeaders,
         requestId,
