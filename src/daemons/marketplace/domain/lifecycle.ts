@@ -2,15 +2,9 @@ import { messageOf } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { LoadedPlugin } from '../../../plugins/index.ts';
 import type { PluginRuntime } from '../../plugin-runtime.ts';
+import type { MarketplaceAction } from './announce.ts';
 
-export type LifecycleReason =
-  | 'installed'
-  | 'updated'
-  | 'linked'
-  | 'enabled'
-  | 'disabled'
-  | 'uninstalled'
-  | 'unlinked';
+export type LifecycleReason = MarketplaceAction;
 
 /** Tells a plugin that it was switched on or is about to be switched off. */
 export type Lifecycle = (

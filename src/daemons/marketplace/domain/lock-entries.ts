@@ -1,0 +1,61 @@
+import type { LockEntry, LockFile, PluginId } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { ownValue } from '../../../kit/own-value.ts';
+import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '../../../plugins/index.ts';
+import { unknown } from './refusals.ts';
+
+/** Where a plugin comes from and lies; the rest of its entry is said by its manifest. */
+export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
+
+/** What the lock file says of each plugin. Writing it is the moment at which a change happens. */
+export interface LockEntries {
+  read(): Promise<LockFile>;
+  /** The entry of a plugin that is new, or newly written. */
+  entryFor(plugin: LoadedPlugin, provenance: Provenance, enabled?: boolean): LockEntry;
+  save(lock: LockFile, entry: LockEntry): Promise<void>;
+  remove(lock: LockFile, id: string): Promise<void>;
+  /** Writes the same anew, so that every service reads the plugins again; resolves with the revision. */
+  touch(lock: LockFile): Promise<number>;
+}
+
+export function createLockEntries(dataDir: string, clock: Clock): LockEntries {
+  async function write({ revision }: LockFile, plugins: LockFile['plugins']): Promise<number> {
+    await writeLockFile(dataDir, { version: 1, revision: revision + 1, plugins });
+    return revision + 1;
+  }
+  return {
+    read: () => readLockFile(dataDir),
+    entryFor: ({ id, version, manifest }, provenance, enabled = true) => ({
+      id: id as PluginId,
+      version,
+      ...provenance,
+      installedAt: new Date(clock.now()).toISOString(),
+      enabled,
+      manifestDigest: manifestDigest(manifest),
+    }),
+    async save(lock, entry) {
+      await write(lock, { ...lock.plugins, [entry.id]: entry });
+    },
+    async remove(lock, id) {
+      const { [id]: _, ...rest } = lock.plugins;
+      await write(lock, rest);
+    },
+    touch: (lock) => write(lock, lock.plugins),
+  };
+}
+
+export function entryOf(lock: LockFile, id: string): LockEntry | undefined {
+  return ownValue(lock.plugins, id);
+}
+
+/** Throws PLUGIN_NOT_FOUND, or CONFLICT for a folder that is used as it is. */
+export function requireInstalled(lock: LockFile, id: string): LockEntry {
+  const entry = entryOf(lock, id);
+  if (entry?.origin === 'installed') return entry;
+  if (!entry) throw unknown(id);
+  throw new PlatformError(
+    'CONFLICT',
+    `${id} is ${entry.origin}: its folder is used as it is, so there is nothing to update.`,
+  );
+}

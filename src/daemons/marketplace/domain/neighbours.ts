@@ -1,0 +1,68 @@
+import type { LockFile, PluginOrigin } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { type LoadedPlugin, type PluginRegistry, relate } from '../../../plugins/index.ts';
+import { entryOf } from './lock-entries.ts';
+import { faulty, isThere, unknown } from './refusals.ts';
+
+/** What the other plugins say to a change. `load` reads them as they are on disk now. */
+export interface Neighbours {
+  /** Throws when the plugin could not run beside the others. */
+  requirePlace(plugin: LoadedPlugin): Promise<void>;
+  /** Throws PLUGIN_CONFLICT when a plugin of that id is there. */
+  requireAbsent(id: string, lock: LockFile): Promise<void>;
+  /** Throws CONFLICT with the names of those that need it. */
+  requireUnneeded(id: string, what: string): Promise<void>;
+  /** Throws CONFLICT or PLUGIN_NOT_FOUND unless the plugin came that way. */
+  requireOrigin(id: string, wanted: PluginOrigin, lock: LockFile): Promise<void>;
+}
+
+export function createNeighbours(load: () => Promise<PluginRegistry>): Neighbours {
+  return {
+    async requirePlace(plugin) {
+      const registry = await load();
+      const others = registry.plugins.filter(({ id }) => id !== plugin.id);
+      const { broken } = relate([...others, plugin], [...registry.broken]);
+      const own = broken.find(({ id, folder }) => id === plugin.id && folder === plugin.root);
+      if (own) throw faulty(plugin.id, own.faults);
+      const lost = broken.find(({ id }) => others.some((other) => other.id === id));
+      if (lost) throw faulty(lost.id, lost.faults);
+    },
+    async requireAbsent(id, lock) {
+      const entry = entryOf(lock, id);
+      const there = entry ?? (await load()).find(id);
+      if (there) throw isThere(id, there.version, entry);
+    },
+    async requireUnneeded(id, what) {
+      const registry = await load();
+      const dependents = registry.plugins.filter(({ manifest }) => Object.hasOwn(manifest.dependencies, id));
+      if (dependents.length === 0) return;
+      const names = dependents.map((plugin) => plugin.id);
+      throw new PlatformError(
+        'CONFLICT',
+        `${id} cannot be ${what}: ${names.join(', ')} ${names.length > 1 ? 'need' : 'needs'} it.`,
+        { details: { dependents: names } },
+      );
+    },
+    async requireOrigin(id, wanted, lock) {
+      const entry = entryOf(lock, id);
+      if (entry?.origin === wanted) return;
+      const registry = await load();
+      const isProject =
+        registry.find(id) !== undefined || registry.disabled.some((plugin) => plugin.id === id);
+      if (!entry && !isProject) throw unknown(id);
+      const origin = entry?.origin ?? 'project';
+      throw new PlatformError('CONFLICT', `${id} is ${origin}, not ${wanted}: ${hintFor(origin, id)}.`, {
+        details: { pluginId: id, origin },
+      });
+    },
+  };
+}
+
+function hintFor(origin: PluginOrigin, id: string): string {
+  const hints: Record<PluginOrigin, string> = {
+    installed: `\`svc plugins uninstall ${id}\` removes it`,
+    linked: `\`svc plugins unlink ${id}\` lets go of it`,
+    project: 'it lies in the project: remove its folder, or disable it',
+  };
+  return hints[origin];
+}

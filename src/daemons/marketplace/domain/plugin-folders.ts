@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  integrityOf,
+  type LoadedPlugin,
+  type PluginDescriber,
+  pluginsFolder,
+  validatePlugin,
+} from '../../../plugins/index.ts';
+import { fetchSource } from '../sources/fetch-source.ts';
+import type { Source } from '../sources/parse-source.ts';
+import { faulty } from './refusals.ts';
+
+const STAGING = '.staging-';
+
+/** A plugin that was fetched and checked, and waits in a folder of its own. */
+export interface Staged {
+  plugin: LoadedPlugin;
+  /** What its source turned out to be. */
+  resolved: string;
+}
+
+/** Where installed plugins lie: each content in a folder of its own, so that what runs is never written over. */
+export interface PluginFolders {
+  /** Throws what is wrong with the plugin in a folder. */
+  requireSound(folder: string): Promise<LoadedPlugin>;
+  /** Fetches and checks a source, hands it over, and clears away what was not put in its place. */
+  withStaged<Result>(source: Source, use: (staged: Staged) => Promise<Result>): Promise<Result>;
+  /** Moves a staged plugin to where it stays. */
+  place(plugin: LoadedPlugin): Promise<{ folder: string; integrity: string }>;
+  remove(folder: string): Promise<void>;
+  /** Removes all but these. */
+  sweep(kept: ReadonlySet<string>): Promise<void>;
+}
+
+export function createPluginFolders(dataDir: string, describer: PluginDescriber): PluginFolders {
+  const home = pluginsFolder(dataDir);
+
+  async function requireSound(folder: string): Promise<LoadedPlugin> {
+    const { plugin, faults } = await validatePlugin(await realpath(folder), describer);
+    if (plugin && faults.length === 0) return plugin;
+    throw faulty(plugin?.id, faults);
+  }
+
+  async function remove(folder: string): Promise<void> {
+    await rm(join(home, folder), { recursive: true, force: true });
+  }
+
+  return {
+    requireSound,
+    async withStaged(source, use) {
+      const name = `${STAGING}${randomUUID()}`;
+      const workDir = join(home, name);
+      const folder = join(workDir, 'plugin');
+      await mkdir(workDir, { recursive: true, mode: 0o700 });
+      try {
+        const resolved = await fetchSource(source, folder, workDir);
+        return await use({ plugin: await requireSound(folder), resolved });
+      } finally {
+        await remove(name);
+      }
+    },
+    async place({ id, version, root }) {
+      const integrity = await integrityOf(root);
+      const name = folderName(id, version, integrity);
+      const there = await integrityOf(join(home, name)).catch(() => undefined);
+      if (there === integrity) return { folder: name, integrity };
+      // What is there already is in use: it is neither removed nor written over.
+      const folder = existsSync(join(home, name)) ? `${name}-${randomUUID().slice(0, 8)}` : name;
+      await rename(root, join(home, folder));
+      return { folder, integrity };
+    },
+    remove,
+    async sweep(kept) {
+      const found = await readdir(home).catch(() => []);
+      for (const name of found) if (!kept.has(name)) await remove(name);
+    },
+  };
+}
+
+/** Another content is another folder, so that what runs is never written over. */
+function folderName(id: string, version: string, integrity: string): string {
+  const digest = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex').slice(0, 16);
+  return `${id.replace('@', '').replace('/', '__')}-${version.replace(/[^\w.-]/g, '_')}-${digest}`;
+}
