@@ -4,18 +4,18 @@ import { Gauge } from 'prom-client';
 import type { ServiceName } from '../contracts/index.ts';
 import type { Metrics } from '../kit/metrics.ts';
 
-/** The database that a service is the one to tell of. */
-const FILES: Partial<Record<ServiceName, string>> = {
-  gateway: 'svc.db',
-  workflow: 'workflow.db',
-  state: 'state.db',
-  rest: 'telemetry.db',
+/** The databases that a service is the one to tell of. */
+const FILES: Partial<Record<ServiceName, readonly string[]>> = {
+  gateway: ['svc.db'],
+  workflow: ['workflow.db'],
+  state: ['state.db', 'vectors.db'],
+  rest: ['telemetry.db'],
 };
 
-/** How much the service's database takes on disk. Looked at when asked; a file that is not there yet counts 0. */
+/** How much the service's databases take on disk. Looked at when asked; a file that is not there yet counts 0. */
 export function createStoreMetrics({ registry, service }: Metrics, dataDir: string): void {
-  const file = FILES[service as ServiceName];
-  if (!file) return;
+  const files = FILES[service as ServiceName];
+  if (!files) return;
   new Gauge({
     name: 'svc_store_bytes',
     help: 'Size on disk of a database, and of its write-ahead log',
@@ -24,7 +24,7 @@ export function createStoreMetrics({ registry, service }: Metrics, dataDir: stri
     aggregator: 'max',
     registers: [registry],
     collect() {
-      for (const name of [file, `${file}-wal`]) {
+      for (const name of files.flatMap((file) => [file, `${file}-wal`])) {
         this.set(
           { service, file: name },
           statSync(join(dataDir, name), { throwIfNoEntry: false })?.size ?? 0,

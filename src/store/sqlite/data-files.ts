@@ -1,6 +1,7 @@
 import type { Migrations } from './migrate.ts';
 import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './schema.ts';
 import { TELEMETRY_MIGRATIONS } from './telemetry-schema.ts';
+import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 import { WORKFLOW_MIGRATIONS } from './workflow-schema.ts';
 
 /** Every database of a data folder, and the schema each has now. @spec docs/architecture.md "What is on disk" */
@@ -8,5 +9,6 @@ export const DATA_FILES: ReadonlyArray<{ name: string; migrations: Migrations }>
   { name: 'svc.db', migrations: GATEWAY_MIGRATIONS },
   { name: 'workflow.db', migrations: WORKFLOW_MIGRATIONS },
   { name: 'state.db', migrations: STATE_MIGRATIONS },
+  { name: 'vectors.db', migrations: VECTOR_MIGRATIONS },
   { name: 'telemetry.db', migrations: TELEMETRY_MIGRATIONS },
 ];
