@@ -1,10 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { homedir, userInfo } from 'node:os';
-import { dirname, join } from 'node:path';
+import { userInfo } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors.ts';
 import { packageRoot } from '../../../kit/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { placeOf, writePlace } from '../service/place.ts';
 import { quote } from '../service/unit.ts';
 import { homeFlag, registeredAgent } from './flags.ts';
 
@@ -20,33 +20,25 @@ export const install = defineCommand({
     user: z.boolean().default(false).describe("a unit of this user's own systemd"),
     home: homeFlag,
   }),
-  async run({ write, user, home }, { env, ui }) {
+  async run({ write, user, home }, { cwd, env, ui }) {
     const { folder } = await registeredAgent(home, env);
-    const unit = unitText(folder, user);
+    // The unit is read in another folder than ours.
+    const unit = unitText(resolve(cwd, folder), user);
     if (!write) return ok({ unit, file: null });
-    const file = user
-      ? join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'systemd', 'user', NAME)
-      : join('/etc/systemd/system', NAME);
-    writeUnit(file, unit);
+    const { manager, file: platformFile } = placeOf(user, env);
+    if (manager !== 'systemd')
+      throw new PlatformError(
+        'NOT_IMPLEMENTED',
+        'This machine has no systemd; start `svc agent run` by what it has.',
+      );
+    const file = join(dirname(platformFile), NAME);
+    writePlace({ file }, unit);
     const scope = user ? ' --user' : '';
     ui.note(`Start it: systemctl${scope} daemon-reload && systemctl${scope} enable --now ${NAME}`);
     return ok({ unit, file });
   },
   text: ({ unit, file }: { unit: string; file: string | null }) => file ?? unit.trimEnd(),
 });
-
-function writeUnit(file: string, text: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text, { mode: 0o644 });
-  } catch (error) {
-    const denied = codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM';
-    throw new PlatformError('STORE_ERROR', `${file} cannot be written: ${messageOf(error)}.`, {
-      details: denied ? { hint: 'Run it as root, or add --user for a unit of your own.' } : {},
-      cause: error,
-    });
-  }
-}
 
 /** Exit code 4 says that the gateway refuses the host: starting again would not help. */
 function unitText(home: string, user: boolean): string {

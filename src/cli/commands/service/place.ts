@@ -44,7 +44,7 @@ export function placeOf(user: boolean, env: Environment): Place {
 }
 
 /** Throws STORE_ERROR that names what would be allowed. */
-export function writePlace({ file }: Place, text: string): void {
+export function writePlace({ file }: Pick<Place, 'file'>, text: string): void {
   attempt(file, () => {
     mkdirSync(dirname(file), { recursive: true });
     writeWholeFile(file, text, 0o644);
