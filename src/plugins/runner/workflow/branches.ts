@@ -30,6 +30,8 @@ export const runInBranch = <T>(branch: Branch, work: () => T): T => place.run({ 
 export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =>
   place.run({ branch, inStep }, work);
 
+export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
+
 /** The branch that runs now. Throws inside a step: what is there would be run again with the step, and remembered twice. */
 export function branchFor(trunk: Branch, what: string): Branch {
   const found = place.getStore();

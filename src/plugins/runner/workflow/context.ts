@@ -7,7 +7,7 @@ import type {
   WorkflowContext,
 } from '../../../contracts/workflow-context.ts';
 import { RunnerFailure } from '../failure.ts';
-import { type Branch, branchFor, draw, isInStep, runInBranch, stepId } from './branches.ts';
+import { type Branch, branchFor, currentBranch, draw, isInStep, runInBranch, stepId } from './branches.ts';
 import { LazyStep } from './lazy-step.ts';
 import type { Pass, StepRequest } from './pass.ts';
 
@@ -93,7 +93,7 @@ export function createWorkflowContext(
         items.map((item, index) => bodyOf(branch, item, index)),
       );
     },
-    now: () => branchFor(trunk, 'ctx.now').now,
+    now: () => currentBranch(trunk).now,
     random: () => draw(seed, branchFor(trunk, 'ctx.random')).readUIntBE(0, 6) / 2 ** 48,
     uuid: () => uuidOf(draw(seed, branchFor(trunk, 'ctx.uuid'))),
   };
