@@ -19,6 +19,8 @@ test('up -d names the plugins it left out, and tells the sandbox of the very fir
   const { json, stderr } = await svc('up', '-d');
   expect(json.result.brokenPlugins).toEqual([{ id: 'bad', message: expect.any(String) }]);
   expect(stderr).toContain('The plugin bad is left out: ');
+  const status = await svc('status');
+  expect(status.json.result.plugins).toMatchObject({ broken: json.result.brokenPlugins });
   expect(json.result.sandbox.mode).toMatch(/^(?:bwrap|permission)$/);
   expect((await stat(join(dataDir, 'run', 'compiled'))).mode & 0o777).toBe(0o700);
   const again = await start('up', '-d').done;

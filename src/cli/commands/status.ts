@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listHosts, SERVICE_NAMES } from '../../contracts/index.ts';
+import { listHosts, listPlugins, type PluginRecord, SERVICE_NAMES } from '../../contracts/index.ts';
 import { formatDuration } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { version } from '../../kit/paths.ts';
@@ -7,11 +7,17 @@ import { allPages, pageQueryOf } from '../all-pages.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import type { Style } from '../style.ts';
+import { brokenOf } from '../supervisor/broken-plugins.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
-import type { SandboxStatus, ServiceStatus, SupervisorStatus } from '../supervisor/control-protocol.ts';
+import type {
+  BrokenPlugin,
+  SandboxStatus,
+  ServiceStatus,
+  SupervisorStatus,
+} from '../supervisor/control-protocol.ts';
 import { statusText } from './status-view.ts';
 
-const HOSTS_MS = 1000;
+const ANSWER_MS = 1000;
 
 export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'> {
   running: boolean;
@@ -19,6 +25,8 @@ export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>
   uptimeMs: number | null;
   /** Host agents that are not revoked; null when the gateway could not be asked. */
   hosts: { registered: number; online: number } | null;
+  /** What of the plugins runs; null when the marketplace could not be asked. */
+  plugins: { loaded: number; disabled: number; broken: BrokenPlugin[] } | null;
 }
 
 /** Lines of an environment file: what a client on this machine needs. */
@@ -40,7 +48,11 @@ export const status = defineCommand({
   async run({ env }, context) {
     const current = await currentStatus(context);
     if (env) return ok<StatusResult | EnvironmentLines>(await environmentOf(current, context));
-    return ok<StatusResult | EnvironmentLines>({ ...current, hosts: await countHosts(current, context) });
+    const [hosts, plugins] = await Promise.all([
+      askGateway(current, () => countHosts(context)),
+      askGateway(current, () => countPlugins(context)),
+    ]);
+    return ok<StatusResult | EnvironmentLines>({ ...current, hosts, plugins });
   },
   text: (result: StatusResult | EnvironmentLines, style) =>
     'env' in result
@@ -53,7 +65,7 @@ export const status = defineCommand({
 /** A platform that is stopped has a status too: every service `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
-  if (supervisor) return { running: true, hosts: null, ...(await supervisor.status()) };
+  if (supervisor) return { running: true, hosts: null, plugins: null, ...(await supervisor.status()) };
   const { profile, projectDir, dataDir, configFile } = platform();
   const services = SERVICE_NAMES.map(
     (name): ServiceStatus => ({
@@ -78,26 +90,38 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
     uptimeMs: null,
     sandbox: null,
     hosts: null,
+    plugins: null,
     services,
   };
 }
 
-/** Of all namespaces. A status must come in any case, so a gateway that does not answer is passed over. */
-async function countHosts(
+/** A status must come in any case, so a gateway that does not answer is passed over. */
+async function askGateway<Answer>(
   { services }: StatusResult,
-  { client }: CommandContext,
-): Promise<StatusResult['hosts']> {
+  ask: () => Promise<Answer>,
+): Promise<Answer | null> {
   if (!services.some(({ name, state }) => name === 'gateway' && state === 'ready')) return null;
-  const signal = AbortSignal.timeout(HOSTS_MS);
   try {
-    const hosts = await allPages((cursor) =>
-      client.call(listHosts, { query: pageQueryOf(undefined, cursor) }, { signal }),
-    );
-    const valid = hosts.filter((host) => host.valid);
-    return { registered: valid.length, online: valid.filter(({ status }) => status === 'online').length };
+    return await ask();
   } catch {
     return null;
   }
+}
+
+/** Of all namespaces. */
+async function countHosts({ client }: CommandContext): Promise<StatusResult['hosts']> {
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const hosts = await allPages((cursor) =>
+    client.call(listHosts, { query: pageQueryOf(undefined, cursor) }, { signal }),
+  );
+  const valid = hosts.filter((host) => host.valid);
+  return { registered: valid.length, online: valid.filter(({ status }) => status === 'online').length };
+}
+
+async function countPlugins({ client }: CommandContext): Promise<StatusResult['plugins']> {
+  const { items } = await client.call(listPlugins, {}, { signal: AbortSignal.timeout(ANSWER_MS) });
+  const count = (status: PluginRecord['status']) => items.filter((item) => item.status === status).length;
+  return { loaded: count('loaded'), disabled: count('disabled'), broken: brokenOf(items) };
 }
 
 async function environmentOf(current: StatusResult, context: CommandContext): Promise<EnvironmentLines> {
@@ -129,9 +153,21 @@ function describe(result: StatusResult, style: Style): string {
     ...(result.hosts?.registered
       ? [`${result.hosts.online} of ${result.hosts.registered} hosts are connected`]
       : []),
+    ...pluginLines(result.plugins, style),
     '',
     statusText(result, style),
   ].join('\n');
+}
+
+function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
+  if (!plugins || plugins.loaded + plugins.disabled + plugins.broken.length === 0) return [];
+  const { loaded, disabled, broken } = plugins;
+  const parts = [`${loaded} loaded`, ...(disabled ? [`${disabled} disabled`] : [])];
+  if (broken.length > 0) parts.push(style.red(`${broken.length} broken`));
+  return [
+    `plugins: ${parts.join(', ')}`,
+    ...broken.map(({ id, message }) => `  ${style.red(id)}: ${message}`),
+  ];
 }
 
 function sandboxWords(sandbox: SandboxStatus | null): string {

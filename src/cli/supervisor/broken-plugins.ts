@@ -1,4 +1,4 @@
-import { HEADERS, listPlugins } from '../../contracts/index.ts';
+import { HEADERS, listPlugins, type PluginRecord } from '../../contracts/index.ts';
 import { serviceKey } from '../../kit/keys.ts';
 import type { BrokenPlugin } from './control-protocol.ts';
 import { nodeHttp } from './node-http.ts';
@@ -11,12 +11,20 @@ export async function brokenPlugins(url: string | null, internalSecret: string):
   const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
   try {
     const { items } = listPlugins.reply.parse(await getJson(url + listPlugins.path, headers));
-    return items
-      .filter(({ status }) => status === 'broken')
-      .map(({ id, faults }) => ({ id, message: faults[0]?.message ?? 'the log says why' }));
+    return brokenOf(items);
   } catch {
     return [];
   }
+}
+
+/** The broken ones, each with its first fault and where in the manifest that is. */
+export function brokenOf(plugins: readonly PluginRecord[]): BrokenPlugin[] {
+  return plugins
+    .filter(({ status }) => status === 'broken')
+    .map(({ id, faults: [first] }) => ({
+      id,
+      message: first ? `${first.path === '' ? '' : `${first.path}: `}${first.message}` : 'the log says why',
+    }));
 }
 
 function getJson(url: string, headers: Record<string, string>): Promise<unknown> {
