@@ -1,5 +1,4 @@
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type Fact, failure, fine, type Patient, warning } from './check.ts';
 
@@ -29,12 +28,12 @@ function entriesOf(root: string): string[] {
 function examine(path: string): Fact[] {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) return [];
-  const { uid, username } = userInfo();
+  const uid = process.getuid?.() ?? 0;
   if (stats.uid !== uid && uid !== 0)
     return [
       failure(
-        `${path} belongs to user ${stats.uid}, not to ${username}: it was started as another user once.`,
-        `sudo chown -R ${username} ${path}`,
+        `${path} belongs to user ${stats.uid}, not to ${uid}: it was started as another user once.`,
+        `sudo chown -R ${uid} ${path}`,
       ),
     ];
   if ((stats.mode & OTHERS) === 0) return [];
