@@ -10,7 +10,6 @@ import {
   startRun,
   submitJob,
 } from '../src/contracts/index.ts';
-import { gateway } from '../src/daemons/gateway/index.ts';
 import { workflow } from '../src/daemons/workflow/index.ts';
 import { loadConfig } from '../src/kit/config.ts';
 import { PlatformError } from '../src/kit/errors.ts';
@@ -18,6 +17,7 @@ import { greeter, pluginFolder, startMarketplace, writeFiles } from './daemons/m
 import { send, startRest } from './daemons/rest/support.ts';
 import { startTestDaemon, tempDir } from './support/daemon.ts';
 import { MEMBER_TOKEN, startGateway } from './support/gateway.ts';
+import { LIBRARY_PROJECT } from './support/library.ts';
 
 /** The codes of the specification's table, each reached through the door a user would reach it by. */
 
@@ -86,8 +86,12 @@ const CASES = {
   CONFIG_NOT_FOUND: () => configOf('{}', { configFile: 'absent.json' }),
   CONFIG_NOT_RESOLVED: () => configOf('{"profiles":{"staging":{}}}', { profile: 'test' }),
   CONFIG_PARSE_ERROR: () => configOf('{'),
-  ADAPTER_NOT_CONFIGURED: () =>
-    thrown(() => startTestDaemon(gateway, { profile: 'production', keys: { jwtSecret: null } })),
+  ADAPTER_NOT_CONFIGURED: async () => {
+    const daemon = await startRest({ projectDir: LIBRARY_PROJECT });
+    const body = { steps: [['llm', 'complete', 'hello']], failing: 'thrown' };
+    const reply = await send(daemon, 'POST', '/api/v1/plugins/library/call', { body });
+    return { code: (reply.body as { error: { code: string } }).error.code, status: reply.status };
+  },
   EXECUTION_TIMEOUT: async () => {
     const daemon = await startRest();
     const answer = daemon.fetch(`${SHOP}/hang`, { method: 'POST' });
