@@ -7,6 +7,9 @@ import { packageRoot } from '../../src/kit/paths.ts';
 
 const run = promisify(execFile);
 
+/** The package whose `svc` is run: an installed one when SVC_TEST_PACKAGE names it, else this checkout's build. */
+export const INSTALLED = process.env.SVC_TEST_PACKAGE ?? packageRoot;
+
 /** Any free port for each daemon. */
 const FREE_PORTS = Object.fromEntries(
   ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
@@ -39,7 +42,7 @@ export async function createPlatform(config: Record<string, unknown> = {}): Prom
   );
 
   async function svc(...args: string[]): Promise<CliReply> {
-    const file = join(packageRoot, 'bin', 'svc');
+    const file = join(INSTALLED, 'bin', 'svc');
     const finished = await run(file, [...args, '--json'], {
       cwd: folder,
       env,
