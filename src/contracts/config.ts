@@ -41,6 +41,11 @@ function isSafeFromTampering(url: string): boolean {
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
+const ProxyAddress = z.union(
+  [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(['loopback', 'linklocal', 'uniquelocal'])],
+  { error: 'must be an address, a range such as "10.0.0.0/8", or "loopback", "linklocal" or "uniquelocal"' },
+);
+
 const Gateway = section({
   ...listener(4000),
   publicUrl: HttpUrl.nullable().default(null),
@@ -48,7 +53,7 @@ const Gateway = section({
   allowedHosts: z.array(z.string()).default([]),
   staticTokens: z.record(z.string().min(1), StaticTokenEntry).default({}),
   admins: z.array(ChosenHostId).default(['operator' as HostId]),
-  trustedProxies: z.array(z.string()).default([]),
+  trustedProxies: z.array(ProxyAddress).default([]),
   cors: section({ origins: z.array(z.string()).default([]) }),
   upstreams: section({
     rest: upstream('/api/v1', true),

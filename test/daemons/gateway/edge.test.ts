@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { listHosts } from '../../../src/contracts/index.ts';
+import { listHosts, PlatformConfig } from '../../../src/contracts/index.ts';
 import { minutes } from '../../../src/kit/duration.ts';
 import { asBearer } from './support/login.ts';
 import { rawGet } from './support/raw-http.ts';
@@ -26,6 +26,20 @@ test("the gateway's own paths below an upstream's prefix answer other methods th
   expect(gateway.upstream.seen).toEqual([]);
   expect((await gateway.fetch('/api/v1/tokens', { method: 'PUT' })).status).toBe(401);
   expect((await gateway.fetch('/api/v1/jobs', { method: 'PUT', headers: CI_HEADERS })).status).toBe(200);
+});
+
+test('trusted proxies are addresses and ranges; anything else is a fault of the config that says so', () => {
+  const check = (entry: string) => PlatformConfig.safeParse({ gateway: { trustedProxies: [entry] } });
+  for (const entry of ['10.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8', 'loopback', 'uniquelocal'])
+    expect(check(entry).success, entry).toBe(true);
+  for (const entry of ['', 'proxy.example', '10.0.0.0/33', '10.0.0', '*']) {
+    expect(check(entry).error?.issues, entry).toMatchObject([
+      {
+        path: ['gateway', 'trustedProxies', 0],
+        message: expect.stringMatching(/^must be an address, a range/),
+      },
+    ]);
+  }
 });
 
 describe('limits', () => {
