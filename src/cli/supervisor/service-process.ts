@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { ServiceName } from '../../contracts/index.ts';
+import { nodeFlagsOf } from '../../daemons/node-flags.ts';
 import {
   type DaemonStart,
   type FromDaemon,
@@ -54,7 +55,7 @@ export function spawnService({ name, start, env, onLines, now }: SpawnOptions): 
     env: daemonEnvironment(start.dataDir, env),
     // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then drains in order.
     detached: true,
-    execArgv: [],
+    execArgv: nodeFlagsOf(name),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const exited = new Promise<ExitInfo>((resolve) => {

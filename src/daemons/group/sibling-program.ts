@@ -5,6 +5,7 @@ import { lineBlocks } from '../../kit/line-blocks.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { LineOutput } from '../../kit/output.ts';
 import { entryFile } from '../../kit/paths.ts';
+import { nodeFlagsOf } from '../node-flags.ts';
 import type { DaemonStart, FromSibling, PeerUrls, ToSibling } from '../process-protocol.ts';
 import type { Frame } from './link.ts';
 
@@ -35,7 +36,7 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
   const { name, start, onFrame, onListening } = options;
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
-    execArgv: [],
+    execArgv: nodeFlagsOf(name),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let failure: string | undefined;
