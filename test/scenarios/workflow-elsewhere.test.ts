@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startRun } from '../../src/contracts/index.ts';
+import { createPeers } from '../../src/daemons/peers.ts';
+import { state } from '../../src/daemons/state/index.ts';
+import { startTestAgent } from '../agent/support.ts';
+import { writeCodePlugin } from '../daemons/workflow/support/code.ts';
+import { startWorkflow } from '../daemons/workflow/support/workflow.ts';
+import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
+import { startTestDaemon, tempDir } from '../support/daemon.ts';
+import { startGateway } from '../support/gateway.ts';
+
+const SOURCE = `
+  export const where = defineCommand({
+    idempotent: true,
+    execute: (ctx, input) => ({ input, host: ctx.host, run: ctx.hostContext.runId }),
+  });
+  export const flow = defineWorkflow({
+    id: 'flow',
+    run: async (ctx, { n }) => {
+      const kept = await ctx.step('keep', async () => { await ctx.state.set('n', n); return n; });
+      const [signal, slow] = await ctx.all([
+        ctx.waitForSignal('go'),
+        async () => { await ctx.sleep(0); return ctx.step('read', () => ctx.state.get('n')); },
+      ]);
+      return { kept, slow, payload: signal.payload, invoked: await ctx.invoke('code/where', { n }) };
+    },
+  });`;
+const MANIFEST = {
+  commands: [{ id: 'where', handler: 'flows.js#where' }],
+  permissions: { platform: { state: true } },
+};
+
+/** The gateway that holds hosts and containers, and the workflow service that asks it. */
+async function start(execution: Record<string, unknown>) {
+  const projectDir = await tempDir();
+  await writeCodePlugin(projectDir, SOURCE, MANIFEST);
+  const config = { execution };
+  const keeper = await startTestDaemon(state);
+  const peers = createPeers({ state: keeper.url });
+  const gateway = await startGateway({ projectDir, peers, config });
+  const it = await startWorkflow({ projectDir, config, peers: createPeers({ gateway: gateway.url }) });
+  peers.set({ workflow: it.url });
+  return { gateway, it };
+}
+
+async function runBoth({ it }: Awaited<ReturnType<typeof start>>): Promise<void> {
+  const id = await it.start({
+    steps: [{ id: 's', uses: 'code/where', with: { a: 1 }, timeoutMs: 60_000 }],
+  });
+  await expect.poll(async () => (await it.run(id)).status, { timeout: 60_000 }).toMatch(/succeeded|failed/);
+  expect(await it.step(id, 'main.s')).toMatchObject({
+    error: null,
+    output: { input: { a: 1 }, host: 'workflow', run: id },
+  });
+
+  const { run } = await it.call(startRun, { body: { workflowId: 'flow', input: { n: 7 } } as never });
+  const read = async () =>
+    (await it.steps(run.id)).some(({ name, status }) => name === 'read@1-1' && status === 'succeeded');
+  await expect.poll(read, { timeout: 60_000 }).toBe(true);
+  await it.services.desk.signal('default', run.id, 'go', 'now');
+  await expect
+    .poll(async () => (await it.run(run.id)).status, { timeout: 60_000 })
+    .toMatch(/succeeded|failed/);
+  expect(await it.run(run.id)).toMatchObject({
+    error: null,
+    output: { kept: 7, slow: 7, payload: 'now', invoked: { host: 'workflow', run: run.id } },
+  });
+}
+
+test('steps and workflows in code run on a host behind its agent', async () => {
+  const parts = await start({ plugins: { code: { backend: 'host' } } });
+  await startTestAgent(parts.gateway);
+  await runBoth(parts);
+}, 120_000);
+
+describe.skipIf(engineMissing !== undefined)('in containers', () => {
+  let engine: TestEngine;
+  beforeAll(async () => {
+    engine = await startEngine();
+  }, 180_000);
+  afterAll(async () => {
+    await engine?.stop();
+  }, 60_000);
+
+  test('steps and workflows in code run too', async () => {
+    const container = { socket: engine.socket, network: 'host' };
+    await runBoth(await start({ container, plugins: { code: { backend: 'container' } } }));
+  }, 240_000);
+});
