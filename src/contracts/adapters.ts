@@ -72,6 +72,8 @@ const LanguageModel = z.strictObject({
 
 const Embeddings = z.strictObject({
   ...endpoint,
+  // 256 vectors of 3,072 dimensions, as JSON.
+  maxResponseBytes: PositiveInt.default(16 * 1024 ** 2),
   model: z.string().min(1),
   dimensions: PositiveInt.nullable().default(null).describe("null: the model's own"),
 });

@@ -141,7 +141,7 @@ export interface VectorMatch {
  * ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
  */
 export interface VectorStoreAccess {
-  /** Writes or replaces, all or nothing; at most 500 at a time. */
+  /** Writes or replaces, all or nothing; at most 500 at a time, and 8 MiB as JSON. */
   upsert(items: VectorItem[], options?: { collection?: string }): Promise<{ written: number }>;
   /** The nearest first; 10 unless told, at most 1,000. `filter` names values that the metadata must have. */
   search(

@@ -3,7 +3,6 @@ import {
   deleteObject,
   deleteVectors,
   listObjects,
-  type PlatformConfig,
   readObject,
   searchVectors,
   statObject,
@@ -13,6 +12,7 @@ import {
 import { createClient } from '../http/index.ts';
 import { adapterMissing } from '../kit/adapter-missing.ts';
 import { PlatformError } from '../kit/errors.ts';
+import { unsetSecrets } from '../kit/secret-ref.ts';
 import type { AdapterParts, ObjectAccess, ObjectScope, VectorAccess, VectorScope } from '../plugins/index.ts';
 import { createAdapterWatch } from './adapter-metrics.ts';
 import { callOptions } from './call-options.ts';
@@ -40,12 +40,20 @@ export function createAdapters(resources: Resources): AdapterParts {
   };
 }
 
-/** Which of them the config lacks. */
-export function missingAdapters(
-  { adapters }: Pick<PlatformConfig, 'adapters'>,
+/** Why calls of these adapters will fail: the key that is missing, or what it lacks. */
+export function adapterFaults(
+  { config: { adapters }, env }: Pick<Resources, 'config' | 'env'>,
   asked: readonly AdapterName[],
-): AdapterName[] {
-  return asked.filter((name) => adapters[name] === null);
+): Array<{ name: AdapterName; key: string; why: string }> {
+  return asked.flatMap((name) => {
+    const key = `adapters.${name}`;
+    if (adapters[name] === null) return [{ name, key, why: `the config has no ${key}` }];
+    return unsetSecrets(adapters[name], env, key).map((unset) => ({
+      name,
+      key: unset.key,
+      why: `${unset.key} names ${unset.variable}, which is not set`,
+    }));
+  });
 }
 
 type Access = Pick<Resources, 'peers' | 'keys'>;

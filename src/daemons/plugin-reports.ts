@@ -1,4 +1,3 @@
-import type { PlatformConfig } from '../contracts/index.ts';
 import type { Logger } from '../kit/logger.ts';
 import {
   adaptersAskedFor,
@@ -6,7 +5,8 @@ import {
   type PluginFault,
   type PluginRegistry,
 } from '../plugins/index.ts';
-import { missingAdapters } from './adapters.ts';
+import { adapterFaults } from './adapters.ts';
+import type { Resources } from './define-daemon.ts';
 
 /** Tells what is wrong with each broken plugin: one that ran before goes on as it was, others are left out. */
 export function reportBroken(
@@ -36,22 +36,18 @@ function faultText(faults: readonly PluginFault[]): string {
 }
 
 /** Tells of plugins that ask for adapters the config lacks: they run, and their calls of these fail. */
-export function reportMissingAdapters(
-  { plugins }: PluginRegistry,
-  config: Pick<PlatformConfig, 'adapters'>,
-  logger: Logger,
-): void {
+export function reportMissingAdapters({ plugins }: PluginRegistry, resources: Resources): void {
   for (const { id, manifest } of plugins) {
-    for (const name of missingAdapters(config, adaptersAskedFor(manifest))) {
-      logger.diagnostic(
+    for (const { name, key, why } of adapterFaults(resources, adaptersAskedFor(manifest))) {
+      resources.logger.diagnostic(
         {
           domain: 'plugins',
           event: 'plugin.adapter_missing',
           level: 'warn',
           reasonCode: 'ADAPTER_NOT_CONFIGURED',
-          message: `The plugin ${id} asks for ctx.${name}, and the config has no adapters.${name}: its calls will fail`,
+          message: `The plugin ${id} asks for ctx.${name}, and ${why}: its calls will fail`,
           outcome: 'degraded',
-          evidence: { key: `adapters.${name}` },
+          evidence: { key },
         },
         { pluginId: id },
       );

@@ -111,14 +111,14 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     throw error;
   }
   reportBroken(registry.broken, registry, logger);
-  reportMissingAdapters(registry, config, logger);
+  reportMissingAdapters(registry, resources);
   let reloading: Promise<void> | undefined;
 
   async function swap(): Promise<void> {
     const { registry: next, kept } = keepRunning(registry, await load());
     registry = next;
     reportBroken(next.broken, next, logger);
-    reportMissingAdapters(next, config, logger);
+    reportMissingAdapters(next, resources);
     backends.worker.retire(runsOn(next, kept));
     for (const listener of listeners) listener(next);
   }

@@ -15,12 +15,25 @@ export function resolveSecret(ref: string | null, env: Environment, at: string):
   );
 }
 
+interface NamedSecret {
+  /** Where the reference stands: `adapters.llm.apiKey`. */
+  key: string;
+  variable: string;
+}
+
+function secretsOf(config: unknown, at: string): NamedSecret[] {
+  if (typeof config === 'string')
+    return /^\$\{\w+\}$/.test(config) ? [{ key: at, variable: config.slice(2, -1) }] : [];
+  if (typeof config !== 'object' || config === null) return [];
+  return Object.entries(config).flatMap(([name, inner]) => secretsOf(inner, `${at}.${name}`));
+}
+
 /** Every secret that is set, for the redactor: a model's endpoint may repeat the key that it refuses. */
 export function secretValues(config: unknown, env: Environment): string[] {
-  if (typeof config === 'string') {
-    const value = /^\$\{\w+\}$/.test(config) ? env[config.slice(2, -1)] : undefined;
-    return value ? [value] : [];
-  }
-  if (typeof config !== 'object' || config === null) return [];
-  return Object.values(config).flatMap((inner) => secretValues(inner, env));
+  return secretsOf(config, '').flatMap(({ variable }) => env[variable] ?? []);
+}
+
+/** The secrets that a part of the config names and the environment does not have. */
+export function unsetSecrets(config: unknown, env: Environment, at: string): NamedSecret[] {
+  return secretsOf(config, at).filter(({ variable }) => !env[variable]);
 }

@@ -330,6 +330,13 @@ describe('permissions and config', () => {
   test('a variable that is not set is named', async () => {
     const llm = { baseUrl: 'http://127.0.0.1/v1', apiKey: variable('ABSENT'), models: { default: 'm' } };
     const { rest } = await start({ llm });
+    expect(rest.logs.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        pluginId: 'library',
+        message: expect.stringContaining('adapters.llm.apiKey names ABSENT, which is not set'),
+      }),
+    );
     expect(await answers(rest, [['llm', 'complete', 'x']])).toMatchObject([
       { code: 'ADAPTER_NOT_CONFIGURED', message: expect.stringContaining('ABSENT is not set') },
     ]);

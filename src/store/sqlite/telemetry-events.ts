@@ -1,5 +1,4 @@
 import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../../contracts/index.ts';
-import { days, hours } from '../../kit/duration.ts';
 import type {
   EventDay,
   EventFilter,
@@ -9,10 +8,17 @@ import type {
   TelemetryQueries,
 } from '../ports/telemetry.ts';
 import type { Database } from './database.ts';
+import {
+  type Column,
+  DAY_MS,
+  EVENT_COLUMNS,
+  eventConditions,
+  type Group,
+  parts,
+  SPANS,
+  sum,
+} from './telemetry-event-sums.ts';
 
-const DAY_MS = days(1);
-const HOUR_MS = hours(1);
-const SPANS = [HOUR_MS, DAY_MS] as const;
 const ACTORS_SHOWN = 100;
 
 interface EventRow {
@@ -124,16 +130,6 @@ function numbered(row: EventRow): NumberedEvent {
 
 type EventQueries = Pick<TelemetryQueries, 'events' | 'eventsAfter' | 'latestEvents' | 'stats' | 'daily'>;
 
-/** A grouped sum: of what is asked, over the days and hours that are counted and the rest of the range that is not. */
-interface Group {
-  day: number;
-  type: string;
-  product: string;
-  actor: string;
-  occurrences: number;
-  kept: number;
-}
-
 export function eventQueries(db: Database): EventQueries {
   const last = db.prepare<[], number | null>('select max(id) from event').pluck();
   const oldest = db.prepare<[], number | null>('select min(ts) from event').pluck();
@@ -154,7 +150,7 @@ export function eventQueries(db: Database): EventQueries {
   return {
     events: (filter, { limit, offset }) =>
       db.read(() => {
-        const { conditions, values } = where(filter, EVENT_COLUMNS);
+        const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
             // Rows are read once their page is known: a deep offset walks the index alone where it can.
@@ -168,7 +164,7 @@ export function eventQueries(db: Database): EventQueries {
       }),
     eventsAfter: (filter, after, limit) =>
       db.read(() => {
-        const { conditions, values } = where(filter, EVENT_COLUMNS);
+        const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         return db
           .prepare<unknown[], EventRow>(
             `select * from event not indexed where ${['id > ?', ...conditions].join(' and ')} order by id limit ?`,
@@ -180,7 +176,7 @@ export function eventQueries(db: Database): EventQueries {
       db.read(() => {
         // The end first: what comes in between is then shown twice rather than never, and the ids tell.
         const after = last.get() ?? 0;
-        const { conditions, values } = where(filter, EVENT_COLUMNS);
+        const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
             `select * from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ?`,
@@ -225,77 +221,4 @@ function largest(sums: Record<string, number>): Record<string, number> {
 
 function dateOf(day: number): string {
   return new Date(day).toISOString().slice(0, 10);
-}
-
-type Column = 'day' | 'type' | 'product' | 'actor';
-
-/** A stretch of the range: `span` 0 means that its events themselves are counted. */
-interface Part {
-  span: number;
-  from: number;
-  to: number;
-}
-
-/** Whole days in the middle, whole hours around them, single events at the ends. Empty stretches are left out. */
-function parts(from: number, to: number): Part[] {
-  return split({ span: 0, from, to }, SPANS).filter((part) => part.from < part.to);
-}
-
-function split({ span, from, to }: Part, larger: readonly number[]): Part[] {
-  const [next, ...rest] = larger;
-  if (next === undefined) return [{ span, from, to }];
-  const start = Math.ceil(from / next) * next;
-  const end = Math.floor(to / next) * next;
-  if (start >= end) return [{ span, from, to }];
-  return [
-    { span, from, to: start },
-    ...split({ span: next, from: start, to: end }, rest),
-    { span, from: end, to },
-  ];
-}
-
-const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
-
-function where(
-  filter: EventFilter,
-  { time, tenant }: { time: string; tenant: string },
-): { conditions: string[]; values: unknown[] } {
-  const conditions: string[] = [];
-  const values: unknown[] = [];
-  const given: Array<[string, unknown]> = [
-    [`${tenant} = ?`, filter.tenantId],
-    ['type = ?', filter.type],
-    ['product = ?', filter.source],
-    [`${time} >= ?`, filter.from],
-    [`${time} < ?`, filter.to],
-  ];
-  for (const [condition, value] of given) {
-    if (value === undefined) continue;
-    conditions.push(condition);
-    values.push(value);
-  }
-  return { conditions, values };
-}
-
-function sum(db: Database, { span, from, to }: Part, filter: EventFilter, by: readonly Column[]): Group[] {
-  const counted = span > 0;
-  const time = counted ? 'start' : 'ts';
-  const expressions: Record<Column, string> = {
-    day: `${time} - ${time} % ${DAY_MS}`,
-    type: 'type',
-    product: 'product',
-    actor: counted
-      ? 'actor'
-      : "coalesce(actor ->> '$.type' || ':' || coalesce(actor ->> '$.id', actor ->> '$.name', ''), '')",
-  };
-  const { conditions, values } = where({ ...filter, from, to }, { time, tenant: 'tenant_id' });
-  const columns = (['day', 'type', 'product', 'actor'] as const).map(
-    (name) => `${by.includes(name) ? expressions[name] : name === 'day' ? '0' : "''"} as ${name}`,
-  );
-  const sql = `
-    select ${columns.join(', ')}, sum(occurrences) as occurrences, ${counted ? 'sum(kept)' : 'count(*)'} as kept
-    from ${counted ? 'event_count' : 'event'}
-    where ${[...(counted ? [`span = ${span}`] : []), ...conditions].join(' and ')}
-    group by 1, 2, 3, 4`;
-  return db.prepare<unknown[], Group>(sql).all(...values);
 }
