@@ -7,8 +7,8 @@ import type { RunStatus, WorkflowRun } from './workflow-records.ts';
 /** How something is started. */
 export interface StartOptions {
   /**
-   * What starts once: a second call with the key answers what the first one started, and rejects with CONFLICT when it
-   * asks for something else. The key belongs to the plugin and the tenant; at most 256 characters.
+   * What starts once: a second call with the key answers what the first one started, and rejects with CONFLICT when its
+   * input is another. The key belongs to the plugin, the tenant and the workflow or job; at most 256 characters.
    */
   idempotencyKey?: string;
   /** -100 to 100; higher ones go first. Default 0. */

@@ -60,7 +60,7 @@ export function createJobsService(jobs: JobAccess): PlatformService {
       const { idempotencyKey, ...start } = parsedArgument(JobOptions, options ?? {}, 'options');
       const { job } = await jobs.submit(scope, {
         ...start,
-        ...ownKey(plugin.id, idempotencyKey),
+        ...ownKey(plugin.id, `job ${handler}`, idempotencyKey),
         handler,
         input: (input ?? {}) as never,
       });

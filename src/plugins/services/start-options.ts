@@ -10,9 +10,18 @@ export const StartOptions = z.strictObject({
   runAt: z.number().optional(),
 });
 
-/** A plugin's key among all keys of the tenant: two plugins that think of the same one mean two things. */
-export function ownKey(pluginId: string, key: string | undefined): { idempotencyKey?: string } {
+/**
+ * A plugin's key among all keys of the tenant: two plugins that think of the same one mean two things, and so does one
+ * plugin that starts several things for one order.
+ */
+export function ownKey(
+  pluginId: string,
+  target: `workflow ${string}` | `job ${string}`,
+  key: string | undefined,
+): { idempotencyKey?: string } {
   if (key === undefined) return {};
-  const digest = createHash('sha256').update(`${pluginId}\n${key}`).digest('base64url');
+  const digest = createHash('sha256')
+    .update(JSON.stringify([pluginId, target, key]))
+    .digest('base64url');
   return { idempotencyKey: `plugin:${digest}` };
 }

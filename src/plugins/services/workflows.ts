@@ -41,10 +41,11 @@ export function createWorkflowsService(workflows: WorkflowAccess): PlatformServi
     async start(context, [workflowId, input, options]) {
       const scope = scopeOf(context);
       const { idempotencyKey, ...start } = parsedArgument(StartOptions, options ?? {}, 'options');
+      const asked = textArgument(workflowId, 'the workflow', NAME_CHARS);
       const { run } = await workflows.start(scope, {
         ...start,
-        ...ownKey(context.request.plugin.id, idempotencyKey),
-        workflowId: textArgument(workflowId, 'the workflow', NAME_CHARS),
+        ...ownKey(context.request.plugin.id, `workflow ${asked}`, idempotencyKey),
+        workflowId: asked,
         input: (input ?? {}) as never,
       });
       return run;

@@ -178,7 +178,7 @@ test('jobs: the own ones, and those that permissions.invoke lists', async () => 
   expect(await ask('other', ['jobs', 'cancel', theirs.id])).toMatchObject({ cancelled: true });
 });
 
-test('two plugins may think of the same idempotency key', async () => {
+test('the same idempotency key may be used by two plugins, and for two things', async () => {
   const { ask } = await platform();
   const options = { idempotencyKey: 'daily', runAt: 4e12 };
   const ours = await ask('tasks', ['jobs', 'submit', 'work', {}, options]);
@@ -186,6 +186,9 @@ test('two plugins may think of the same idempotency key', async () => {
   expect(theirs).toMatchObject({ handler: 'other/work' });
   expect(theirs.id).not.toBe(ours.id);
   expect((await ask('tasks', ['jobs', 'submit', 'work', {}, options])).id).toBe(ours.id);
+  const listed = await ask('tasks', ['jobs', 'submit', 'listed/work', {}, options]);
+  const run = await ask('tasks', ['workflows', 'start', 'hold', {}, options]);
+  expect(new Set([ours.id, theirs.id, listed.id, run.id]).size).toBe(4);
 });
 
 test('webhooks: the own ones, with their addresses and without secrets', async () => {
