@@ -4,14 +4,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PlatformConfig } from '../src/contracts/index.ts';
-import { gateway } from '../src/daemons/gateway/index.ts';
 import type { GatewayServices } from '../src/daemons/gateway/services.ts';
-import { createPeers } from '../src/daemons/peers.ts';
-import { startDaemon } from '../src/daemons/run-daemon.ts';
 import { systemClock } from '../src/kit/clock.ts';
 import { createHostKeys } from '../src/kit/host-proof.ts';
 import { systemRandom } from '../src/kit/random.ts';
+import { startBenchGateway } from './support/bench-gateway.ts';
 import { type BenchResult, round } from './support/result.ts';
 
 const AGENTS = 5000;
@@ -21,27 +18,9 @@ const HEARTBEATS_PER_SECOND = AGENTS / 15;
 /** What idle agents cost the gateway that holds their sockets: memory, and processor time of a beat. */
 export async function run(): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-  const daemon = await startDaemon(gateway, {
-    config: PlatformConfig.parse({}),
-    profile: 'development',
-    projectDir: folder,
-    dataDir: join(folder, '.svc'),
-    keys: {
-      jwtSecret: 'j'.repeat(40),
-      previousJwtSecret: null,
-      internalSecret: 'i'.repeat(40),
-      masterKey: Buffer.alloc(32, 7).toString('base64url'),
-    },
-    operator: null,
-    clock: systemClock,
-    random: systemRandom(),
-    peers: createPeers(),
-    output: { write: () => {}, flush: () => {} },
-    logLevel: 'fatal',
-    listen: { host: '127.0.0.1', port: 0 },
-  });
+  const daemon = await startBenchGateway({ folder });
   try {
-    return await measure(daemon.url, daemon.services as GatewayServices, folder);
+    return await measure(daemon.url, daemon.services, folder);
   } finally {
     await daemon.close();
     await rm(folder, { recursive: true, force: true });

@@ -2,16 +2,15 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { registerAgent, startAgent } from '../src/agent/index.ts';
-import { inviteHost, PlatformConfig } from '../src/contracts/index.ts';
-import { gateway } from '../src/daemons/gateway/index.ts';
+import { inviteHost } from '../src/contracts/index.ts';
 import type { GatewayServices } from '../src/daemons/gateway/services.ts';
-import { createPeers } from '../src/daemons/peers.ts';
-import { type RunningDaemon, startDaemon } from '../src/daemons/run-daemon.ts';
+import type { RunningDaemon } from '../src/daemons/run-daemon.ts';
 import { createClient } from '../src/http/index.ts';
 import { systemClock } from '../src/kit/clock.ts';
 import { silentLogger } from '../src/kit/logger.ts';
 import { systemRandom } from '../src/kit/random.ts';
 import { engineMissing, startEngine } from '../test/plugins/engine.ts';
+import { startBenchGateway } from './support/bench-gateway.ts';
 import { type BenchResult, quantile, round } from './support/result.ts';
 
 type Backend = 'worker' | 'host' | 'container';
@@ -66,27 +65,11 @@ async function withGateway<Result>(
   execution: object,
   work: (daemon: RunningDaemon<GatewayServices>) => Promise<Result>,
 ): Promise<Result> {
-  const daemon = await startDaemon(gateway, {
-    config: PlatformConfig.parse({
-      gateway: { staticTokens: { [TOKEN]: { hostId: 'operator', namespaceId: 'default' } } },
-      execution: { default: backend, ...execution },
-    }),
-    profile: 'development',
-    projectDir: folder,
+  const daemon = await startBenchGateway({
+    folder,
     dataDir: join(folder, `.svc-${backend}`),
-    keys: {
-      jwtSecret: 'j'.repeat(40),
-      previousJwtSecret: null,
-      internalSecret: 'i'.repeat(40),
-      masterKey: Buffer.alloc(32, 7).toString('base64url'),
-    },
-    operator: null,
-    clock: systemClock,
-    random: systemRandom(),
-    peers: createPeers(),
-    output: { write: () => {}, flush: () => {} },
-    logLevel: 'fatal',
-    listen: { host: '127.0.0.1', port: 0 },
+    config: { execution: { default: backend, ...execution } },
+    token: TOKEN,
   });
   try {
     return await work(daemon);

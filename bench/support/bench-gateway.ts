@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { PlatformConfig } from '../../src/contracts/index.ts';
+import { gateway } from '../../src/daemons/gateway/index.ts';
+import type { GatewayServices } from '../../src/daemons/gateway/services.ts';
+import { createPeers } from '../../src/daemons/peers.ts';
+import { type RunningDaemon, startDaemon } from '../../src/daemons/run-daemon.ts';
+import { systemClock } from '../../src/kit/clock.ts';
+import { systemRandom } from '../../src/kit/random.ts';
+
+export interface BenchGatewayOptions {
+  /** The project's folder. */
+  folder: string;
+  /** Default: `.svc` in the folder. */
+  dataDir?: string;
+  config?: object;
+  /** A static token of an administrator. */
+  token?: string;
+  /** Default: any free one. */
+  port?: number;
+}
+
+/** A gateway alone in this process, without a log, on keys of its own. */
+export function startBenchGateway({
+  folder,
+  dataDir = join(folder, '.svc'),
+  config = {},
+  token,
+  port = 0,
+}: BenchGatewayOptions): Promise<RunningDaemon<GatewayServices>> {
+  const staticTokens = token ? { [token]: { hostId: 'operator', namespaceId: 'default' } } : {};
+  return startDaemon(gateway, {
+    config: PlatformConfig.parse({ gateway: { staticTokens }, ...config }),
+    profile: 'development',
+    projectDir: folder,
+    dataDir,
+    keys: {
+      jwtSecret: 'j'.repeat(40),
+      previousJwtSecret: null,
+      internalSecret: 'i'.repeat(40),
+      masterKey: Buffer.alloc(32, 7).toString('base64url'),
+    },
+    operator: null,
+    clock: systemClock,
+    random: systemRandom(),
+    peers: createPeers(),
+    output: { write: () => {}, flush: () => {} },
+    logLevel: 'fatal',
+    listen: { host: '127.0.0.1', port },
+  });
+}
