@@ -8,6 +8,7 @@ import { requireObjectKey } from '../../../src/store/ports/index.ts';
 import { OBJECTS_FOLDER, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { describeObjects } from '../suites/objects.ts';
+import { startProgram } from './programs/start.ts';
 
 const SCOPE = { tenant: 'acme', namespace: 'plugin:x' };
 const OTHER = { tenant: 'other', namespace: 'plugin:x' };
@@ -85,6 +86,35 @@ test('what a crash left without a row goes at the next start, and nothing else',
   expect(await filesIn(dataDir)).toHaveLength(2);
   expect(Buffer.from((await second.objects.read(SCOPE, 'kept'))!.data).toString()).toBe('kept');
   await second.close();
+});
+
+test('after kill -9 every object is whole, none older than what was acknowledged, and no file is left over', async () => {
+  const dataDir = await tempDir();
+  const acknowledged = new Map<string, number>();
+  for (const first of [0, 100_000, 200_000]) {
+    const writer = startProgram('keep-objects', dataDir, String(first));
+    await writer.printed(100);
+    await writer.kill();
+    for (const line of writer.lines) {
+      const [key, version] = line.split(' ') as [string, string];
+      acknowledged.set(key, Math.max(acknowledged.get(key) ?? 0, Number(version)));
+    }
+    const { objects, close } = await open(dataDir);
+    for (const [key, version] of acknowledged) {
+      const versions = Buffer.from((await objects.read(SCOPE, key))!.data)
+        .toString()
+        .trim()
+        .split('\n');
+      expect([key, versions.length, new Set(versions).size]).toEqual([key, 2000, 1]);
+      expect(Number(versions[0])).toBeGreaterThanOrEqual(version);
+    }
+    // Settles once what the crash left is gone.
+    await objects.close();
+    expect(await filesIn(dataDir)).toHaveLength(
+      (await objects.list(SCOPE, { prefix: '', limit: 100 })).length,
+    );
+    await close();
+  }
 });
 
 test.each([
