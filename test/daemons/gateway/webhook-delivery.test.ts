@@ -403,3 +403,27 @@ test('a member of the namespace may provision; its deliveries belong to that nam
   expect((await deliver(gateway, { event: 'plain', secret })).status).toBe(200);
   expect((await deliver(gateway, { event: 'plain', secret, namespace: 'other' })).status).toBe(401);
 });
+
+test('a clock that jumps neither forgets an id, nor locks a sender out, nor brings a revoked secret back', async () => {
+  const gateway = await startGateway();
+  const first = await provision(gateway, 'created');
+  const send = async (secret: string, id: string) => {
+    const { status, body } = await deliver(gateway, {
+      event: 'created',
+      secret,
+      payload: { delivery: { id } },
+    });
+    return `${status} ${body.status ?? body.error.code}`;
+  };
+  const start = gateway.clock.now();
+  expect(await send(first, 'a')).toBe('200 ok');
+  gateway.clock.jump(start - days(1));
+  expect(await send(first, 'a')).toBe('200 duplicate');
+  expect(await send(first, 'b')).toBe('200 ok');
+  const second = await provision(gateway, 'created');
+  gateway.clock.jump(start + days(6));
+  expect(await send(first, 'c')).toBe('401 UNAUTHORIZED');
+  expect(await send(second, 'a')).toBe('200 duplicate');
+  gateway.clock.jump(start + days(8));
+  expect(await send(second, 'a')).toBe('200 ok');
+});

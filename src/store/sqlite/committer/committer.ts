@@ -2,14 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { PlatformError } from '../../../kit/errors.ts';
 import { entryFile } from '../../../kit/paths.ts';
 import { storeError } from '../store-error.ts';
-import type {
-  CommitterReply,
-  CommitterStart,
-  PackedUnit,
-  PackedValue,
-  SqlValue,
-  Unit,
-} from './protocol.ts';
+import type { CommitterReply, CommitterStart, PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
 
 export interface Committer {
   /** Settles once `unit` is on disk; units of one moment share a transaction. Throws STORE_ERROR, and what SQLite says of the unit. */
