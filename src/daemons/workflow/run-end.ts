@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { Tracer } from '../../kit/tracer.ts';
 import type { JobRecord, RunRecord, WorkflowStore } from '../../store/ports/index.ts';
-import type { JobCounts } from './domain/engine.ts';
+import type { JobCounts } from './domain/engine-ports.ts';
 import { traceRun } from './domain/run-trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 

@@ -10,7 +10,8 @@ import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../stor
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
 import { createDefinitions, type Definitions } from './domain/definitions.ts';
-import { createEngine, type Engine } from './domain/engine.ts';
+import { createEngine } from './domain/engine.ts';
+import type { Engine } from './domain/engine-ports.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createJobDesk, type JobDesk } from './domain/job-desk.ts';
 import type { ChildStarter } from './domain/kinds/builtins.ts';

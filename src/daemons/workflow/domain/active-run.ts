@@ -8,19 +8,15 @@ import { isOwnStep } from './compile-code.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import { createJobDriver, FAILED_STATES } from './job-driver.ts';
 import type { PassDesk } from './pass-desk.ts';
+import { evaluationFailure } from './retry-policy.ts';
 import { createRunJournal, type JournalDeps } from './run-journal.ts';
 import { isInAir, type JobPart, newJobPart, partsOf, resultOf, type StepPart } from './run-parts.ts';
 import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
 import { createRunScopes } from './run-scopes.ts';
+import { type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
 import type { FairSlots } from './slots.ts';
 import { isFinal, move } from './states.ts';
-import {
-  createStepDriver,
-  type Departure,
-  evaluationFailure,
-  type RunState,
-  SHUT_DOWN,
-} from './step-driver.ts';
+import { createStepDriver } from './step-driver.ts';
 
 export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   clock: Clock;

@@ -13,10 +13,11 @@ import { StepFailure, toStepFailure } from './retry-policy.ts';
 import type { RunJournal } from './run-journal.ts';
 import { type JobPart, type StepPart, stepIdOf } from './run-parts.ts';
 import type { RunRecorder } from './run-recorder.ts';
+import { CANCELLED, type RunState } from './run-state.ts';
 import { runSpan } from './run-trace.ts';
 import type { FairSlots } from './slots.ts';
 import { isFinal } from './states.ts';
-import { CANCELLED, type RunState, type StepDriver } from './step-driver.ts';
+import type { StepDriver } from './step-driver.ts';
 
 export interface CodeDriverDeps {
   run: RunRecord;

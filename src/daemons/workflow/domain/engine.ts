@@ -1,91 +1,17 @@
-import type { RunStatus } from '../../../contracts/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
-import type { Random } from '../../../kit/random.ts';
-import type { Tracer } from '../../../kit/tracer.ts';
-import type { InboxRecord, LoadedRun, RunRecord, WorkflowStore } from '../../../store/ports/index.ts';
+import type { InboxRecord, LoadedRun, RunRecord } from '../../../store/ports/index.ts';
 import { type ActiveRun, createActiveRun } from './active-run.ts';
+import { keepLease } from './boot-lease.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
-import type { PassDesk } from './pass-desk.ts';
+import type { CancelResult, Engine, EngineDeps, JobCounts } from './engine-ports.ts';
+import { failedByDefinition } from './failed-by-definition.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
+import { recover } from './recovery.ts';
 import { createFairSlots } from './slots.ts';
-import { isFinal, move } from './states.ts';
+import { isFinal } from './states.ts';
 import { createTicker } from './ticker.ts';
 
-export interface EngineDeps {
-  store: WorkflowStore;
-  clock: Clock;
-  random: Random;
-  logger: Logger;
-  tracer?: Tracer | undefined;
-  /** The definition that a run is pinned to. Throws when it cannot be read or compiled any more. */
-  definitionOf(hash: string): Promise<CompiledWorkflow>;
-  /** The same, when it is at hand. */
-  definitionHere(hash: string): CompiledWorkflow | undefined;
-  /** What runs the functions of workflows in code. */
-  passes: PassDesk;
-  limits: EngineLimits;
-  hooks: EngineHooks;
-  /** Whether the file is ours alone, so that every earlier boot is dead. */
-  exclusive: boolean;
-}
-
-export interface EngineLimits {
-  /** Runs in memory at a time. */
-  runs: number;
-  /** Steps that do something at a time. */
-  steps: number;
-  /** Interruptions without progress after which a run fails. */
-  poisonAfter: number;
-  leaseMs: number;
-  /** Characters of JSON. */
-  mostOutput: number;
-}
-
-export interface JobCounts {
-  total: number;
-  failed: number;
-}
-
-export interface EngineHooks {
-  jobStarted(): void;
-  jobEnded(): void;
-  /** A run ended, however that was; `jobs` are told when it ended in memory. */
-  ended(run: RunRecord, jobs?: JobCounts): void;
-  /** There is something new to read of a run. */
-  changed(runId: string): void;
-  /** The boot was declared dead while it lives: nothing it does counts any more. */
-  fenced(): void;
-}
-
-export type CancelResult = { cancelled: boolean; status: RunStatus };
-
-/** Takes up runs, drives them, wakes them, and picks up what a dead daemon left. @spec Workflow daemon; Workflow run */
-export interface Engine {
-  /** Recovers, then begins to work. */
-  start(): Promise<void>;
-  /** A run was started. `fresh`: nothing but its row is stored. */
-  offer(run: RunRecord, fresh: boolean): void;
-  /** Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
-  cancel(run: RunRecord): Promise<CancelResult>;
-  /** Throws CONFLICT for a run that has ended, or that has such an entry already. */
-  deliver(
-    run: RunRecord,
-    entry: Omit<InboxRecord, 'n' | 'takenBy'>,
-    options: { once: boolean },
-  ): Promise<void>;
-  /** Looks at what is due now; for schedules see `onTick`. */
-  tick(): Promise<void>;
-  /** Called at each look; answers when it wants the next one. */
-  onTick(look: (now: number) => Promise<number | null>): void;
-  /** Waits up to `drainMs` for steps in the air, then lets go of everything as it is. */
-  stop(drainMs: number): Promise<void>;
-  readonly activeRuns: number;
-}
-
-const RECOVERY_CHUNK = 200;
 const CANCEL_TRIES = 50;
 
 export function createEngine(deps: EngineDeps): Engine {
@@ -165,31 +91,8 @@ export function createEngine(deps: EngineDeps): Engine {
       return await deps.definitionOf(run.definitionHash);
     } catch (thrown) {
       if (!(thrown instanceof PlatformError)) throw thrown;
-      const { code, message, details } = thrown;
-      const now = clock.now();
-      const failed: RunRecord = {
-        ...run,
-        status: move('run', move('run', run.status, 'running', 'engine'), 'failed', 'engine'),
-        ready: false,
-        reason: null,
-        wakeAt: null,
-        startedAt: run.startedAt ?? now,
-        finishedAt: now,
-        error: JSON.stringify({ code, message, details }),
-      };
-      const { applied, promoted } = await store.runs.write({
-        seq: run.seq,
-        expect: { fence: null, status: run.status },
-        run: failed,
-        jobs: [],
-        steps: [],
-        attempts: [],
-        events: [{ at: now, type: 'run.failed', data: { reason: 'definition' } }],
-        logs: [{ at: now, level: 'error', message }],
-        taken: [],
-        wakeParent: run.parentId,
-        at: now,
-      });
+      const { write, failed } = failedByDefinition(run, thrown, clock.now());
+      const { applied, promoted } = await store.runs.write(write);
       if (!applied) return undefined;
       hooks.changed(run.id);
       for (const next of promoted) offer(next, false);
@@ -328,52 +231,8 @@ export function createEngine(deps: EngineDeps): Engine {
     }
   }
 
-  // ---- recovery -----------------------------------------------------------------------------------------------------
-
-  async function recover(): Promise<void> {
-    const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
-    for (;;) {
-      const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK);
-      counts.interrupted += runs.length;
-      for (const run of runs) if (run.status === 'cancelled') hooks.ended(run);
-      if (runs.length < RECOVERY_CHUNK) break;
-    }
-    for (;;) {
-      const runs = await store.boots.resume(clock.now(), RECOVERY_CHUNK, limits.poisonAfter);
-      for (const run of runs) {
-        if (run.status !== 'failed') counts.resumed++;
-        else {
-          counts.poisoned++;
-          hooks.ended(run);
-        }
-      }
-      if (runs.length < RECOVERY_CHUNK) break;
-    }
-    if (counts.interrupted + counts.resumed + counts.poisoned === 0) return;
-    logger.diagnostic({
-      domain: 'workflow',
-      event: 'runs.recovered',
-      level: counts.poisoned > 0 ? 'warn' : 'info',
-      reasonCode: 'DAEMON_RESTARTED',
-      message: `${counts.interrupted} runs were interrupted; ${counts.resumed} resumed, ${counts.poisoned} given up as poison`,
-      outcome: counts.poisoned > 0 ? 'degraded' : 'succeeded',
-      evidence: counts,
-    });
-  }
-
-  /** Keeps the lease; whoever lost it stops at once, before it does harm. */
-  function renewLease(): void {
-    stopRenewing = clock.after(limits.leaseMs / 3, async () => {
-      try {
-        if (working && !(await store.boots.renew(fence, clock.now() + limits.leaseMs))) return lost();
-      } catch (error) {
-        logger.error('The lease could not be renewed; tried again', { error });
-      }
-      if (working) renewLease();
-    });
-  }
-
   function lost(): void {
+    if (!working) return;
     working = false;
     for (const one of active.values()) one.abandon();
     logger.diagnostic({
@@ -397,10 +256,10 @@ export function createEngine(deps: EngineDeps): Engine {
         leaseMs: limits.leaseMs,
         exclusive: deps.exclusive,
       });
-      await recover();
+      await recover(deps);
       await ready.refresh();
       working = true;
-      renewLease();
+      stopRenewing = keepLease(deps, fence, lost);
       await ticker.tick();
     },
     offer,

@@ -2,7 +2,7 @@ import type { Job, RetryPolicy, RunStatus } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { JsonValue, RunRecord, RunStore } from '../../../store/ports/index.ts';
 import type { Definitions } from './definitions.ts';
-import type { CancelResult, Engine } from './engine.ts';
+import type { CancelResult, Engine } from './engine-ports.ts';
 import { type Handlers, JOB_PREFIX } from './kinds/handlers.ts';
 import { type Page, type PageRequest, seqOf } from './run-desk.ts';
 import type { RunStarter, Starter } from './run-starter.ts';

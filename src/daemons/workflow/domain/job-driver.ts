@@ -3,6 +3,7 @@ import type { Clock } from '../../../kit/clock.ts';
 import type { JsonValue } from '../../../store/ports/index.ts';
 import type { CodeDriver } from './code-driver.ts';
 import type { Scope } from './expressions.ts';
+import { evaluationFailure } from './retry-policy.ts';
 import {
   combinations,
   isFailure,
@@ -15,8 +16,9 @@ import {
 } from './run-parts.ts';
 import type { RunRecorder } from './run-recorder.ts';
 import type { RunScopes } from './run-scopes.ts';
+import { CANCELLED, RUN_TIMED_OUT } from './run-state.ts';
 import { isFinal } from './states.ts';
-import { CANCELLED, evaluationFailure, RUN_TIMED_OUT, type StepDriver } from './step-driver.ts';
+import type { StepDriver } from './step-driver.ts';
 
 export const FAILED_STATES: ReadonlySet<string> = new Set<PartStatus>(['failed', 'timed_out']);
 

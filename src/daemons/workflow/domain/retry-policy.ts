@@ -1,5 +1,5 @@
 import type { ErrorClass, PlatformCode, RetryPolicy, RunError } from '../../../contracts/index.ts';
-import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { messageOf, PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import type { Random } from '../../../kit/random.ts';
 
 /** Why an attempt of a step failed. `retryAfterMs` is what the other side asked for. @spec Errors: workflow retries */
@@ -61,6 +61,12 @@ export function toStepFailure(thrown: unknown): StepFailure {
     },
     Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : null,
   );
+}
+
+/** An expression that failed, or a value that a step cannot take. */
+export function evaluationFailure(error: unknown): StepFailure {
+  if (error instanceof StepFailure) return error;
+  return new StepFailure('validation', { code: 'VALIDATION_ERROR', message: messageOf(error), details: {} });
 }
 
 /** The class of an error that a handler returned, by its code; a code of the plugin's own is `code`. */

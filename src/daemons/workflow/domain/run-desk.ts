@@ -11,7 +11,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { JsonValue, LoadedRun, RunRecord, RunStore } from '../../../store/ports/index.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Definitions } from './definitions.ts';
-import type { CancelResult, Engine } from './engine.ts';
+import type { CancelResult, Engine } from './engine-ports.ts';
 import { partsBefore } from './rerun-parts.ts';
 import { partsOf, stepIdOf } from './run-parts.ts';
 import type { RunStarter, Starter, StartRequest } from './run-starter.ts';

@@ -6,7 +6,7 @@ import type { Random } from '../../../kit/random.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../store/ports/index.ts';
 import { canonicalJson } from './compile-common.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from './engine-ports.ts';
 import type { Scope } from './expressions.ts';
 
 /** On whose behalf, and in which trace, a run is started. */

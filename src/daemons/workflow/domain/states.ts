@@ -1,34 +1,16 @@
+import { PartStatus, RunStatus } from '../../../contracts/index.ts';
+
 /**
  * The state machine of runs, jobs and steps as data. Everything that changes a status asks `move`; the page
  * docs/workflow-states.md is printed from this table. @spec Workflow run
  */
 
-export const RUN_STATES = [
-  'queued',
-  'running',
-  'waiting',
-  'interrupted',
-  'cancelling',
-  'succeeded',
-  'failed',
-  'timed_out',
-  'cancelled',
-] as const;
-export type RunState = (typeof RUN_STATES)[number];
+export const RUN_STATES = RunStatus.options;
+export type RunState = RunStatus;
 
-/** Of a job, and of a step: those of a run without `queued` and `cancelling`, and two of their own. */
-export const PART_STATES = [
-  'pending',
-  'running',
-  'waiting',
-  'interrupted',
-  'succeeded',
-  'failed',
-  'timed_out',
-  'cancelled',
-  'skipped',
-] as const;
-export type PartState = (typeof PART_STATES)[number];
+/** Of a job, and of a step. */
+export const PART_STATES = PartStatus.options;
+export type PartState = PartStatus;
 
 /**
  * Who may change a status. `caller`: whoever owns the run, through the API. `engine`: the daemon that holds the run's
@@ -80,6 +62,28 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
   { from: 'cancelling', to: 'cancelled', by: 'recovery', when: 'the daemon that was cancelling it is gone' },
 ];
 
+/** How jobs and steps alike are cancelled with their run. */
+const PART_CANCELLED: ReadonlyArray<Transition<PartState>> = [
+  ...(['running', 'waiting'] as const).map((from) => ({
+    from,
+    to: 'cancelled' as const,
+    by: 'engine' as const,
+    when: 'the run is cancelled, or `failFast` ends its matrix',
+  })),
+  ...(['pending', 'waiting', 'interrupted'] as const).map((from) => ({
+    from,
+    to: 'cancelled' as const,
+    by: 'caller' as const,
+    when: 'the run is cancelled while nobody holds it',
+  })),
+  ...(['pending', 'running', 'waiting'] as const).map((from) => ({
+    from,
+    to: 'cancelled' as const,
+    by: 'recovery' as const,
+    when: 'the run was being cancelled',
+  })),
+];
+
 const JOB: ReadonlyArray<Transition<PartState>> = [
   { from: 'pending', to: 'running', by: 'engine', when: 'the jobs it needs have ended and its `if` holds' },
   {
@@ -95,35 +99,28 @@ const JOB: ReadonlyArray<Transition<PartState>> = [
     by: 'engine',
     when: 'the run is cancelled or timed out, or `failFast` ends its matrix',
   },
-  { from: 'pending', to: 'cancelled', by: 'caller', when: 'the run is cancelled while nobody holds it' },
-  { from: 'pending', to: 'cancelled', by: 'recovery', when: 'the run was being cancelled' },
   { from: 'running', to: 'waiting', by: 'engine', when: 'its step waits' },
-  { from: 'running', to: 'succeeded', by: 'engine', when: 'every step ended well, was skipped or may fail' },
-  { from: 'running', to: 'failed', by: 'engine', when: 'a step failed' },
-  { from: 'running', to: 'timed_out', by: 'engine', when: 'its own time limit, or that of the run, passes' },
   {
     from: 'running',
-    to: 'cancelled',
+    to: 'succeeded',
     by: 'engine',
-    when: 'the run is cancelled, or `failFast` ends its matrix',
+    when: 'every step ended well, was skipped or may fail; of code: it returned',
   },
-  { from: 'running', to: 'cancelled', by: 'recovery', when: 'the run was being cancelled' },
+  {
+    from: 'running',
+    to: 'failed',
+    by: 'engine',
+    when: 'a step failed; of code: it threw, or could not go on',
+  },
+  { from: 'running', to: 'timed_out', by: 'engine', when: 'its own time limit, or that of the run, passes' },
   { from: 'running', to: 'interrupted', by: 'recovery', when: 'the daemon that held the run is gone' },
   { from: 'waiting', to: 'running', by: 'engine', when: 'what its step waited for came' },
   { from: 'waiting', to: 'failed', by: 'engine', when: 'what its step waited for failed' },
   { from: 'waiting', to: 'timed_out', by: 'engine', when: 'its own time limit, or that of the run, passes' },
-  {
-    from: 'waiting',
-    to: 'cancelled',
-    by: 'engine',
-    when: 'the run is cancelled, or `failFast` ends its matrix',
-  },
-  { from: 'waiting', to: 'cancelled', by: 'caller', when: 'the run is cancelled while nobody holds it' },
-  { from: 'waiting', to: 'cancelled', by: 'recovery', when: 'the run was being cancelled' },
   { from: 'interrupted', to: 'running', by: 'engine', when: 'the run is taken up again' },
   { from: 'interrupted', to: 'cancelled', by: 'engine', when: 'the run is cancelled' },
   { from: 'interrupted', to: 'timed_out', by: 'engine', when: 'the time limit of the run passes' },
-  { from: 'interrupted', to: 'cancelled', by: 'caller', when: 'the run is cancelled while nobody holds it' },
+  ...PART_CANCELLED,
 ];
 
 const STEP: ReadonlyArray<Transition<PartState>> = [
@@ -141,8 +138,6 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
   },
   { from: 'pending', to: 'failed', by: 'engine', when: 'its `if` cannot be evaluated' },
   { from: 'pending', to: 'cancelled', by: 'engine', when: 'the run or its job ends before its turn' },
-  { from: 'pending', to: 'cancelled', by: 'caller', when: 'the run is cancelled while nobody holds it' },
-  { from: 'pending', to: 'cancelled', by: 'recovery', when: 'the run was being cancelled' },
   { from: 'running', to: 'succeeded', by: 'engine', when: 'its work is done' },
   { from: 'running', to: 'failed', by: 'engine', when: 'its work failed, and no retry is left' },
   {
@@ -152,13 +147,6 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
     when: 'it must wait: for its next attempt, a time, a signal, an approval, a child',
   },
   { from: 'running', to: 'timed_out', by: 'engine', when: 'a time limit passes, and no retry is left' },
-  {
-    from: 'running',
-    to: 'cancelled',
-    by: 'engine',
-    when: 'the run is cancelled, or `failFast` ends its matrix',
-  },
-  { from: 'running', to: 'cancelled', by: 'recovery', when: 'the run was being cancelled' },
   { from: 'running', to: 'interrupted', by: 'recovery', when: 'the daemon that ran it is gone' },
   {
     from: 'waiting',
@@ -169,14 +157,6 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
   { from: 'waiting', to: 'succeeded', by: 'engine', when: 'what it waited for came' },
   { from: 'waiting', to: 'failed', by: 'engine', when: 'what it waited for was refused or failed' },
   { from: 'waiting', to: 'timed_out', by: 'engine', when: 'what it waited for did not come in time' },
-  {
-    from: 'waiting',
-    to: 'cancelled',
-    by: 'engine',
-    when: 'the run is cancelled, or `failFast` ends its matrix',
-  },
-  { from: 'waiting', to: 'cancelled', by: 'caller', when: 'the run is cancelled while nobody holds it' },
-  { from: 'waiting', to: 'cancelled', by: 'recovery', when: 'the run was being cancelled' },
   { from: 'interrupted', to: 'running', by: 'engine', when: 'it is idempotent or carries a key' },
   {
     from: 'interrupted',
@@ -185,7 +165,7 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
     when: 'it may have had its effect: an operator decides',
   },
   { from: 'interrupted', to: 'cancelled', by: 'engine', when: 'the run is cancelled or timed out' },
-  { from: 'interrupted', to: 'cancelled', by: 'caller', when: 'the run is cancelled while nobody holds it' },
+  ...PART_CANCELLED,
 ];
 
 export const TRANSITIONS: Readonly<Record<Entity, readonly Transition[]>> = {

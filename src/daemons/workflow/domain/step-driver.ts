@@ -1,36 +1,19 @@
 import type { Clock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { Random } from '../../../kit/random.ts';
-import type { InboxRecord, JsonValue, RunRecord } from '../../../store/ports/index.ts';
-import { retryDelay, StepFailure, toStepFailure } from './retry-policy.ts';
+import type { JsonValue, RunRecord } from '../../../store/ports/index.ts';
+import { evaluationFailure, retryDelay, StepFailure, toStepFailure } from './retry-policy.ts';
 import type { RunJournal } from './run-journal.ts';
 import { type JobPart, type StepPart, stepIdOf } from './run-parts.ts';
 import type { RunRecorder } from './run-recorder.ts';
 import type { RunScopes } from './run-scopes.ts';
+import { type RunState, TIMED_OUT } from './run-state.ts';
 import { attemptSpan } from './run-trace.ts';
 import type { FairSlots } from './slots.ts';
 import { isFinal } from './states.ts';
 import type { StepCall, StepOutcome } from './step-kind.ts';
-
-/** How the engine is left by a run. `lost`: somebody else holds it by now. */
-export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
-
-/** What the parts of a run in memory have in common. */
-export interface RunState {
-  departure: Departure | null;
-  /** The run is being ended from outside. */
-  ending: 'cancelled' | 'timed_out' | null;
-  /** Nothing more is started. */
-  draining: boolean;
-  /** What came and was not used yet. */
-  inbox: InboxRecord[];
-  /** Steps to be started once what happened so far is durable. */
-  launches: StepPart[];
-  /** Looks at the run anew. */
-  advance(): void;
-}
+import { createStepWaits } from './step-waits.ts';
 
 export interface StepDriverDeps {
   run: RunRecord;
@@ -56,6 +39,7 @@ export function createStepDriver(deps: StepDriverDeps) {
   const { run, journal, recorder, scopes, state, clock, random, slots } = deps;
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
   const { scopeOf, stateOf } = scopes;
+  const { tryWake } = createStepWaits(deps, startEffect);
 
   /** Goes on with a step as far as it can. */
   function advanceStep(part: StepPart, job: JobPart) {
@@ -232,100 +216,6 @@ export function createStepDriver(deps: StepDriverDeps) {
     park(part, { for: 'retry' }, clock.now() + delay, { errorClass: failure.errorClass, delayMs: delay });
   }
 
-  /** Whether what a step waits for has come; then it has gone on. */
-  function tryWake(part: StepPart) {
-    const { wait, record } = part;
-    const isDue = record.wakeAt !== null && record.wakeAt <= clock.now();
-    if (wait?.for === 'retry' && isDue) return startEffect(part);
-    if (wait?.for === 'time' && isDue) {
-      succeed(part, { waitedUntil: record.wakeAt });
-      return endAttempt(part, 'succeeded', null);
-    }
-    if (wait?.for === 'child') return lookAtChild(part);
-    const entry = entryFor(part);
-    if (entry) return useEntry(part, entry);
-    if (isDue && (wait?.for === 'signal' || wait?.for === 'approval')) {
-      const what = wait.for === 'signal' ? `The signal "${wait.name}"` : 'The approval';
-      const failure = new StepFailure('timeout', {
-        code: 'STEP_FAILED',
-        message: `${what} did not come in time.`,
-        details: { reason: 'timeout', waitedFor: wait.for },
-      });
-      endAttempt(part, 'timed_out', failure);
-      failStep(part, failure, 'timed_out');
-    }
-  }
-
-  function entryFor({ wait, record, job, step }: StepPart): InboxRecord | undefined {
-    if (wait?.for !== 'signal' && wait?.for !== 'approval' && wait?.for !== 'decision') return undefined;
-    const name = wait.for === 'signal' ? wait.name : `${job.record.key}.${step.id}`;
-    return state.inbox.find(
-      (entry) => entry.kind === wait.for && entry.name === name && record.status === 'waiting',
-    );
-  }
-
-  function useEntry(part: StepPart, entry: InboxRecord) {
-    state.inbox = state.inbox.filter((other) => other !== entry);
-    journal.take(entry.n, stepIdOf(part));
-    const payload = JSON.parse(entry.payload);
-    if (entry.kind === 'signal') {
-      succeed(part, { payload, receivedAt: entry.at });
-      return endAttempt(part, part.record.status, null);
-    }
-    if (entry.kind === 'decision' && payload.action === 'retry') return startEffect(part);
-    const accepted = entry.kind === 'approval' ? payload.approved : payload.action === 'succeed';
-    if (accepted) {
-      succeed(part, entry.kind === 'approval' ? payload : payload.output);
-      if (entry.kind === 'approval') endAttempt(part, 'succeeded', null);
-      return;
-    }
-    const failure = new StepFailure('code', {
-      code: 'STEP_FAILED',
-      message:
-        entry.kind === 'approval'
-          ? 'The approval was refused.'
-          : 'An operator declared the interrupted step failed.',
-      details: { reason: entry.kind === 'approval' ? 'refused' : 'interrupted', ...payload },
-    });
-    if (entry.kind === 'approval') endAttempt(part, 'failed', failure);
-    failStep(part, failure);
-  }
-
-  function lookAtChild(part: StepPart) {
-    if (state.draining || part.looking || !part.wait?.runId || !askChildren) return;
-    part.looking = true;
-    deps
-      .childEnd(part.wait.runId)
-      .then((child) => {
-        part.looking = false;
-        if (state.departure || !child || part.record.status !== 'waiting') return;
-        const { runId } = part.wait!;
-        if (child.status === 'succeeded') {
-          succeed(part, child.output === null ? null : JSON.parse(child.output));
-          endAttempt(part, part.record.status, null);
-        } else {
-          const failure = new StepFailure('code', {
-            code: 'STEP_FAILED',
-            message: `The workflow "${child.workflowId}" (run ${runId}) ended as ${child.status}.`,
-            details: { runId, status: child.status, error: child.error && JSON.parse(child.error) },
-          });
-          endAttempt(part, 'failed', failure);
-          failStep(part, failure);
-        }
-      })
-      .catch((error: unknown) => {
-        part.looking = false;
-        deps.logger.error(`The end of child ${part.wait?.runId} could not be read`, { error });
-      })
-      .finally(() => {
-        askChildren = false;
-        if (!state.departure) state.advance();
-        askChildren = true;
-      });
-  }
-  /** False for the look after an answer: asking again at once would never end. */
-  let askChildren = true;
-
   /** A step that a crash caught in mid-air: may it run again? */
   function goOn(part: StepPart) {
     const { step, record } = part;
@@ -351,13 +241,6 @@ export function createStepDriver(deps: StepDriverDeps) {
 }
 
 const NEVER = new AbortController().signal;
-const TIMED_OUT = new PlatformError('EXECUTION_TIMEOUT', 'The step did not end in time.');
-export const RUN_TIMED_OUT = new PlatformError(
-  'EXECUTION_TIMEOUT',
-  'The run or its job did not end in time.',
-);
-export const CANCELLED = new PlatformError('EXECUTION_ERROR', 'The run was cancelled.');
-export const SHUT_DOWN = new PlatformError('SERVICE_UNAVAILABLE', 'The workflow service is stopping.');
 
 function stepTimeout({ step }: StepPart): StepFailure {
   return new StepFailure('timeout', {
@@ -365,10 +248,4 @@ function stepTimeout({ step }: StepPart): StepFailure {
     message: `The step did not end within ${step.timeoutMs} ms.`,
     details: { timeoutMs: step.timeoutMs },
   });
-}
-
-/** An expression that failed, or a value that a step cannot take. */
-export function evaluationFailure(error: unknown): StepFailure {
-  if (error instanceof StepFailure) return error;
-  return new StepFailure('validation', { code: 'VALIDATION_ERROR', message: messageOf(error), details: {} });
 }

@@ -1,5 +1,6 @@
 import { createDefinitions } from '../../../../src/daemons/workflow/domain/definitions.ts';
-import { createEngine, type Engine } from '../../../../src/daemons/workflow/domain/engine.ts';
+import { createEngine } from '../../../../src/daemons/workflow/domain/engine.ts';
+import type { Engine } from '../../../../src/daemons/workflow/domain/engine-ports.ts';
 import { setStep } from '../../../../src/daemons/workflow/domain/kinds/builtins.ts';
 import { createPassDesk } from '../../../../src/daemons/workflow/domain/pass-desk.ts';
 import { createRunStarter, type RunStarter } from '../../../../src/daemons/workflow/domain/run-starter.ts';

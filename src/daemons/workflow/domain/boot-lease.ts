@@ -1,0 +1,31 @@
+import type { EngineDeps } from './engine-ports.ts';
+
+/** Keeps the lease of a boot; whoever lost it stops at once, before it does harm. The returned function ends it. */
+export function keepLease(
+  { store, clock, logger, limits }: Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits'>,
+  fence: number,
+  lost: () => void,
+): () => void {
+  let stopped = false;
+  let cancel: () => void = () => {};
+  function renewLater(): void {
+    cancel = clock.after(limits.leaseMs / 3, () => void renew());
+  }
+  async function renew(): Promise<void> {
+    try {
+      const kept = stopped || (await store.boots.renew(fence, clock.now() + limits.leaseMs));
+      if (!kept) {
+        lost();
+        return;
+      }
+    } catch (error) {
+      logger.error('The lease could not be renewed; tried again', { error });
+    }
+    if (!stopped) renewLater();
+  }
+  renewLater();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}

@@ -1,0 +1,37 @@
+import type { EngineDeps } from './engine-ports.ts';
+
+type RecoveryDeps = Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | 'hooks'>;
+
+const RECOVERY_CHUNK = 200;
+
+/** Interrupts what a dead daemon held, and queues it again ahead of new work. @spec Workflow run: interrupted */
+export async function recover({ store, clock, logger, limits, hooks }: RecoveryDeps): Promise<void> {
+  const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
+  for (;;) {
+    const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK);
+    counts.interrupted += runs.length;
+    for (const run of runs) if (run.status === 'cancelled') hooks.ended(run);
+    if (runs.length < RECOVERY_CHUNK) break;
+  }
+  for (;;) {
+    const runs = await store.boots.resume(clock.now(), RECOVERY_CHUNK, limits.poisonAfter);
+    for (const run of runs) {
+      if (run.status !== 'failed') counts.resumed++;
+      else {
+        counts.poisoned++;
+        hooks.ended(run);
+      }
+    }
+    if (runs.length < RECOVERY_CHUNK) break;
+  }
+  if (counts.interrupted + counts.resumed + counts.poisoned === 0) return;
+  logger.diagnostic({
+    domain: 'workflow',
+    event: 'runs.recovered',
+    level: counts.poisoned > 0 ? 'warn' : 'info',
+    reasonCode: 'DAEMON_RESTARTED',
+    message: `${counts.interrupted} runs were interrupted; ${counts.resumed} resumed, ${counts.poisoned} given up as poison`,
+    outcome: counts.poisoned > 0 ? 'degraded' : 'succeeded',
+    evidence: counts,
+  });
+}
