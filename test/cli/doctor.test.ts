@@ -119,15 +119,16 @@ test('--fix narrows modes and removes what a killed supervisor left, and nothing
   for (const child of children) process.kill(child.pid, 'SIGKILL');
   await chmod(join(dataDir, 'keys.json'), 0o644);
   await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'), { mode: 0o700 });
+  await mkdir(`${dataDir}.restoring-999999`);
   await expect
     .poll(async () => (await doctor(folder)).only('supervisor'), { timeout: 10_000, interval: 200 })
     .toContain(`of a supervisor that was killed (pid ${pid})`);
 
   const before = await doctor(folder);
   expect(before.only('files')).toContain('keys.json has mode 644');
-  expect(before.only('supervisor')).toContain('backup-999999-abcdef is of a backup that was killed');
+  expect(before.only('supervisor')).toContain('backup-999999-abcdef is of a command that was killed');
   const fixed = await doctor(folder, ['--fix']);
-  expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 3, 0]);
+  expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 4, 0]);
   expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
   const after = await doctor(folder);
   expect([after.json.result.fixed, after.only('files'), after.only('supervisor')]).toEqual([

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { version } from '../../../kit/paths.ts';
 import { findSupervisor } from '../../supervisor/control-client.ts';
-import { isRunning } from '../../supervisor/process-identity.ts';
+import { identify, isRunning } from '../../supervisor/process-identity.ts';
 import { readRunFile, removeRunFile } from '../../supervisor/run-file.ts';
 import { isLeftStage } from '../backup/stage-folder.ts';
 import { type Fact, failure, fine, type Patient, warning } from './check.ts';
@@ -65,20 +65,27 @@ function ofStopped({ folder }: Patient): Fact[] {
   ];
 }
 
-/** Unfinished backups of killed commands. */
+/** What backups, restores and resets were at when they were killed: beside the data folder, or in `run/`. */
 function leftFiles({ folder }: Patient): Fact[] {
-  if (!existsSync(folder.run)) return [];
-  return readdirSync(folder.run)
-    .filter(isLeftStage)
-    .map((name) => {
-      const path = join(folder.run, name);
-      return warning(
-        `${path} is of a backup that was killed.`,
-        'svc doctor --fix removes it; so does the next backup.',
-        () => {
-          rmSync(path, { recursive: true, force: true });
-          return `removed ${path}`;
-        },
-      );
-    });
+  const [parent, own] = [dirname(folder.root), basename(folder.root)];
+  const isLeftBeside = (name: string): boolean => {
+    const [, pid] = name.startsWith(`${own}.`) ? (/\.(?:restoring|removing)-(\d+)$/.exec(name) ?? []) : [];
+    return pid !== undefined && identify(Number(pid)).startedAt === null;
+  };
+  const left = [
+    ...namesIn(folder.run)
+      .filter(isLeftStage)
+      .map((name) => join(folder.run, name)),
+    ...namesIn(parent)
+      .filter(isLeftBeside)
+      .map((name) => join(parent, name)),
+  ];
+  return left.map((path) =>
+    warning(`${path} is of a command that was killed.`, 'svc doctor --fix removes it.', () => {
+      rmSync(path, { recursive: true, force: true });
+      return `removed ${path}`;
+    }),
+  );
 }
+
+const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
