@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
+import { seriesBy } from '../kit/metric-series.ts';
 import type { Metrics } from '../kit/metrics.ts';
 
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
@@ -29,9 +30,14 @@ export function createExecutionMetrics({ registry, service }: Metrics): ObserveE
     buckets: DURATION_MS,
     registers,
   });
+  const series = seriesBy((plugin, host, outcome) => ({
+    total: total.labels({ service, plugin, host, outcome }),
+    duration: duration.labels({ service, plugin, host }),
+  }));
   return (plugin, host, exitCode, durationMs) => {
-    total.inc({ service, plugin, host, outcome: exitCode === 0 ? 'succeeded' : 'failed' });
-    duration.observe({ service, plugin, host }, durationMs);
+    const found = series(plugin, host, exitCode === 0 ? 'succeeded' : 'failed');
+    found.total.inc();
+    found.duration.observe(durationMs);
   };
 }
 

@@ -1,4 +1,5 @@
 import { Counter, Gauge } from 'prom-client';
+import { seriesBy } from '../../kit/metric-series.ts';
 import type { Metrics } from '../../kit/metrics.ts';
 
 /** `status` is the upstream's, or `error` when there was none. */
@@ -34,7 +35,10 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
     labelNames: ['service', 'plugin', 'event', 'status'],
     registers: [metrics.registry],
   });
-  return (plugin, event, status) => counter.inc({ service: 'gateway', plugin, event, status });
+  const series = seriesBy((plugin, event, status) =>
+    counter.labels({ service: 'gateway', plugin, event, status }),
+  );
+  return (...labels) => series(...labels).inc();
 }
 
 /** Asked at each scrape: what waits, what runs, and who is connected. */
