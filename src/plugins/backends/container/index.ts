@@ -65,14 +65,16 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   const leaving = new Set<Promise<void>>();
   const closing = new AbortController();
 
-  async function execute(call: Call): Promise<CommandResult> {
+  /** `leave`: gives the place back, once nothing runs in it. */
+  async function execute(call: Call, leave: () => void): Promise<CommandResult> {
     const { request } = call;
-    const root = await realRoot(request.plugin);
-    const grants = await resolveGrants({ root, permissions: request.permissions, dataDir });
-    const access = await deps.issueAccess(request);
     const exit = Promise.withResolvers<void>();
+    let access: ContainerAccess | undefined;
     let id: string | undefined;
     try {
+      const root = await realRoot(request.plugin);
+      const grants = await resolveGrants({ root, permissions: request.permissions, dataDir });
+      access = await deps.issueAccess(request);
       const labels = {
         [OWNER_LABEL]: owner,
         [BOOT_LABEL]: boot,
@@ -86,8 +88,9 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       return await runIn(id, call, root, exit.resolve);
     } finally {
       // First its token, as that is what could be used from elsewhere.
-      await access.end();
-      if (id !== undefined) removeLater(id, exit.promise);
+      await access?.end();
+      if (id === undefined) leave();
+      else removeLater(id, exit.promise, leave);
     }
   }
 
@@ -141,9 +144,10 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   }
 
   /** The caller has its answer; the container goes as soon as it has stopped, or after a moment in any case. */
-  function removeLater(id: string, stopped: Promise<void>): void {
+  function removeLater(id: string, stopped: Promise<void>, leave: () => void): void {
     const late = closing.signal.aborted ? Promise.resolve() : pause(LEAVE_MS);
     const removal = Promise.race([stopped, late])
+      .then(leave)
       .then(() => remove(id))
       .finally(() => leaving.delete(removal));
     leaving.add(removal);
@@ -184,11 +188,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       const leave = await places.enter(call);
       // Until its process takes over: making a container takes a moment, in which a caller may leave.
       call.cancelWith(() => call.reject(cancelled(request)));
-      try {
-        return await execute(call);
-      } finally {
-        leave();
-      }
+      return execute(call, leave);
     },
     async removeOrphans() {
       if (!existsSync(config.socket)) return 0;
