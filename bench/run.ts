@@ -1,8 +1,11 @@
-/** `npm run bench [-- name …]`: runs the benchmarks one after another and prints their tables, the machine named. */
+/**
+ * `npm run bench [-- name … [--flag …]]`: runs the benchmarks one after another and prints their tables, the machine
+ * named. `startup --with-others` fetches other programs from the npm registry to measure them as well.
+ */
 import { cpus, totalmem } from 'node:os';
 import type { BenchResult } from './support/result.ts';
 
-const BENCHES: Record<string, () => Promise<{ run(): Promise<BenchResult> }>> = {
+const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): Promise<BenchResult> }>> = {
   startup: () => import('./startup.ts'),
   store: () => import('./store.ts'),
   handlers: () => import('./handlers.ts'),
@@ -15,7 +18,8 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<BenchResult> }>> = 
   proxy: () => import('./proxy.ts'),
 };
 
-const chosen = process.argv.slice(2);
+const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
+const chosen = process.argv.slice(2).filter((word) => !flags.has(word));
 const unknown = chosen.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) {
   console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`);
@@ -26,7 +30,7 @@ console.log(`${machine()}\n`);
 for (const [name, load] of Object.entries(BENCHES)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue;
   const { run } = await load();
-  print(await run());
+  print(await run(flags));
 }
 // Pools and timers of what was measured may live on.
 process.exit(0);

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { packageRoot } from '../src/kit/paths.ts';
 import { type BenchResult, median, round } from './support/result.ts';
@@ -11,12 +11,14 @@ const execute = promisify(execFile);
 
 const COMMAND_ROUNDS = 15;
 const PLATFORM_ROUNDS = 5;
+/** That the program itself runs on; the launcher runs on older ones. */
+const OLDEST_NODE = 22;
 const FREE_PORTS = Object.fromEntries(
   ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
 );
 
 /** How long commands take and the platform needs to start, and what it holds in memory once it idles. */
-export async function run(): Promise<BenchResult> {
+export async function run(flags: ReadonlySet<string> = new Set()): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const launcher = join(packageRoot, 'bin', 'svc');
   const svc = (...args: string[]) => execute(process.execPath, [launcher, ...args], { cwd: folder });
@@ -25,10 +27,15 @@ export async function run(): Promise<BenchResult> {
     // Builds where the build is not current, and leaves the compiled code that every later start finds.
     await svc('up', '-d');
     const status = await timed(COMMAND_ROUNDS, () => svc('status'));
+    const whoami = await timed(COMMAND_ROUNDS, () => svc('whoami'));
+    const ids = await timed(COMMAND_ROUNDS, () => svc('complete', '--', 'plugins', 'show', ''));
+    const words = await timed(COMMAND_ROUNDS, () => svc('complete', '--', 'webhooks', ''));
     const memory = await residentMb(svc);
     await svc('down');
     const help = await timed(COMMAND_ROUNDS, () => svc('--help'));
     const bare = await timed(COMMAND_ROUNDS, () => execute(process.execPath, ['-e', '0']));
+    const others = flags.has('--with-others') ? await measureOthers(folder) : [];
+    const older = await measureOlderNode(launcher, folder);
     const up = await timed(
       PLATFORM_ROUNDS,
       () => svc('up', '-d'),
@@ -46,6 +53,11 @@ export async function run(): Promise<BenchResult> {
         { what: 'node -e 0', median: ms(bare), aim: '' },
         { what: 'svc --help', median: ms(help), aim: 'under 60 ms' },
         { what: 'svc status (running)', median: ms(status), aim: 'under 120 ms' },
+        { what: 'svc whoami (asks the gateway)', median: ms(whoami), aim: 'under 120 ms' },
+        { what: 'completion of words', median: ms(words), aim: '' },
+        { what: 'completion of live ids', median: ms(ids), aim: 'under 150 ms' },
+        ...older,
+        ...others,
         { what: 'svc up -d, from stopped to all ready', median: ms(up), aim: 'under 1500 ms' },
         { what: 'svc down, to all ended', median: ms(down), aim: '' },
         { what: 'resident: five daemons', median: `${memory.daemons} MB`, aim: 'under 450 MB' },
@@ -57,6 +69,60 @@ export async function run(): Promise<BenchResult> {
     await svc('down').catch(() => {});
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Where the launcher finds a Node that is too old, it starts the checkout's own: what that costs. */
+async function measureOlderNode(launcher: string, cwd: string): Promise<BenchResult['rows']> {
+  const own = join(packageRoot, 'node_modules');
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.startsWith(own));
+  for (const program of folders.map((path) => join(path, 'node'))) {
+    const found = await execute(program, ['-p', 'process.versions.node']).catch(() => null);
+    if (!found) continue;
+    const version = found.stdout.trim();
+    if (Number(version.split('.')[0]) >= OLDEST_NODE) continue;
+    const help = await timed(COMMAND_ROUNDS, () => execute(program, [launcher, '--help'], { cwd }));
+    return [{ what: `svc --help, started by Node ${version}`, median: ms(help), aim: '' }];
+  }
+  return [];
+}
+
+/** Command lines of the same kind, as npm installs them. */
+const OTHERS = [
+  { name: 'pm2', args: ['ls'] },
+  { name: 'wrangler', args: ['--version'] },
+];
+
+/** Fetched into a folder that goes with the benchmark; nothing of it is started but the command. */
+async function measureOthers(folder: string): Promise<BenchResult['rows']> {
+  const at = join(folder, 'others');
+  await mkdir(at);
+  await writeFile(join(at, 'package.json'), '{"private": true}');
+  const env = {
+    ...process.env,
+    HOME: at,
+    PM2_HOME: join(at, '.pm2'),
+    WRANGLER_SEND_METRICS: 'false',
+    CI: '1',
+  };
+  const options = { cwd: at, env };
+  await execute(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...OTHERS.map(({ name }) => name)],
+    options,
+  );
+  const rows: BenchResult['rows'] = [];
+  for (const { name, args } of OTHERS) {
+    const { version } = JSON.parse(
+      await readFile(join(at, 'node_modules', name, 'package.json'), 'utf8'),
+    ) as { version: string };
+    const program = join(at, 'node_modules', '.bin', name);
+    // The first pm2 command starts its daemon, which later ones only ask.
+    await execute(program, args, options);
+    const took = await timed(COMMAND_ROUNDS, () => execute(program, args, options));
+    rows.push({ what: `${name} ${args.join(' ')} (${version})`, median: ms(took), aim: '' });
+  }
+  await execute(join(at, 'node_modules', '.bin', 'pm2'), ['kill'], options);
+  return rows;
 }
 
 async function timed(

@@ -15,17 +15,57 @@ function wantsColour(stream: { isTTY?: boolean }, env: Environment): boolean {
 }
 
 /** Rows under their headings, two blanks apart; widths count visible characters. */
-export function table(headings: string[], rows: string[][], style: Style): string {
-  const all = [headings, ...rows];
-  const widths = headings.map((_, column) =>
-    Math.max(...all.map((row) => visible(row[column] ?? '').length)),
+export function table(
+  headings: string[],
+  rows: string[][],
+  style: Style,
+  width: number = terminalWidth(),
+): string {
+  const all = headings.map((_, column) => column);
+  const widths = all.map((column) =>
+    Math.max(...[headings, ...rows].map((row) => visible(row[column] ?? '').length)),
   );
+  const told = (column: number): boolean => rows.some((row) => !isBlank(row[column]));
+  const columns = fits(all, widths, width) ? all : all.filter(told);
+  let beside = columns.length;
+  while (beside > 1 && !fits(columns.slice(0, beside), widths, width)) beside--;
+  const below = columns.slice(beside);
   const line = (row: string[]): string =>
-    row
-      .map((cell, column) => cell + ' '.repeat(widths[column]! - visible(cell).length))
+    columns
+      .slice(0, beside)
+      .map((column) => (row[column] ?? '') + ' '.repeat(widths[column]! - visible(row[column] ?? '').length))
       .join('  ')
       .trimEnd();
-  return [style.dim(line(headings)), ...rows.map(line)].join('\n');
+  return [
+    style.dim(line(headings)),
+    ...rows.flatMap((row) => [line(row), ...rest(row, below, headings, style, width)]),
+  ].join('\n');
+}
+
+/** Where a terminal is too narrow, what has no room beside the rest stands below it, whole, so that it can be copied. */
+function rest(row: string[], columns: number[], headings: string[], style: Style, width: number): string[] {
+  const lines: string[] = [];
+  for (const column of columns) {
+    if (isBlank(row[column])) continue;
+    const part = `${headings[column] ? `${style.dim(headings[column])} ` : ''}${row[column]}`;
+    const last = lines.at(-1);
+    if (last !== undefined && visible(last).length + 2 + visible(part).length <= width)
+      lines[lines.length - 1] = `${last}  ${part}`;
+    else lines.push(`    ${part}`);
+  }
+  return lines;
+}
+
+function fits(columns: number[], widths: number[], width: number): boolean {
+  return columns.reduce((sum, column) => sum + widths[column]! + 2, -2) <= width;
+}
+
+const isBlank = (cell: string | undefined): boolean => cell === undefined || cell === '' || cell === '-';
+
+/** Programs that read a table find every row on one line. */
+function terminalWidth(): number {
+  const { isTTY, columns } = process.stdout;
+  return isTTY ? columns : Number.POSITIVE_INFINITY;
 }
 
 /** `name  value` lines, aligned. */

@@ -148,7 +148,8 @@ function describe(result: StatusResult, style: Style): string {
   if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\nStart it: svc up -d`;
   const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
   return [
-    `svc ${result.version} runs in ${where}: ${facts}`,
+    `svc ${result.version} runs in ${where}`,
+    facts,
     `plugins are confined by ${sandboxWords(result.sandbox)}`,
     ...(result.hosts?.registered
       ? [`${result.hosts.online} of ${result.hosts.registered} hosts are connected`]

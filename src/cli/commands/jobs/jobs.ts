@@ -10,8 +10,9 @@ import {
 } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pairs, type Style } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
 import { InputFlag, readInput } from '../workflows/input.ts';
-import { at, coloured, jobsTable, lasted } from '../workflows/views.ts';
+import { coloured, jobsTable, lasted } from '../workflows/views.ts';
 
 const JobArg = z.string().min(1).max(128).describe("the job's id");
 
@@ -96,7 +97,7 @@ function jobPairs(job: Job, style: Style): string {
       ['status', coloured(job.status, style)],
       ...(job.queuedReason ? ([['reason', job.queuedReason]] as Array<[string, string]>) : []),
       ['tries', String(job.attempts)],
-      ['created', at(job.createdAt)],
+      ['created', timeText(job.createdAt)],
       ['took', lasted(job)],
       ['result', job.result === null ? '-' : JSON.stringify(job.result)],
       ...(job.error

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { getPlugin, type PluginDetail, PluginId } from '../../../contracts/index.ts';
+import { getPlugin, Permissions, type PluginDetail, PluginId } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pairs, type Style } from '../../style.ts';
 
@@ -27,7 +27,7 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
       ['webhooks', lines(webhooks.map(({ event, auth }) => `${event} (${auth})`))],
       ['commands', lines(commands.map(({ id }) => id))],
       ['jobs', lines(jobs.map(({ id }) => id))],
-      ['permissions', JSON.stringify(permissions)],
+      ['permissions', permissionsText(permissions)],
       ...faults.map(({ path, message }): [string, string] => [
         'fault',
         path === '' ? message : `${path}: ${message}`,
@@ -35,4 +35,25 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
     ],
     style,
   );
+}
+
+/** What is granted beyond its own folder and time; a grant of child processes is a grant of everything. */
+function permissionsText(permissions: PluginDetail['permissions']): string {
+  const known = Permissions.safeParse(permissions);
+  if (!known.success) return JSON.stringify(permissions);
+  const { fs, network, env, platform, invoke } = known.data;
+  if (platform?.childProcess) return 'EVERYTHING: it may start other programs, which no sandbox holds';
+  const granted = Object.entries(platform ?? {}).filter(([, isGranted]) => isGranted === true);
+  const lists: Array<[string, readonly string[]]> = [
+    ['reads', fs?.read ?? []],
+    ['writes', fs?.write ?? []],
+    ['network', network],
+    ['environment', env],
+    ['invokes', invoke],
+    ['uses', granted.map(([name]) => name)],
+  ];
+  const parts = lists
+    .filter(([, names]) => names.length > 0)
+    .map(([what, names]) => `${what} ${names.join(', ')}`);
+  return parts.length === 0 ? 'none' : parts.join('; ');
 }

@@ -36,8 +36,8 @@ export function announceReady({ status, firstStart, brokenPlugins }: Started, { 
   if (brokenPlugins.length > 0) note(`  svc plugins show ${brokenPlugins[0]?.id} lists every fault.`);
   if (!firstStart) return;
   note('');
-  note("This first start made keys and the operator's credentials in that folder; keep it");
-  note('private. What to do next:');
+  note("This first start made keys and the operator's credentials in that folder;");
+  note('keep it private. What to do next:');
   note('  svc webhooks list                         what can be delivered to');
   note('  svc webhooks provision <plugin> <event>   make its secret');
   note(`  ${`open ${gateway}/docs-all`.padEnd(40)}  the API, with a browser`);

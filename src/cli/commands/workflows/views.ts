@@ -1,6 +1,7 @@
 import type { Job, RunStep, Schedule, WorkflowRun } from '../../../contracts/index.ts';
 import { formatDuration } from '../../../kit/duration.ts';
 import { pairs, type Style, table } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
 
 /** A status in the colour of its meaning. */
 export function coloured(status: string, style: Style): string {
@@ -9,8 +10,6 @@ export function coloured(status: string, style: Style): string {
   if (status === 'cancelled' || status === 'skipped' || status === 'pending') return style.dim(status);
   return style.yellow(status);
 }
-
-export const at = (time: number | null): string => (time === null ? '-' : new Date(time).toISOString());
 
 export function lasted({
   startedAt,
@@ -29,7 +28,7 @@ export function runsTable(items: readonly WorkflowRun[], style: Style): string {
     run.workflowId,
     coloured(run.status, style),
     run.trigger,
-    at(run.createdAt),
+    timeText(run.createdAt),
     lasted(run),
   ]);
   return table(['run', 'workflow', 'status', 'trigger', 'created', 'took'], rows, style);
@@ -44,8 +43,8 @@ export function runPairs(run: WorkflowRun, style: Style): string {
       ['status', coloured(run.status, style)],
       ...(run.queuedReason ? ([['reason', run.queuedReason]] as Array<[string, string]>) : []),
       ['trigger', run.trigger],
-      ['created', at(run.createdAt)],
-      ['started', at(run.startedAt)],
+      ['created', timeText(run.createdAt)],
+      ['started', timeText(run.startedAt)],
       ['took', lasted(run)],
       ['resumed', `${run.resumeCount} times`],
       ['input', json(run.input)],
@@ -74,7 +73,7 @@ export function stepsTable(steps: readonly RunStep[], style: Style): string {
 function waitsFor({ waitingFor, wakeAt }: RunStep): string {
   if (!waitingFor) return '';
   const what = waitingFor.name ?? waitingFor.runId ?? '';
-  return `waits for ${waitingFor.for}${what === '' ? '' : ` ${what}`}${wakeAt === null ? '' : ` until ${at(wakeAt)}`}`;
+  return `waits for ${waitingFor.for}${what === '' ? '' : ` ${what}`}${wakeAt === null ? '' : ` until ${timeText(wakeAt)}`}`;
 }
 
 export function schedulesTable(items: readonly Schedule[], style: Style): string {
@@ -83,8 +82,8 @@ export function schedulesTable(items: readonly Schedule[], style: Style): string
     plan.id,
     plan.cron,
     plan.timezone,
-    plan.paused ? style.yellow('paused') : at(plan.nextAt),
-    at(plan.lastAt),
+    plan.paused ? style.yellow('paused') : timeText(plan.nextAt),
+    timeText(plan.lastAt),
     plan.overlap,
     plan.catchUp,
   ]);
@@ -98,7 +97,7 @@ export function jobsTable(items: readonly Job[], style: Style): string {
     job.handler,
     coloured(job.status, style),
     String(job.attempts),
-    at(job.createdAt),
+    timeText(job.createdAt),
     lasted(job),
   ]);
   return table(['job', 'handler', 'status', 'tries', 'created', 'took'], rows, style);
