@@ -7,6 +7,7 @@ import { rest } from '../../src/daemons/rest/index.ts';
 import { entryFile } from '../../src/kit/paths.ts';
 import { greeter, pluginFolder, writeFiles } from '../daemons/marketplace/support.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
+import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
 
 interface Finished {
   code: number;
@@ -14,22 +15,24 @@ interface Finished {
   stderr: string;
 }
 
-/** `svc` against the REST service with the marketplace behind it. */
+/** `svc`, as the operator, against the gateway with the REST service and the marketplace behind it. */
 async function startPlatform() {
   const projectDir = await tempDir();
   const options = { projectDir, dataDir: join(projectDir, '.svc') };
   const owner = await startTestDaemon(marketplace, options);
-  const { url } = await startTestDaemon(rest, { ...options, peers: createPeers({ marketplace: owner.url }) });
+  const peers = createPeers({ marketplace: owner.url });
+  peers.set({ rest: (await startTestDaemon(rest, { ...options, peers })).url });
+  const { url } = await startGateway({ ...options, peers });
   const svc = (cwd: string, ...args: string[]) =>
     new Promise<Finished>((resolve) => {
-      const flags = ['--url', url, '--token', 'any'];
+      const flags = ['--url', url, '--token', ADMIN_TOKEN];
       execFile(process.execPath, [entryFile('cli'), ...args, ...flags], { cwd }, (error, stdout, stderr) =>
         resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
       );
     });
   /** A command that runs until it is interrupted. */
   function spawnSvc(cwd: string, ...args: string[]) {
-    const child = spawn(process.execPath, [entryFile('cli'), ...args, '--url', url, '--token', 'any'], {
+    const child = spawn(process.execPath, [entryFile('cli'), ...args, '--url', url, '--token', ADMIN_TOKEN], {
       cwd,
     });
     let output = '';
@@ -120,5 +123,5 @@ test('dev has the services read a folder anew when it changes, and tells what is
   await dev.until(/"reloaded":true,"id":"@acme\/greeter"/);
   await writeFiles(folder, { 'h.js': 'syntax(' });
   await dev.until(/"reloaded":false,"faults":\[\{"code":"INVALID_HANDLER"/);
-  expect(await dev.interrupt()).toBe(0);
+  expect(await dev.interrupt()).toBe(130);
 });

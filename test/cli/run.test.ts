@@ -2,9 +2,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { flagsOf, inputOf } from '../../src/cli/commands/run/flags.ts';
+import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
 import { entryFile } from '../../src/kit/paths.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
+import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
 
 const projectDir = join(import.meta.dirname, '../fixtures/projects/commands');
 
@@ -14,13 +16,14 @@ interface Finished {
   stderr: string;
 }
 
-/** `svc run <args>` against a REST service of its own. */
+/** `svc run <args>`, as the operator, against a gateway and a REST service of its own. */
 async function svcRun(...calls: string[][]): Promise<Finished[]> {
-  const { url } = await startTestDaemon(rest, { projectDir });
+  const peers = createPeers({ rest: (await startTestDaemon(rest, { projectDir })).url });
+  const { url } = await startGateway({ projectDir, peers });
   const cwd = await tempDir();
   const one = (args: string[]) =>
     new Promise<Finished>((resolve) => {
-      const flags = ['--url', url, '--token', 'any'];
+      const flags = ['--url', url, '--token', ADMIN_TOKEN];
       execFile(
         process.execPath,
         [entryFile('cli'), 'run', ...args, ...flags],
