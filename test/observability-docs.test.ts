@@ -37,10 +37,10 @@ const COMPUTED: Record<string, () => string[]> = {
     [
       ...part('daemons/gateway/domain/webhook-signature.ts', 'type SignatureFault', ';').matchAll(/'(\w+)'/g),
     ].map(([, fault]) => fault!.toUpperCase()),
-  "daemons/marketplace/domain/installer.ts: event.replace('plugin.', '').toUpperCase()": () =>
-    [...read('daemons/marketplace/domain/installer.ts').matchAll(/(?:'plugin\.|tellOf\(')([a-z]+)'/g)].map(
-      ([, verb]) => verb!.toUpperCase(),
-    ),
+  'daemons/marketplace/domain/announce.ts: action.toUpperCase()': () =>
+    [
+      ...part('daemons/marketplace/domain/announce.ts', 'type MarketplaceAction', ';').matchAll(/'(\w+)'/g),
+    ].map(([, action]) => action!.toUpperCase()),
   'daemons/rest/routes/plugins.ts: reasonCode': () => [
     ...codesIn(part('daemons/oauth-verifier.ts', 'type OAuthFault', ';')),
     'ROUTE_SECURITY',
