@@ -2,6 +2,7 @@ import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { PlatformError, toPlatformError } from '../kit/errors.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
 import { pairs, type Style, table } from './style.ts';
+import { wrap } from './wrap.ts';
 
 /** What goes to stdout for a result; null for a command that has printed its stream. */
 export function renderResult(
@@ -43,19 +44,36 @@ export function renderDeclaredFailure({ error }: CommandResult, style: Style): s
   ].join('\n');
 }
 
+export interface ErrorView {
+  style: Style;
+  debug: boolean;
+  /** Of the terminal; infinite where lines stay whole, for programs that read them. */
+  width: number;
+}
+
 /** What happened, why, and the command that mends it. */
-export function renderError(thrown: unknown, { style, debug }: { style: Style; debug: boolean }): string {
+export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
   const { hint, lastLines } = error.details as { hint?: string; lastLines?: string[] };
   return [
-    `${style.red('error')} ${error.message}`,
+    indented(`${style.red('error')} `, error.message, width),
     ...(lastLines?.length
       ? [style.dim('  its last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
       : []),
-    ...(hint ? [`${style.cyan(' hint')} ${hint}`] : []),
+    ...(hint ? [indented(`${style.cyan(' hint')} `, hint, width)] : []),
     ...(error.name === 'UsageError' ? [] : [style.dim(` code ${error.code}`)]),
     ...(debug ? [stackOf(thrown)] : []),
   ].join('\n');
+}
+
+const MARGIN = 6;
+
+/** Behind its head; lines that are too long are broken at blanks, where a terminal would break them anywhere. */
+function indented(head: string, text: string, width: number): string {
+  const [first = '', ...others] = text
+    .split('\n')
+    .map((line) => wrap(line, width - MARGIN).join(`\n${' '.repeat(MARGIN)}`));
+  return [head + first, ...others].join('\n');
 }
 
 /** A fault of ours: on this machine its text is the operator's to see. */

@@ -8,6 +8,7 @@ import { failureEnvelope, renderDeclaredFailure, renderError, renderResult } fro
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';
+import { helpWidth } from './wrap.ts';
 
 /** Parses, runs and prints one command; resolves with the exit code. */
 export async function runCommand(command: AnyCommand, argv: readonly string[]): Promise<number> {
@@ -56,7 +57,8 @@ function reportFailure(error: unknown, globals: GlobalFlags): number {
   if (globals.json) process.stdout.write(`${JSON.stringify(failureEnvelope(error))}\n`);
   else {
     const style = createStyle(process.stderr, process.env);
-    process.stderr.write(`${renderError(error, { style, debug: globals.debug })}\n`);
+    const width = process.stderr.isTTY ? helpWidth(process.stderr) : Number.POSITIVE_INFINITY;
+    process.stderr.write(`${renderError(error, { style, debug: globals.debug, width })}\n`);
   }
   return exitCodeOf(toPlatformError(error));
 }

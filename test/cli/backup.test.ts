@@ -302,7 +302,7 @@ test('a damaged, foreign, newer or hostile archive is refused, and nothing is to
   }
   const notGzip = await svc('restore', join(dataDir, 'keys.json'), '--yes');
   expect(notGzip.json.error.message).toMatch(/^The archive is refused: it cannot be read/);
-  expect((await svc('restore', join(folder, 'absent.tar.gz'), '--yes')).json.error.code).toBe('STORE_ERROR');
+  expect((await svc('restore', join(folder, 'absent.tar.gz'), '--yes')).json.error.code).toBe('NOT_FOUND');
   expect(await entries()).toEqual(before);
 });
 

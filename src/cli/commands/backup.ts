@@ -129,12 +129,10 @@ function warnOfKeys(
   { ui, platform }: CommandContext,
   { withoutKeys, keyFromEnvironment }: { withoutKeys: boolean; keyFromEnvironment: boolean },
 ): void {
-  if (keyFromEnvironment)
-    ui.warn('SVC_MASTER_KEY is not inside: without it the webhook secrets of this backup cannot be opened.');
-  else if (withoutKeys)
-    ui.warn('keys.json is not inside: keep it elsewhere, or no webhook secret of this backup can be opened.');
-  else ui.warn("It holds the platform's keys: whoever reads this file can act as the platform.");
+  if (keyFromEnvironment) ui.warn('SVC_MASTER_KEY is not inside; without it no secret of this backup opens.');
+  else if (withoutKeys) ui.warn('keys.json is not inside; without it no secret of this backup opens.');
+  else ui.warn("It holds the platform's keys: keep it as private as the data folder.");
   const { url } = platform().config.store;
   if (!url.startsWith('sqlite:'))
-    ui.warn('The store is not in this folder (store.url): back that database up with its own tools.');
+    ui.warn('The store is elsewhere (store.url): back it up with its own tools.');
 }

@@ -32,9 +32,8 @@ export const report = defineCommand({
     }
     const contents = await contentsOf(context, lines);
     await writeBundle(file, contents, context.clock.now());
-    context.ui.note(
-      'Read it before you send it: names of plugins, hosts and namespaces are inside, secrets are not.',
-    );
+    context.ui.note('Read it before you send it: names of plugins, hosts and namespaces are inside,');
+    context.ui.note('secrets are not.');
     return ok<Reported>({ file, contents: Object.keys(contents) });
   },
   text: ({ file, contents }: Reported, style) =>

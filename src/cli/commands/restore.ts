@@ -36,6 +36,8 @@ export const restore = defineCommand({
     const folder = context.folder();
     const { root } = folder;
     const file = resolve(context.cwd, given);
+    if (!existsSync(file))
+      throw new PlatformError('NOT_FOUND', `There is no file ${file}.`, { details: { file } });
     requireStopped(folder, 'restore');
     const archive = await openArchive(file);
     const { manifest } = archive;
