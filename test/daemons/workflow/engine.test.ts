@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../../support/daemon.ts';
 import { openEngine, workStep } from './support/engine.ts';
@@ -16,12 +18,33 @@ function startEngine(...args: string[]): { child: ChildProcess; lines: string[] 
   return { child, lines };
 }
 
+/** A process that stands still within a transaction keeps everybody out of the file: that is not what is tested here. */
+async function stopBetweenWrites(child: ChildProcess, dataDir: string): Promise<void> {
+  const probe = new Sqlite(join(dataDir, 'workflow.db'), { timeout: 0 });
+  try {
+    for (;;) {
+      child.kill('SIGSTOP');
+      // The signal is on its way for a moment.
+      await sleep(20);
+      try {
+        probe.exec('begin immediate; rollback');
+        return;
+      } catch {
+        child.kill('SIGCONT');
+        await sleep(5);
+      }
+    }
+  } finally {
+    probe.close();
+  }
+}
+
 test('an engine that stood still beyond its lease is fenced: another one has its run, and it does nothing more', async () => {
   const dataDir = await tempDir();
   const first = startEngine(dataDir, '600', '12');
   await expect.poll(() => first.lines.length, { timeout: 10_000 }).toBeGreaterThan(3);
   const id = first.lines.find((line) => line.startsWith('run_'))!;
-  first.child.kill('SIGSTOP');
+  await stopBetweenWrites(first.child, dataDir);
   const ran = first.lines.filter((line) => line.startsWith('step')).length;
   await sleep(700);
   const second = startEngine(dataDir, '600');

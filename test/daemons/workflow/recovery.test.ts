@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { decideStep, getJob, listRuns, postCancelRun, submitJob } from '../../../src/contracts/index.ts';
@@ -164,6 +165,46 @@ describe('after kill -9', () => {
     expect(names).toEqual(['old', 'old', 'new']);
   });
 });
+
+test('a limit of two is kept from both sides through kills: never more at work, and never fewer while some are queued', async () => {
+  const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, poisonAfter: 1000 } });
+  const open = new Map<string, ServerResponse>();
+  let most = 0;
+  ledger.answer('limited', (request, response) => {
+    open.set(request.url!, response);
+    most = Math.max(most, open.size);
+    response.on('close', () => {
+      if (open.get(request.url!) === response) open.delete(request.url!);
+    });
+  });
+  const limited = {
+    concurrency: { key: 'two', limit: 2 },
+    steps: [call(ledger, 'limited', { idempotencyKey: cel('run.id') })],
+  };
+  let daemon = await start();
+  const ids = await Promise.all(Array.from({ length: 5 }, () => daemon.start(limited)));
+  const finish = (key: string): void => {
+    open.get(key)!.end('{}');
+    open.delete(key);
+  };
+  const atWork = () => expect.poll(() => open.size, { timeout: 20_000 }).toBe(2);
+  for (let left = ids.length; left > 2; left--) {
+    await atWork();
+    // Killed while two are at work, then again while one of them has just given its place to the next.
+    await daemon.kill();
+    daemon = await start();
+    await atWork();
+    finish([...open.keys()][0]!);
+    if (left % 2 === 0) {
+      await daemon.kill();
+      daemon = await start();
+    }
+  }
+  ledger.answer('limited', (_, response) => response.end('{}'));
+  for (const key of open.keys()) finish(key);
+  for (const id of ids) await expect.poll(() => statusOf(daemon, id), { timeout: 20_000 }).toBe('succeeded');
+  expect(most).toBe(2);
+}, 120_000);
 
 test('SIGTERM lets steps in the air finish and starts no others; the rest goes on later', async () => {
   const { ledger, start } = await setUp();
