@@ -81,13 +81,15 @@ export async function run(): Promise<BenchResult> {
 async function startAll(children: ChildProcess[], upstream: string, folder: string): Promise<Contender[]> {
   const jwts = await Promise.all(Array.from({ length: TOKENS }, (_, index) => sign(index)));
   const onServer = (file: string, ...args: string[]) => start(children, SERVER_CORE, file, ...args);
-  const svc = await onServer('svc-gateway.ts', upstream, SECRET, STATIC_TOKEN);
+  const ours = (processes: string) =>
+    onServer('svc-gateway.ts', upstream, SECRET, STATIC_TOKEN, join(folder, `svc-${processes}`), processes);
+  const svc = await ours('1');
   const contenders: Contender[] = [
     { name: 'svc gateway, JWT', ...svc, tokens: jwts },
     { name: 'svc gateway, static token', ...svc, tokens: [STATIC_TOKEN] },
     {
       name: 'svc gateway, JWT, 2 processes',
-      ...(await onServer('svc-gateway.ts', upstream, SECRET, STATIC_TOKEN, '2')),
+      ...(await ours('2')),
       tokens: jwts,
     },
     {

@@ -1,6 +1,5 @@
 import { openSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformConfig } from '../../../src/contracts/index.ts';
 import { gateway } from '../../../src/daemons/gateway/index.ts';
@@ -10,9 +9,9 @@ import { systemClock } from '../../../src/kit/clock.ts';
 import { bufferedOutput } from '../../../src/kit/output.ts';
 import { systemRandom } from '../../../src/kit/random.ts';
 
-/** Our gateway as it runs, all features and an access line on, before the upstream at `argv[2]`; `argv[3]` is the JWT secret, `argv[4]` a static token, `argv[5]` the number of processes. */
-const [, , upstream, jwtSecret, staticToken, processes = '1'] = process.argv as string[];
-const dataDir = await mkdtemp(join(tmpdir(), 'svc-bench-gateway-'));
+/** Our gateway as it runs, all features and an access line on, before the upstream at `argv[2]`; `argv[3]` is the JWT secret, `argv[4]` a static token, `argv[5]` its data folder, `argv[6]` the number of processes. */
+const [, , upstream, jwtSecret, staticToken, dataDir, processes] = process.argv as string[];
+await mkdir(dataDir!, { recursive: true });
 
 const { port } = await startDaemon(gateway, {
   config: PlatformConfig.parse({
@@ -23,8 +22,8 @@ const { port } = await startDaemon(gateway, {
     plugins: [],
   }),
   profile: 'production',
-  projectDir: dataDir,
-  dataDir,
+  projectDir: dataDir!,
+  dataDir: dataDir!,
   keys: {
     jwtSecret: jwtSecret!,
     previousJwtSecret: null,
@@ -35,7 +34,7 @@ const { port } = await startDaemon(gateway, {
   clock: systemClock,
   random: systemRandom(),
   peers: createPeers({ rest: upstream!, workflow: upstream! }),
-  output: bufferedOutput(openSync(join(dataDir, 'log'), 'a'), systemClock),
+  output: bufferedOutput(openSync(join(dataDir!, 'log'), 'a'), systemClock),
   listen: { host: '127.0.0.1', port: 0 },
 });
 console.log(port);
