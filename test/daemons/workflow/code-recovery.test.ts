@@ -94,6 +94,29 @@ describe('after kill -9, a workflow in code', () => {
   }, 60_000);
 });
 
+test('SIGTERM lets the step in the air finish and begins no other; the run goes on later as if nothing had been', async () => {
+  const { ledger, start } = await setUp(
+    () => `
+    export const flow = defineWorkflow({
+      id: 'flow',
+      run: async (ctx) => {
+        await ctx.step('a', () => note(ctx, 'a'));
+        await ctx.step('b', () => note(ctx, 'b'));
+      },
+    });`,
+  );
+  ledger.answer('a', (_, response) => setTimeout(() => response.end('{}'), 500));
+  let daemon = await start();
+  const id = await begin(daemon, 'flow');
+  await expect.poll(() => ledger.count('a'), POLL).toBe(1);
+  await daemon.kill('SIGTERM');
+  expect(ledger.count('b')).toBe(0);
+  daemon = await start();
+  await expect.poll(() => statusOf(daemon, id), POLL).toBe('succeeded');
+  expect((await daemon.run(id)).resumeCount).toBe(0);
+  expect([ledger.count('a'), ledger.count('b')]).toEqual([1, 1]);
+}, 60_000);
+
 const KILLS = Number(process.env.SVC_TEST_KILL_RUNS ?? 60) / 6;
 
 test(
