@@ -33,7 +33,7 @@ test('a reader that does not read stops nobody: lines wait, then are dropped and
   const child = fork(program, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] });
   onTestFinished(() => void child.kill('SIGKILL'));
   // Nobody reads until it has written everything.
-  const [longestMs] = (await once(child.stderr!, 'data')) as [Buffer];
+  const [tookMs] = (await once(child.stderr!, 'data')) as [Buffer];
   let text = '';
   child.stdout!.on('data', (chunk) => {
     text += chunk;
@@ -42,7 +42,8 @@ test('a reader that does not read stops nobody: lines wait, then are dropped and
   child.send('end');
   await once(child, 'close');
 
-  expect(Number(longestMs)).toBeLessThan(500);
+  // Waiting for the reader at each block of 64 KB would be minutes; the machine may be busy.
+  expect(Number(tookMs)).toBeLessThan(10_000);
   const lines = text.split('\n').slice(0, -1);
   const numbered = lines.filter((line) => /^\d{6} x{1016}$/.test(line));
   const dropped = Number(/^dropped (\d+)$/m.exec(text)![1]);

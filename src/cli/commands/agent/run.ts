@@ -33,7 +33,9 @@ export const run = defineCommand({
     const readable = ui.interactive && !globals.json;
     const output = readable
       ? { write: (line: string) => ui.line(formatRecord(line.trimEnd(), ui.out)), flush: () => {} }
-      : bufferedOutput(1, systemClock);
+      : bufferedOutput(1, systemClock, (count) =>
+          logger.warn(`${count} lines of this log were dropped: nobody read it for too long`),
+        );
     const logger = createLogger({
       serviceId: 'agent',
       output,
