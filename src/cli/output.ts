@@ -70,10 +70,9 @@ const MARGIN = 6;
 
 /** Behind its head; lines that are too long are broken at blanks, where a terminal would break them anywhere. */
 function indented(head: string, text: string, width: number): string {
-  const [first = '', ...others] = text
-    .split('\n')
-    .map((line) => wrap(line, width - MARGIN).join(`\n${' '.repeat(MARGIN)}`));
-  return [head + first, ...others].join('\n');
+  const fitting = (line: string): string =>
+    line.length <= width - MARGIN ? line : wrap(line, width - MARGIN).join(`\n${' '.repeat(MARGIN)}`);
+  return head + text.split('\n').map(fitting).join('\n');
 }
 
 /** A fault of ours: on this machine its text is the operator's to see. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -158,9 +159,12 @@ test('a daemon that does not drain holds up one Ctrl-C, and not a second', SLOW,
 });
 
 test('Ctrl-C while services start stops them all, and none is taken for crashed', SLOW, async () => {
-  const { start } = await testPlatform();
-  for (const waitMs of [450, 650, 850]) {
+  const { start, dataDir } = await testPlatform();
+  const runFile = join(dataDir, 'run', 'supervisor.json');
+  for (const waitMs of [0, 200, 400]) {
     const up = start('up');
+    // Written just before the first service is started.
+    await expect.poll(() => existsSync(runFile), { ...POLL, interval: 5 }).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     up.child.kill('SIGINT');
     const { code, stderr } = await up.done;
