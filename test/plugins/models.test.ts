@@ -224,6 +224,12 @@ async function timed(clock: ManualClock, call: Promise<unknown>): Promise<{ ms: 
 
 test.each([
   ['429 with Retry-After', { status: 429, headers: { 'retry-after': '7' }, json: {} }, 2, 7000],
+  [
+    '503 with Retry-After as a date',
+    { status: 503, headers: { 'retry-after': 'Tue, 01 Jan 2030 00:00:06 GMT' }, json: {} },
+    2,
+    6000,
+  ],
   ['500', { status: 500, text: 'oops' }, 2, 0],
   ['409', { status: 409, json: {} }, 2, 0],
 ])('%s is tried again after as long as it says', async (_, answer, requests, waitMs) => {
