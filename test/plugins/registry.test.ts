@@ -1,7 +1,14 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
-import { loadPlugins, type PluginRegistry } from '../../src/plugins/index.ts';
+import { describe, expect, test } from 'vitest';
+import { ManifestV3 } from '../../src/contracts/index.ts';
+import {
+  createRegistry,
+  keepRunning,
+  type LoadedPlugin,
+  loadPlugins,
+  type PluginRegistry,
+} from '../../src/plugins/index.ts';
 import { tempDir } from '../support/daemon.ts';
 import { FIXTURES } from './support.ts';
 
@@ -351,4 +358,53 @@ test('a handler that its module does not export is told when the plugin is loade
       ],
     ],
   ]);
+});
+
+describe('reading plugins anew while some run', () => {
+  const plugin = (id: string, more: object = {}): LoadedPlugin => ({
+    id,
+    version: '1.0.0',
+    root: `/plugins/${id}`,
+    manifest: ManifestV3.parse({ ...MANIFEST, id, ...more }),
+  });
+  const command = (id: string) => ({ commands: [{ id, handler: 'h.js#h' }] });
+  const fault = (code: 'INVALID_MANIFEST' | 'INTEGRITY_MISMATCH') => ({ code, path: '', message: 'broken' });
+
+  test('one that broke runs on, also where its manifest tells no id; others are swapped', () => {
+    const running = createRegistry([plugin('a'), plugin('b'), plugin('c')], []);
+    const newer = plugin('c', { version: '2.0.0' });
+    const next = createRegistry(
+      [newer],
+      [
+        { folder: '/plugins/a', faults: [fault('INVALID_MANIFEST')] },
+        { folder: '/plugins/b', id: 'b', faults: [fault('INTEGRITY_MISMATCH')] },
+        { folder: '/plugins/new', id: 'new', faults: [fault('INVALID_MANIFEST')] },
+      ],
+    );
+    const { registry, kept } = keepRunning(running, next);
+    expect(registry.plugins).toEqual([running.find('a'), newer]);
+    expect(kept.map(({ id }) => id)).toEqual(['a']);
+    expect(registry.broken).toHaveLength(3);
+  });
+
+  test('what came since has to fit beside what runs on', () => {
+    const running = createRegistry([plugin('a', command('greet'))], []);
+    const broken = { folder: '/plugins/a', id: 'a', faults: [fault('INVALID_MANIFEST')] };
+    const { registry } = keepRunning(running, createRegistry([plugin('b', command('greet'))], [broken]));
+    expect(idsOf(registry)).toEqual(['a']);
+    expect(faultsOf(registry, 'b')).toEqual([['PLUGIN_CONFLICT', 'commands[0].id']]);
+  });
+
+  test('those that need one that broke run on with it', () => {
+    const needy = plugin('b', { dependencies: { a: '^1.0.0' } });
+    const running = createRegistry([plugin('a'), needy], []);
+    const next = createRegistry(
+      [],
+      [
+        { folder: '/plugins/a', id: 'a', faults: [fault('INVALID_MANIFEST')] },
+        { folder: '/plugins/b', id: 'b', faults: [fault('INVALID_MANIFEST')] },
+      ],
+    );
+    expect(idsOf(keepRunning(running, next).registry)).toEqual(['a', 'b']);
+  });
 });

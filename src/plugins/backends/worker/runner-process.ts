@@ -13,7 +13,7 @@ import { createCallRouter } from './call-router.ts';
 import { describeExit, type EndReason, lostProcess, type ProcessExit } from './exit-reason.ts';
 import { openFrameChannel } from './frame-channel.ts';
 import { asFrame, type RawFrame, readCall, readError, readResult, readText } from './frames.ts';
-import { residentMb } from './memory.ts';
+import { createMemoryWatch } from './memory.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
 import type { SpawnEvents, SpawnedRunner } from './spawn-runner.ts';
 
@@ -23,9 +23,6 @@ export const START_MS = 15_000;
 const GRACE_MS = 500;
 /** For a process that was asked to leave. */
 const LEAVE_MS = 1000;
-const WATCH_MS = 50;
-/** An idle process this full is replaced before its next call. */
-const RETIRE_SHARE = 0.8;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 
 export interface RunnerProcessDeps {
@@ -86,7 +83,6 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   let isGone = false;
   let ended: EndReason | null = null;
   let fatal: ProcessExit['fatal'] = null;
-  let stopWatching: (() => void) | undefined;
 
   const runner = deps.spawn({
     onLine: (layer, line) => sink.write({ ...logFields, layer }, layer === 'stderr' ? 'warn' : 'info', line),
@@ -95,6 +91,13 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   const channel = openFrameChannel(runner.channel, limits.frameBytes, {
     onFrame: handle,
     onFault: (what) => end({ kind: 'protocol', what }),
+  });
+  const memory = createMemoryWatch({
+    limitMb: memoryMb,
+    pid: () => (ended ? undefined : runner.pid),
+    isBusy: () => live.size > 0,
+    onOver: (usedMb) => end({ kind: 'memory', usedMb: Math.round(usedMb), limitMb: memoryMb }),
+    onFull: () => end({ kind: 'idle' }),
   });
   const router = createCallRouter({ services, logger, reply: (frame) => channel.send(frame) });
   const stopStartTimer = systemClock.after(START_MS, () => end({ kind: 'start', afterMs: START_MS }));
@@ -238,18 +241,6 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     entry.stopTimer = systemClock.after(GRACE_MS, () => end(reason));
   }
 
-  function watchMemory(): void {
-    stopWatching ??= systemClock.after(WATCH_MS, () => {
-      stopWatching = undefined;
-      const used = runner.pid === undefined || ended ? undefined : residentMb(runner.pid);
-      if (used !== undefined && used > memoryMb) {
-        return end({ kind: 'memory', usedMb: Math.round(used), limitMb: memoryMb });
-      }
-      if (live.size > 0) watchMemory();
-      else if (used !== undefined && used > memoryMb * RETIRE_SHARE) end({ kind: 'idle' });
-    });
-  }
-
   function end(reason: EndReason): void {
     if (ended || isGone) return;
     ended = reason;
@@ -262,7 +253,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   function finish(code: number | null, signal: string | null, error?: Error): void {
     isGone = true;
     stopStartTimer();
-    stopWatching?.();
+    memory.stop();
     if (error) logger.error('A plugin process could not be started', { ...logFields, error });
     const exit: ProcessExit = {
       code,
@@ -315,7 +306,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
       live.set(executionId, entry);
       call.cancelWith(() => giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
       channel.sendLine(call.frame);
-      watchMemory();
+      memory.start();
     },
     end,
   };
