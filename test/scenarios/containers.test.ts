@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPeers } from '../../src/daemons/peers.ts';
@@ -6,6 +7,7 @@ import { dispatch } from '../agent/support.ts';
 import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startGateway } from '../support/gateway.ts';
+import { createKillableGateway } from '../support/gateway-process.ts';
 import { LIBRARY_PROJECT, libraryConfig, useEachAdapter } from '../support/library.ts';
 
 const PROJECT = fileURLToPath(new URL('../fixtures/projects/hosts', import.meta.url));
@@ -73,6 +75,33 @@ describe.skipIf(engineMissing !== undefined)('a plugin that runs in containers',
       },
     });
     await useEachAdapter(gateway);
+  });
+
+  test('of a gateway that is killed is removed by the next one, and what it held is refused', async () => {
+    const {
+      url,
+      start: startProcess,
+      call,
+    } = await createKillableGateway({
+      plugins: [join(PROJECT, 'plugins/tools')],
+      execution: { default: 'container', container: { socket: engine.socket } },
+    });
+    const list = () => engine.cli('ps', '--all', '--quiet').trim().split('\n').filter(Boolean);
+    const killed = await startProcess();
+    const lost = call('spin', { timeoutMs: 600_000 }).catch(() => 'lost');
+    await expect.poll(() => list().length).toBe(1);
+    const [id = ''] = list();
+    const [{ Config }] = JSON.parse(engine.cli('inspect', id)) as [{ Config: { Env: string[] } }];
+    const token = Config.Env.find((entry) => entry.startsWith('SVC_TOKEN='))!.slice('SVC_TOKEN='.length);
+    const status = async () =>
+      (await fetch(`${url}/api/v1/whoami`, { headers: { authorization: `Bearer ${token}` } })).status;
+    // Known, though it may not ask that.
+    expect(await status()).toBe(403);
+    killed.kill('SIGKILL');
+    expect(await lost).toBe('lost');
+    await startProcess();
+    expect(await status()).toBe(401);
+    await expect.poll(list, { timeout: 20_000 }).not.toContain(id);
   });
 
   test('without the permission it gets no secret', async () => {
