@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { runCommand } from '../../../src/contracts/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { writeFiles } from '../marketplace/support.ts';
-import { startRest, type TestRest } from './support.ts';
+import { asCaller, startRest, type TestRest } from './support.ts';
 
 const route = (path: string, extra: object = {}) => ({
   method: 'GET',
@@ -206,6 +206,10 @@ test('a process that sends more than it was asked for is ended', async () => {
 test('who takes no stream is told so', async () => {
   const rest = await start();
   await expect(
-    rest.call(runCommand, { params: { pluginId: 'streamer' as never, commandId: 'streams' }, body: {} }),
+    rest.call(
+      runCommand,
+      { params: { pluginId: 'streamer' as never, commandId: 'streams' }, body: {} },
+      { headers: asCaller('operator') },
+    ),
   ).rejects.toMatchObject({ code: 'EXECUTION_ERROR', message: expect.stringContaining('routes may stream') });
 });
