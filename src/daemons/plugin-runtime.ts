@@ -2,11 +2,11 @@ import { type CommandResult, type ExecutionRequest, LIMITS, type ManifestV3 } fr
 import { every, systemClock } from '../kit/clock.ts';
 import { ownValue } from '../kit/own-value.ts';
 import {
-  type BrokenPlugin,
   createDescriber,
   createIntegrityCache,
   type InvokeCommand,
   keepRunning,
+  type LoadedPlugin,
   loadPlugins,
   lockFileStamp,
   type PlatformServices,
@@ -179,11 +179,9 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
 /** Whose processes stay: an installed plugin's folder never changes; of the others any file may have. */
 function runsOn(
   { plugins }: PluginRegistry,
-  kept: readonly BrokenPlugin[],
+  kept: readonly LoadedPlugin[],
 ): (plugin: ExecutionRequest['plugin']) => boolean {
-  const asItWas = new Set(kept.map(({ id }) => id));
-  const roots = new Set(
-    plugins.filter(({ id, locked }) => locked?.integrity || asItWas.has(id)).map(({ root }) => root),
-  );
+  const installed = plugins.filter(({ locked }) => locked?.integrity);
+  const roots = new Set([...installed, ...kept].map(({ root }) => root));
   return ({ root }) => roots.has(root);
 }

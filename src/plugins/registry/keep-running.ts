@@ -5,8 +5,8 @@ import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './types.ts';
 export interface Kept {
   /** The new plugins, with those that run on although what is on disk now is broken. */
   registry: PluginRegistry;
-  /** Of these, what is wrong with them on disk. */
-  kept: readonly BrokenPlugin[];
+  /** These. */
+  kept: readonly LoadedPlugin[];
 }
 
 /**
@@ -14,20 +14,18 @@ export interface Kept {
  * broken folder neither stops itself nor holds back the others; one whose files were tampered with goes whatever runs.
  */
 export function keepRunning(running: PluginRegistry, next: PluginRegistry): Kept {
-  const lost = next.broken.flatMap((broken): Array<{ plugin: LoadedPlugin; broken: BrokenPlugin }> => {
-    const plugin = runningFrom(running, broken);
-    if (!plugin || next.find(plugin.id) || isTampered(broken)) return [];
-    return [{ plugin, broken: { ...broken, id: plugin.id } }];
+  const lost: LoadedPlugin[] = [];
+  const broken = next.broken.map((one): BrokenPlugin => {
+    const plugin = runningFrom(running, one);
+    if (!plugin) return one;
+    if (!next.find(plugin.id) && !isTampered(one)) lost.push(plugin);
+    return { ...one, id: plugin.id };
   });
-  if (lost.length === 0) return { registry: next, kept: [] };
+  if (lost.length === 0) return { registry: createRegistry(next.plugins, broken, next.disabled), kept: [] };
   // What runs has its place; what came since has to fit beside it.
-  const related = relate([...lost.map(({ plugin }) => plugin), ...next.plugins], []);
-  const ids = new Set(related.plugins.map(({ id }) => id));
-  const kept = lost.map(({ broken }) => broken).filter(({ id }) => ids.has(id!));
-  return {
-    registry: createRegistry(related.plugins, [...next.broken, ...related.broken], next.disabled),
-    kept,
-  };
+  const related = relate([...lost, ...next.plugins], []);
+  const registry = createRegistry(related.plugins, [...broken, ...related.broken], next.disabled);
+  return { registry, kept: lost.filter(({ id, root }) => registry.find(id)?.root === root) };
 }
 
 /** A manifest that cannot be read tells no id, but its folder does. */
