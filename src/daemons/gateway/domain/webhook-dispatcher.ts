@@ -58,7 +58,8 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   const { inbox, targets, pauses, clock, logger } = deps;
   const { attempt } = createAttempts(deps);
   const queue = createQueue<QueuedDelivery>({
-    bytesOf: ({ delivery }) => delivery.body?.byteLength ?? 0,
+    // Bytes and text; what was parsed of it is about as much again.
+    bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
     laneOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
         ? undefined
