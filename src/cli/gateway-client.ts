@@ -6,6 +6,7 @@ import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
 import { lightFetch } from './light-fetch.ts';
+import { namedGateway } from './named-gateway.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { findSupervisor } from './supervisor/control-client.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
@@ -80,16 +81,17 @@ async function givenToken(context: CommandContext, url: string): Promise<string 
   const { env } = context.platform();
   const given = globals.token ?? env.SVC_TOKEN;
   if (given) return given;
-  const elsewhere = globals.url ?? env.SVC_GATEWAY_URL;
+  const elsewhere = namedGateway(context);
   const login = elsewhere ? savedLogins(context.env).find(elsewhere) : undefined;
   return login && (await currentToken(context, url, login));
 }
 
 /** `--url`, SVC_GATEWAY_URL, the gateway that runs on this data folder, else where the config says it would be. */
-export async function gatewayUrl({ globals, platform, folder }: CommandContext): Promise<string> {
-  const { config, env } = platform();
-  const given = globals.url ?? env.SVC_GATEWAY_URL;
+export async function gatewayUrl(context: CommandContext): Promise<string> {
+  const { platform, folder } = context;
+  const given = namedGateway(context);
   if (given) return given;
+  const { config } = platform();
   const status = await findSupervisor(folder())?.status();
   const running = status?.services.find(({ name }) => name === 'gateway')?.url;
   if (running) return running;
@@ -106,7 +108,7 @@ function notRunning(): PlatformError {
 
 /** An access token of this machine's operator, kept for the next commands. Throws UNAUTHORIZED where there are no credentials. */
 export async function operatorToken(context: CommandContext, url: string): Promise<string> {
-  const operator = requireCredentials(context);
+  const operator = requireCredentials(context, url);
   const { clientId, clientSecret } = operator;
   const login = createClient({ url, peer: 'gateway', send: lightFetch });
   const reply = await login.call(exchangeToken, { body: { clientId, clientSecret } });
@@ -134,17 +136,33 @@ async function currentToken(context: CommandContext, url: string, login: SavedLo
 function keptToken(context: CommandContext, url: string): string | null {
   try {
     const kept = JSON.parse(readFileSync(context.folder().tokenCache, 'utf8')) as CachedToken;
-    const fits = kept.url === url && kept.clientId === requireCredentials(context).clientId;
+    const fits = kept.url === url && kept.clientId === requireCredentials(context, url).clientId;
     return fits && kept.expiresAt - RENEW_EARLY_MS > context.clock.now() ? kept.accessToken : null;
   } catch {
     return null;
   }
 }
 
-function requireCredentials(context: CommandContext): OperatorCredentials {
+/** The secret of this machine's operator goes to this machine's gateway and to nobody else, whatever `--url` says. */
+function requireCredentials(context: CommandContext, url: string): OperatorCredentials {
+  if (!isOwn(context, url)) {
+    throw new PlatformError('UNAUTHORIZED', `You are not logged in to ${url}.`, {
+      details: {
+        hint: `svc login <client> --url ${url} < secret.txt, or give a token: --token or SVC_TOKEN.`,
+      },
+    });
+  }
   const credentials = readCredentials(context.folder());
   if (credentials) return credentials;
   throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${context.folder().root}.`, {
     details: { hint: 'Start the platform with `svc up`, or give a token: --token or SVC_TOKEN.' },
   });
+}
+
+/** Whether the address is this machine, where the config listens, or what the config calls its public address. */
+function isOwn({ platform }: CommandContext, url: string): boolean {
+  const { host, publicUrl } = platform().config.gateway;
+  const { hostname, origin } = new URL(url);
+  if (/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname) || hostname === host) return true;
+  return publicUrl !== null && new URL(publicUrl).origin === origin;
 }

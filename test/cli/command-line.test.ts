@@ -9,7 +9,7 @@ import { COMMANDS, findCommand } from '../../src/cli/command-table.ts';
 import { splitWords } from '../../src/cli/globals.ts';
 import { described, nounHelp } from '../../src/cli/help.ts';
 import { formatRecord } from '../../src/cli/log-format.ts';
-import { createStyle } from '../../src/cli/style.ts';
+import { createStyle, table } from '../../src/cli/style.ts';
 import { entryFile, version } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 
@@ -194,4 +194,29 @@ test('a record reads as one line with its fields, an error with its stack; other
     '03:04:05.006 WARN  gateway     Slow  requestId=r1 ms=12 note="a b"\n    Error: x\n      at y',
   );
   expect(formatRecord('plain text', style)).toBe('plain text');
+});
+
+test('a table folds where a terminal would wrap it, and is one line a row for programs', () => {
+  const style = createStyle({}, {});
+  const headings = ['received', 'status', 'instance', 'id', 'reason'];
+  const rows = [
+    ['2026-11-21 04:15:42Z', 'refused', '', '01a1fc51-337d-75d0-9718-c6099b5c9d42', 'wrong_secret'],
+    ['2026-11-21 04:15:41Z', 'succeeded', '', '01a1fc51-337d-75d0-9718-c6099b5c9d41', ''],
+  ];
+  const at = (width?: number): string[] => table(headings, rows, style, width).split('\n');
+  expect(at(90)).toEqual([
+    'received              status     id                                    reason',
+    '2026-11-21 04:15:42Z  refused    01a1fc51-337d-75d0-9718-c6099b5c9d42  wrong_secret',
+    '2026-11-21 04:15:41Z  succeeded  01a1fc51-337d-75d0-9718-c6099b5c9d41',
+  ]);
+  expect(at(60)).toEqual([
+    'received              status',
+    '2026-11-21 04:15:42Z  refused',
+    '    id 01a1fc51-337d-75d0-9718-c6099b5c9d42',
+    '    reason wrong_secret',
+    '2026-11-21 04:15:41Z  succeeded',
+    '    id 01a1fc51-337d-75d0-9718-c6099b5c9d41',
+  ]);
+  expect(at(Number.POSITIVE_INFINITY)).toHaveLength(3);
+  expect(at(Number.POSITIVE_INFINITY)[0]).toContain('instance');
 });

@@ -4,6 +4,7 @@ import { exchangeToken } from '../../contracts/index.ts';
 import { createClient } from '../../http/client.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { lightFetch } from '../light-fetch.ts';
+import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
 
@@ -14,7 +15,7 @@ export const login = defineCommand({
   example: 'svc login client_01b8dac5 --url https://svc.example.com < secret.txt',
   args: z.object({ client: z.string().min(1).describe("the client's id, from `svc clients create`") }),
   async run({ client: clientId }, { globals, env, clock, platform }) {
-    const url = globals.url ?? platform().env.SVC_GATEWAY_URL;
+    const url = namedGateway({ globals, platform });
     if (!url)
       throw new UsageError(
         'Say where to log in: --url or SVC_GATEWAY_URL. On its own machine the CLI needs no login.',

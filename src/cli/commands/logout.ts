@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineCommand, ok } from '../define-command.ts';
+import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
 
@@ -10,7 +11,7 @@ export const logout = defineCommand({
   example: 'svc logout --url https://svc.example.com',
   args: z.object({}),
   async run(_args, { globals, env, platform }) {
-    const url = globals.url ?? platform().env.SVC_GATEWAY_URL;
+    const url = namedGateway({ globals, platform });
     if (!url) throw new UsageError('Say which login to forget: --url or SVC_GATEWAY_URL.');
     return ok({ url: new URL(url).origin, removed: savedLogins(env).remove(url) });
   },

@@ -5,6 +5,7 @@ import type { OpenApiDocument } from '../../http/openapi.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { lightFetch } from '../light-fetch.ts';
+import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
 
@@ -40,7 +41,7 @@ async function runningUrl(
   service: ServiceName,
   { globals, platform, folder }: CommandContext,
 ): Promise<string | null> {
-  const told = globals.url ?? platform().env.SVC_GATEWAY_URL;
+  const told = namedGateway({ globals, platform });
   if (told && service === 'gateway') return told;
   const status = await findSupervisor(folder())?.status();
   return status?.services.find(({ name }) => name === service)?.url ?? null;
