@@ -129,9 +129,10 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     connection?.drain();
     if (executions.running > 0) logger.info(`Stopping: ${executions.running} executions are under way`);
     const enough = new AbortController();
-    await Promise.race([executions.idle(), wait(clock, options.drainMs, enough.signal)]);
+    // Done when the last result has left, which may be large and the line slow.
+    const done = executions.idle().then(() => connection?.flushed());
+    await Promise.race([done, wait(clock, options.drainMs, enough.signal)]);
     enough.abort();
-    // The last result has left before the socket does.
     stopping.abort();
     const last = connection;
     last?.close();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type RawData, WebSocket } from 'ws';
 import {
   type AgentFrame,
@@ -21,6 +22,7 @@ import type { AgentExecutions, Link } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
 
 const HANDSHAKE_MS = seconds(10);
+const FLUSH_POLL_MS = 20;
 /** What the gateway has not taken yet; log lines beyond it are dropped, results are not. */
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
@@ -39,6 +41,8 @@ export interface Connection {
   /** A newer token for the same socket. */
   renew(accessToken: string): void;
   drain(): void;
+  /** Resolves once all that was sent has left, or never will. */
+  flushed(): Promise<void>;
   close(): void;
 }
 
@@ -172,6 +176,9 @@ export function connect(deps: ConnectionDeps): Connection {
     ended,
     renew: (accessToken) => void send({ type: 'auth', accessToken }),
     drain: () => void send({ type: 'drain' }),
+    async flushed() {
+      while (socket.readyState === WebSocket.OPEN && outbox.backlog > 0) await sleep(FLUSH_POLL_MS);
+    },
     close() {
       socket.close(HOST_CLOSE.goingAway, 'the agent is stopping');
       clock.after(seconds(1), () => socket.terminate());

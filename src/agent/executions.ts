@@ -98,7 +98,7 @@ export function createAgentExecutions({
       if (signal.aborted || link.send({ type: 'result', executionId, result })) return;
       throw tooLarge('result');
     } catch (thrown) {
-      if (!signal.aborted) link.send({ type: 'error', executionId, error: failureOf(thrown, executionId) });
+      if (!signal.aborted) report(link, executionId, thrown);
     } finally {
       running.delete(executionId);
       if (running.size === 0) onIdle();
@@ -121,10 +121,13 @@ export function createAgentExecutions({
     return cache.fetch(plugin);
   }
 
-  function failureOf(thrown: unknown, executionId: string) {
+  function report(link: Link, executionId: string, thrown: unknown): void {
     const { code, message, details } = toPlatformError(thrown);
     if (code === 'INTERNAL_ERROR') logger.error(`Execution ${executionId} failed`, { error: thrown });
-    return { code, message: message.slice(0, 8000), details };
+    const error = { code, message: message.slice(0, 8000) };
+    // A handler's details may be too large to send; that it failed never is.
+    if (link.send({ type: 'error', executionId, error: { ...error, details } })) return;
+    link.send({ type: 'error', executionId, error });
   }
 
   function call(

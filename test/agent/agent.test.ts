@@ -133,6 +133,24 @@ test('SIGTERM lets what runs finish, takes nothing more, and ends with 0', async
   expect(await exited).toBe(0);
 });
 
+test('a large result that is still on its way is waited for before the agent leaves', async () => {
+  const gateway = await startHostGateway();
+  const proxy = await startStallingProxy(gateway.url);
+  const { agent, ended, logs } = await startTestAgent(gateway, { url: proxy.url, drainMs: 20_000 });
+  await dispatch(gateway, 'echo');
+  proxy.hold();
+  const bytes = 5 * 1024 * 1024;
+  const answer = dispatch(gateway, 'large', { input: { bytes } });
+  // Long enough for the handler to be done, whose result the line does not take.
+  await expect.poll(proxy.held).toBeGreaterThan(128 * 1024 - 1);
+  agent.stop();
+  await sleep(300);
+  expect(logs.lines.some(({ message }) => String(message).startsWith('Not connected'))).toBe(false);
+  proxy.release();
+  expect((await answer).body.result.result).toHaveLength(bytes);
+  await ended;
+});
+
 test('a revoked agent stops for good, and its execution fails', async () => {
   const gateway = await startHostGateway();
   const { host, ended } = await startTestAgent(gateway);

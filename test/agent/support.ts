@@ -138,11 +138,17 @@ export async function spawnAgent(
   return child;
 }
 
+/** What a proxy that holds its clients lets through. */
+const HELD_BYTES = 128 * 1024;
+
 /** A TCP proxy that can stall: connections stay open and nothing passes. */
 export async function startStallingProxy(targetUrl: string) {
   const target = new URL(targetUrl);
   const sockets = new Set<Socket>();
   let stalled = false;
+  let isHolding = false;
+  /** From clients, since it holds. */
+  let passed = 0;
   const server = createServer((client) => {
     const upstream = connectTcp(Number(target.port), target.hostname);
     for (const [from, to] of [
@@ -152,7 +158,11 @@ export async function startStallingProxy(targetUrl: string) {
       sockets.add(from);
       from.on('error', () => {});
       from.on('data', (chunk) => {
-        if (!stalled) to.write(chunk);
+        if (stalled) return;
+        to.write(chunk);
+        if (from !== client) return;
+        passed += chunk.length;
+        if (isHolding && passed >= HELD_BYTES) client.pause();
       });
       // A half-open connection: the end of one side is kept from the other while stalled.
       from.on('close', () => {
@@ -175,6 +185,16 @@ export async function startStallingProxy(targetUrl: string) {
     },
     drop: () => {
       for (const socket of sockets) socket.destroy();
+    },
+    /** From now on little of what clients send is let through; the rest waits with them. */
+    hold: () => {
+      isHolding = true;
+      passed = 0;
+    },
+    held: () => passed,
+    release: () => {
+      isHolding = false;
+      for (const socket of sockets) socket.resume();
     },
   };
 }

@@ -84,7 +84,7 @@ export interface HostExecutions {
 export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   const { hostId, services, clock, logger, send, backlog, withdraw, refuse } = deps;
   const live = new Map<string, Pending>();
-  /** Without their inputs, for their last words. */
+  /** For their last words; without what may be large. */
   const ended = createBoundedCache<ExecutionRequest>(REMEMBERED);
 
   function reportLate(type: string, executionId: string): void {
@@ -136,7 +136,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     };
     function settle(run: () => void): void {
       if (!live.delete(executionId)) return;
-      ended.set(executionId, { ...request, input: undefined });
+      ended.set(executionId, { ...request, input: undefined, hostContext: {}, params: {} });
       pending.stopTimer();
       pending.stream?.close();
       run();
