@@ -91,7 +91,7 @@ export async function startDaemon<Services extends DaemonServices>(
     primary: options.primary,
     platform: process.platform,
     describe: () => startOf(options),
-    onGivenUp: (error) => giveUp(error, name, logger, options.onFatal),
+    onGivenUp: options.onFatal ?? rethrow,
     logger,
   });
   shareMetrics(group, metrics);
@@ -192,25 +192,8 @@ export async function startDaemon<Services extends DaemonServices>(
   return { name, url, port: bound.port, services, logger, close };
 }
 
-/** @spec docs/decisions.md "A process that ends" */
-function giveUp(
-  error: PlatformError,
-  name: string,
-  logger: Logger,
-  onFatal: StartOptions['onFatal'] = (failure) => {
-    throw failure;
-  },
-): void {
-  logger.diagnostic({
-    domain: 'daemon',
-    event: 'daemon.crash_loop',
-    level: 'fatal',
-    reasonCode: 'CRASH_LOOP',
-    message: `${name} gives up: ${error.message}`,
-    outcome: 'failed',
-    evidence: error.details,
-  });
-  onFatal(error);
+function rethrow(error: PlatformError): never {
+  throw error;
 }
 
 /** Everything secret that a daemon is told at its start and that has no shape of its own. */

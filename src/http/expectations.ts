@@ -1,4 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { HEADERS } from '../contracts/index.ts';
+import { errorBody, PlatformError } from '../kit/errors.ts';
+import type { Random } from '../kit/random.ts';
+import { saneId } from '../kit/trace.ts';
 import type { Http } from './server.ts';
 
 /**
@@ -18,4 +22,20 @@ export function continueWhenWanted(http: Http): void {
 
 export function continueIfExpected(request: IncomingMessage, response: ServerResponse): void {
   if (request.headers.expect !== undefined) response.writeContinue();
+}
+
+/** `Expect` other than `100-continue`: 417 in our shape. The sender may or may not send its body now, so the connection ends. */
+export function refuseExpectations(server: Server, random: Random): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const error = new PlatformError('EXPECTATION_FAILED', 'The only expectation met here is "100-continue".');
+    const body = JSON.stringify(errorBody(error));
+    response
+      .writeHead(error.status, {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': Buffer.byteLength(body),
+        connection: 'close',
+        [HEADERS.requestId]: saneId(request.headers[HEADERS.requestId], random),
+      })
+      .end(body);
+  });
 }

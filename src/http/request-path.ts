@@ -1,3 +1,9 @@
+/** The path of a request target, without its query. */
+export function pathOf(url: string): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
+
 /** A segment that is, or that some server behind us could decode to, `.` or `..`. */
 const DOT_SEGMENT = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?=\/|%2f|%5c|$)/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import fastify, {
   type FastifyHttpOptions,
   type FastifyInstance,
@@ -22,11 +22,12 @@ import { createClientErrorAnswer } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
 import { refuseEncodedBodies } from './encodings.ts';
 import { toHttpError } from './error-body.ts';
-import { continueWhenWanted } from './expectations.ts';
+import { continueWhenWanted, refuseExpectations } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
 import { nameTrace } from './request-ids.ts';
-import { deliveryPathFault, pathFault } from './request-path.ts';
+import { requireSound } from './request-line.ts';
+import { pathOf } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
 import { cutStalledBodies } from './stalled-body.ts';
@@ -185,9 +186,7 @@ export function createHttp(options: HttpOptions): Http {
     // No browser may guess that our JSON is a script or a page.
     reply.header('x-content-type-options', 'nosniff');
     try {
-      requireHost(request.raw);
-      requirePlainPath(request.raw.url!);
-      if (!isDelivery(request.raw.url!)) options.checkHost?.(request.raw.headers.host);
+      requireSound(request.raw, options.checkHost);
       done();
     } catch (error) {
       done(error as Error);
@@ -210,24 +209,6 @@ export function createHttp(options: HttpOptions): Http {
   return http;
 }
 
-/** HTTP/1.1 wants one of every client; of two, who knows which one a proxy before us looked at (RFC 9112 3.2). */
-function requireHost({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
-  if (headers.host === undefined) {
-    if (httpVersionMinor === 0) return;
-    throw new PlatformError('VALIDATION_ERROR', 'The request has no Host header.');
-  }
-  let seen = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') seen++;
-  }
-  if (seen > 1) throw new PlatformError('VALIDATION_ERROR', 'The request has more than one Host header.');
-}
-
-function requirePlainPath(url: string): void {
-  const fault = isDelivery(url) ? deliveryPathFault(pathOf(url)) : pathFault(pathOf(url));
-  if (fault) throw new PlatformError('VALIDATION_ERROR', `${fault} Send the path in its plain form.`);
-}
-
 /** A route's own hooks and the one that counts and logs. On routes, as a hook of the server would be on all of them. */
 function accounting(own: RouteOptions['onResponse'], account: HttpKit['account']): onResponseHookHandler[] {
   const count: onResponseHookHandler = (request, reply, done) => {
@@ -235,11 +216,6 @@ function accounting(own: RouteOptions['onResponse'], account: HttpKit['account']
     done();
   };
   return [...[own ?? []].flat(), count];
-}
-
-/** Deliveries prove themselves by a secret and come through tunnels under any name. */
-function isDelivery(url: string): boolean {
-  return url.startsWith('/webhooks/');
 }
 
 function notFound(method: string, path: string, routes: readonly RegisteredRoute[]): PlatformError {
@@ -251,22 +227,6 @@ function notFound(method: string, path: string, routes: readonly RegisteredRoute
     );
   }
   return methodNotAllowed(method, path, allow);
-}
-
-/** `Expect` other than `100-continue`: 417 in our shape. The sender may or may not send its body now, so the connection ends. */
-function refuseExpectations(server: Server, random: Random): void {
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const error = new PlatformError('EXPECTATION_FAILED', 'The only expectation met here is "100-continue".');
-    const body = JSON.stringify(errorBody(error));
-    response
-      .writeHead(error.status, {
-        'content-type': 'application/json; charset=utf-8',
-        'content-length': Buffer.byteLength(body),
-        connection: 'close',
-        [HEADERS.requestId]: saneId(request.headers[HEADERS.requestId], random),
-      })
-      .end(body);
-  });
 }
 
 function answeredOf(request: FastifyRequest, status: number): AnsweredRequest {
@@ -281,11 +241,6 @@ function answeredOf(request: FastifyRequest, status: number): AnsweredRequest {
     tenantId: request.caller?.namespaceId ?? '',
     headers: request.headers,
   };
-}
-
-export function pathOf(url: string): string {
-  const end = url.indexOf('?');
-  return end === -1 ? url : url.slice(0, end);
 }
 
 function parseJsonStrictly(http: Http): void {

@@ -161,7 +161,7 @@ function keepPlace(options: PlaceOptions): Place {
   function comeBack(how: string, uptimeMs: number): void {
     const verdict = crashes.crashed(uptimeMs);
     if (verdict.loop) {
-      options.onGivenUp(givenUp(options, how, verdict.crashes));
+      giveUp(options, how, verdict.crashes);
       return;
     }
     const { delayMs } = verdict;
@@ -188,10 +188,21 @@ function keepPlace(options: PlaceOptions): Place {
   };
 }
 
-function givenUp({ name, place, size }: PlaceOptions, how: string, crashes: number): PlatformError {
-  return new PlatformError(
+/** @spec docs/decisions.md "A process that ends" */
+function giveUp({ name, place, size, logger, onGivenUp }: PlaceOptions, how: string, crashes: number): void {
+  const error = new PlatformError(
     'INTERNAL_ERROR',
     `Process ${place} of ${size} of ${name} ended ${crashes} times within a minute, the last time with ${how}; the log says why. With ${name}.processes: 1 there is only the first.`,
     { details: { place, how, crashes } },
   );
+  logger.diagnostic({
+    domain: 'daemon',
+    event: 'daemon.crash_loop',
+    level: 'fatal',
+    reasonCode: 'CRASH_LOOP',
+    message: `${name} gives up: ${error.message}`,
+    outcome: 'failed',
+    evidence: error.details,
+  });
+  onGivenUp(error);
 }
