@@ -5,7 +5,7 @@ import { PlatformError } from '../../kit/errors.ts';
 import { systemRandom } from '../../kit/random.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import type { SupervisorReport } from '../supervisor/control-protocol.ts';
-import { runSupervisor } from '../supervisor/run-supervisor.ts';
+import { type RunningSupervisor, runSupervisor } from '../supervisor/run-supervisor.ts';
 import { onStopSignals } from '../supervisor/stop-signals.ts';
 import { parsePortFlags } from './up/ports.ts';
 
@@ -22,14 +22,19 @@ export const supervise = defineCommand({
     process.title = 'svc supervisor';
     const ports = parsePortFlags(port);
     try {
-      const supervisor = await runSupervisor({
+      let supervisor: RunningSupervisor | undefined;
+      // Before anything starts, as what is half-started would be left to itself.
+      onStopSignals({
+        first: () => (supervisor ? supervisor.stop() : process.exit(1)),
+        again: () => supervisor?.kill(),
+      });
+      supervisor = await runSupervisor({
         clock,
         random: systemRandom(),
         loadConfig: () =>
           loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
         onEvent: (event) => report({ type: 'event', event }),
       });
-      onStopSignals({ first: supervisor.stop, again: supervisor.kill });
       // Whoever waits for us is gone before we are ready: nobody would know that the platform runs.
       process.once('disconnect', supervisor.stop);
       await supervisor.ready;

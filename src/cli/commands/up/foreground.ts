@@ -3,7 +3,7 @@ import { loadConfig } from '../../../kit/config.ts';
 import { systemRandom } from '../../../kit/random.ts';
 import type { CommandContext } from '../../context.ts';
 import { formatRecord } from '../../log-format.ts';
-import { runSupervisor } from '../../supervisor/run-supervisor.ts';
+import { type RunningSupervisor, runSupervisor } from '../../supervisor/run-supervisor.ts';
 import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import { announce, announceReady } from './announce.ts';
 import type { Ports } from './ports.ts';
@@ -16,7 +16,19 @@ import type { Ports } from './ports.ts';
 export async function runForeground(ports: Ports, context: CommandContext): Promise<number> {
   const { cwd, env, globals, ui } = context;
   const readable = ui.interactive && !globals.json;
-  const supervisor = await runSupervisor({
+  let supervisor: RunningSupervisor | undefined;
+  let signalled: NodeJS.Signals | undefined;
+  // Before anything starts: a Ctrl-C in between would end this process alone.
+  const off = onStopSignals({
+    first(signal) {
+      signalled = signal;
+      if (!supervisor) process.exit(codeOfSignal(signal));
+      ui.note(`\n${signal}: draining; once more ends everything at once`);
+      supervisor.stop();
+    },
+    again: () => supervisor?.kill(),
+  });
+  supervisor = await runSupervisor({
     clock: context.clock,
     random: systemRandom(),
     loadConfig: () => loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
@@ -30,15 +42,6 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
     },
   });
   onReaderGone(supervisor.stop);
-  let signalled: NodeJS.Signals | undefined;
-  const off = onStopSignals({
-    first(signal) {
-      signalled = signal;
-      ui.note(`\n${signal}: draining; once more ends everything at once`);
-      supervisor.stop();
-    },
-    again: supervisor.kill,
-  });
   try {
     await supervisor.ready;
     const [status, brokenPlugins] = await Promise.all([supervisor.status(), supervisor.brokenPlugins()]);
@@ -50,8 +53,10 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
   } finally {
     off();
   }
-  return signalled ? 128 + constants.signals[signalled] : 0;
+  return signalled ? codeOfSignal(signalled) : 0;
 }
+
+const codeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /** `svc up | head`: nobody reads the logs any more, and a platform that nobody sees is not what was asked for. It drains first. */
 function onReaderGone(stop: () => void): void {
