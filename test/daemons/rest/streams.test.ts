@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCommand } from '../../../src/contracts/index.ts';
+import { createClient, createClient } from '../../../src/http/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { writeFiles } from '../marketplace/support.ts';
 import { asCaller, startRest, type TestRest } from './support.ts';
@@ -206,7 +207,7 @@ test('a process that sends more than it was asked for is ended', async () => {
 test('who takes no stream is told so', async () => {
   const rest = await start();
   await expect(
-    rest.call(
+    createClient({ url: rest.url, peer: 'rest' }).call(
       runCommand,
       { params: { pluginId: 'streamer' as never, commandId: 'streams' }, body: {} },
       { headers: asCaller('operator') },
