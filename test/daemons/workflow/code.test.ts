@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { listRunLogs } from '../../../src/contracts/index.ts';
+import { listRunLogs, listWorkflows, startRun } from '../../../src/contracts/index.ts';
 import { minutes, seconds } from '../../../src/kit/duration.ts';
 import { startCode } from './support/code.ts';
+import { cel } from './support/workflow.ts';
 
 describe('a workflow in code', () => {
   test('runs its steps in order, and what it returns is the output of the run', async () => {
@@ -481,6 +482,40 @@ describe('cancelling', () => {
     await it.services.desk.cancel('default', one);
     expect(await it.states(one)).toEqual(['a succeeded', 'never cancelled']);
     await it.moveUntil(two, minutes(1), 'timed_out');
+  });
+});
+
+test('is registered from manifests alone; what is wrong with an entry, and with what starts it, is told', async () => {
+  const handler = 'flows.js#flow';
+  const started = (webhook: object) => ({
+    id: 'w',
+    handler,
+    on: { webhook: { pluginId: 'code', event: 'x', ...webhook } },
+  });
+  const it = await startCode("export const flow = defineWorkflow({ id: 'flow', run: async () => 1 });", {
+    workflows: [
+      { id: 'quiet', handler, on: { manual: false } },
+      { id: 'both', handler, jobs: {} },
+      started({ if: 'input.a == 1' }),
+      started({ input: { a: cel('delivery.payload.') } }),
+      started({ event: 'a b' }),
+    ],
+  });
+  const { items, faults } = await it.call(listWorkflows);
+  expect(items.map(({ id, jobs }) => [id, jobs])).toEqual([['quiet', ['main']]]);
+  expect(faults.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+    expect.stringContaining('Unrecognized key: "jobs"'),
+    expect.stringMatching(/^on\.webhook\[0\]\.if: "input\.a" is not there/),
+    expect.stringMatching(/^on\.webhook\[0\]\.input\.a: /),
+    expect.stringMatching(/^on\.webhook/),
+  ]);
+  await expect(it.begin('quiet')).rejects.toMatchObject({
+    code: 'VALIDATION_ERROR',
+    message: expect.stringContaining('on.manual: false'),
+  });
+  const sent = { id: 'flow', handler, plugin: 'code' };
+  await expect(it.call(startRun, { body: { definition: sent } as never })).rejects.toMatchObject({
+    code: 'VALIDATION_ERROR',
   });
 });
 

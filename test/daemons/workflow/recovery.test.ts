@@ -27,7 +27,7 @@ async function statusOf(daemon: DaemonProcess, id: string): Promise<string> {
   return (await daemon.run(id)).status;
 }
 
-describe('after kill -9', () => {
+describe('after kill -9', { timeout: 90_000 }, () => {
   test('finished steps are not run again, and a keyed one in the air is', async () => {
     const { ledger, start } = await setUp();
     ledger.answer('two', (_, response, nth) => {

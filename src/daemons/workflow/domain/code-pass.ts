@@ -68,18 +68,21 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
   /** Does the work of one of the function's own steps: it is told to begin, and says how it ended. */
   function perform(part: StepPart): (call: StepCall) => Promise<StepOutcome> {
     return ({ run, stepId, attempt, timeoutMs, idempotencyKey, signal }) => {
+      // Its pass ended while its start was being written: it has not begun, and the next pass comes to it.
+      if (!isOpen) return Promise.resolve({ wait: { for: 'retry' }, until: clock.now() });
       const { promise, resolve, reject } = Promise.withResolvers<StepOutcome>();
-      if (!isOpen) throw passIsOver();
       const key = idempotencyKey ?? `${run.id}/${stepId}`;
       flying.set(part, { attempt, timeoutMs, key, told: false, resolve, reject });
-      signal.addEventListener('abort', () => clock.after(OVERRUN_MS, () => endOverrun(part, signal)));
+      signal.addEventListener('abort', () => clock.after(OVERRUN_MS, () => endOverrun(part)));
       answer();
       return promise;
     };
   }
 
-  function endOverrun(part: StepPart, { reason }: AbortSignal): void {
-    if (isOpen && flying.has(part)) controller.abort(reason);
+  function endOverrun(part: StepPart): void {
+    if (!isOpen || !flying.has(part)) return;
+    const message = `The step "${part.step.id}" did not end when its time was up, and its process was ended with all that ran in it.`;
+    controller.abort(new PlatformError('EXECUTION_TIMEOUT', message));
   }
 
   /** Answers what can be answered by now. */
@@ -116,7 +119,7 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
       const { attempt, timeoutMs, key } = flight;
       return { state: 'run', attempt, timeoutMs, idempotencyKey: key };
     }
-    return record.status === 'pending' && deps.isClosing() ? { state: 'wait' } : undefined;
+    return record.status !== 'running' && deps.isClosing() ? { state: 'wait' } : undefined;
   }
 
   function endWatch(ready: string[]): void {
@@ -148,7 +151,9 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
       const part = deps.partOf(step);
       if (isOwnStep(part.step)) part.perform = perform(part);
       const promise = ask(part);
-      deps.advance();
+      // What has ended changes nothing: a pass meets hundreds of these before it comes to what is new.
+      if (isFinal(part.record.status)) answer();
+      else deps.advance();
       return promise;
     },
     async settle({ id, attempt, outcome }) {

@@ -21,16 +21,19 @@ export interface CodeStepsDeps {
 
 /** The steps that a function came to: known by name, held against their place, and new ones taken down. */
 export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
-  const details = new WeakMap<StepPart, FoundStep>();
   const fatal = new WeakSet<PlatformError>();
+  const byPlace = new Map<string, Known>();
+  const byId = new Map<string, Known>();
 
-  function detailsOf(part: StepPart): FoundStep {
-    let known = details.get(part);
-    if (!known) {
-      known = foundIn(part.record);
-      details.set(part, known);
-    }
-    return known;
+  function remember(part: StepPart, found: FoundStep): void {
+    const known = { part, found };
+    byPlace.set(placeOf(found), known);
+    byId.set(found.id, known);
+  }
+
+  /** Once: from then on `discover` adds to it. */
+  function learn({ steps }: JobPart): void {
+    if (byId.size === 0) for (const part of steps) remember(part, foundIn(part.record));
   }
 
   /** A run that this happens to has failed, whatever its function makes of the error. */
@@ -58,6 +61,7 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     const part = stepPart(job, step, record);
     job.steps.push(part);
     journal.touch(part);
+    remember(part, asked);
     return part;
   }
 
@@ -83,30 +87,38 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     isFatal: (error: PlatformError) => fatal.has(error),
     /** The step that is asked for. Throws WORKFLOW_DEFINITION_CHANGED when another one has its place. */
     partOf(job: JobPart, asked: EnterStep): StepPart {
-      const isSame = ({ branch, place }: FoundStep) => branch === asked.branch && place === asked.place;
-      const before = job.steps.find((part) => isSame(detailsOf(part)));
-      const namesake = job.steps.find(({ step }) => step.id === asked.id);
-      if (before && before === namesake && before.step.uses === asked.uses) return before;
+      learn(job);
+      const before = byPlace.get(placeOf(asked));
+      const namesake = byId.get(asked.id);
+      if (before && before === namesake && before.found.uses === asked.uses) return before.part;
       if (!before && !namesake) return discover(job, asked);
-      const expected = before ?? namesake!;
-      throw forGood(
-        changed(run, nameOf(detailsOf(expected)), nameOf(asked), before ? asked : detailsOf(expected)),
-      );
+      const expected = (before ?? namesake!).found;
+      throw forGood(changed(run, nameOf(expected), nameOf(asked), before ? asked : expected));
     },
     /** Why a function that has returned cannot have been the one that took these steps. */
     missedBy(job: JobPart, met: ReadonlySet<StepPart>): RunError | undefined {
       const missed = job.steps.find((part) => !met.has(part));
       if (!missed) return undefined;
-      const before = detailsOf(missed);
+      const before = foundIn(missed.record);
       const { code: name, message, details: told } = changed(run, nameOf(before), 'the end', before);
       return { code: name, message, details: told };
     },
     /** What chance and time begin with: those of the run whose first steps were taken over, if they were. */
     origin(job: JobPart): { seed: string; startedAt: number } {
-      const taken = job.steps.map((part) => detailsOf(part).origin).find((origin) => origin !== undefined);
+      learn(job);
+      const taken = [...byId.values()].find(({ found }) => found.origin !== undefined)?.found.origin;
       return taken ?? { seed: run.id, startedAt: run.startedAt ?? run.createdAt };
     },
   };
+}
+
+interface Known {
+  part: StepPart;
+  found: FoundStep;
+}
+
+function placeOf({ branch, place }: Pick<FoundStep, 'branch' | 'place'>): string {
+  return `${place} ${branch}`;
 }
 
 function nameOf({ id, uses }: Pick<FoundStep, 'id' | 'uses'>): string {

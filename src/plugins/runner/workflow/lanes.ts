@@ -1,14 +1,9 @@
-/** Lets so many pieces of work run at a time; the others wait in their order. */
+/** Lets so many pieces of work run at a time, at once where there is room; the others wait in their order. */
 export function createLanes(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: Array<() => void> = [];
   let free = most;
 
-  async function enter(): Promise<void> {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-  }
-  return async (work) => {
-    await enter();
+  async function occupy<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } finally {
@@ -16,5 +11,10 @@ export function createLanes(most: number): <T>(work: () => Promise<T>) => Promis
       if (next) next();
       else free++;
     }
+  }
+  return async (work) => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    return occupy(work);
   };
 }

@@ -50,7 +50,8 @@ export function createPass(link: PassLink) {
   const branches = new Set<Branch>();
   /** Branches that neither wait nor have forked. */
   let active = 1;
-  let remembered = 0;
+  /** Steps that have ended, of this pass or an earlier one. */
+  let met = 0;
   let isWatching = false;
   let isOver = false;
 
@@ -114,6 +115,7 @@ export function createPass(link: PassLink) {
     try {
       const step = { id, branch: branch.id, place: branch.place++, ...request } as EnterStep;
       const answer = await outlast(branch, step, run);
+      met++;
       branch.now = answer.at;
       if (answer.state === 'failed') throw new WorkflowStepError(id, answer);
       return answer.output;
@@ -128,17 +130,24 @@ export function createPass(link: PassLink) {
     step: EnterStep,
     run: StepRequest['run'],
   ): Promise<Extract<StepAnswer, { at: number }>> {
-    let answer = await ask(() => link.enter(step));
-    if ('at' in answer) remembered++;
+    // A step of our own takes its turn before it is entered: from there on its time runs.
+    const go = (): Promise<StepAnswer> =>
+      run ? lanes(() => goOn(branch, step, run)) : ask(() => link.enter(step));
+    let answer = await go();
     while (!('at' in answer)) {
-      if (answer.state === 'wait') {
-        await blocked(step.id);
-        answer = await ask(() => link.enter(step));
-      } else {
-        const begun = answer;
-        answer = await lanes(() => perform(branch, step.id, begun, run!));
-      }
+      await blocked(step.id);
+      answer = await go();
     }
+    return answer;
+  }
+
+  async function goOn(
+    branch: Branch,
+    step: EnterStep,
+    run: NonNullable<StepRequest['run']>,
+  ): Promise<StepAnswer> {
+    let answer = await ask(() => link.enter(step));
+    while (answer.state === 'run') answer = await perform(branch, step.id, answer, run);
     return answer;
   }
 
@@ -195,7 +204,7 @@ export function createPass(link: PassLink) {
     },
     /** What steps found before this pass is being told again. */
     get isReplaying() {
-      return remembered < pass.remembered;
+      return met < pass.remembered;
     },
     /** A step that has begun and was not awaited to its end. */
     unfinished: () => [...branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined,
