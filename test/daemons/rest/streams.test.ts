@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCommand } from '../../../src/contracts/index.ts';
-import { createClient, createClient } from '../../../src/http/index.ts';
+import { createClient } from '../../../src/http/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { writeFiles } from '../marketplace/support.ts';
 import { asCaller, startRest, type TestRest } from './support.ts';
