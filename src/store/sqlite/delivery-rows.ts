@@ -22,12 +22,13 @@ export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint
   const d = delivery;
   const { body } = d;
   const isLarge = body !== null && body.byteLength > INLINE_BODY_BYTES;
+  const inRow = isLarge ? null : body;
   const row: Step = [
     SQL.insert,
     [
       ...[d.webhookId, d.namespaceId, d.pluginId, d.event, d.instanceId, d.receivedAt, d.source, d.requestId],
       ...[d.traceId, d.mode, d.origin, state.status, state.httpStatus, state.durationMs, state.steps],
-      ...[state.outcome, marker, d.orderKey, d.replayOf, body?.byteLength ?? 0, d.headers, isLarge ? null : body],
+      ...[state.outcome, marker, d.orderKey, d.replayOf, body?.byteLength ?? 0, d.headers, inRow],
     ],
   ];
   return isLarge ? [row, [SQL.insertBody, [d.webhookId, body]]] : [row];

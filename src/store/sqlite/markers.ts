@@ -190,8 +190,7 @@ export function createMarkers(
 let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 
 export function digestOf(key: string): Buffer {
-  if (key !== latest.key)
-    latest = { key, digest: hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES) };
+  if (key !== latest.key) latest = { key, digest: hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES) };
   return latest.digest;
 }
 

@@ -132,9 +132,7 @@ test('a delivery that the store does not take is answered 503 with Retry-After, 
   const disk = new Sqlite(join(gateway.dataDir, 'svc.db'));
   onTestFinished(() => void disk.close());
   // The database itself says no, as it does when the disk is full.
-  disk.exec(
-    "create trigger no_room before insert on delivery begin select raise(abort, 'no room'); end",
-  );
+  disk.exec("create trigger no_room before insert on delivery begin select raise(abort, 'no room'); end");
   for (const [event, secret] of [
     ['queued', queued],
     ['sync', sync],
