@@ -2,6 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { chmod, cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { completionLines } from '../../src/cli/completion/complete.ts';
 import { tempDir } from '../support/daemon.ts';
 import { PROGRAM, type TestPlatform, testPlatform } from './platform.ts';
 
@@ -50,37 +51,35 @@ async function offered(platform: TestPlatform & { bin: string }, ...words: strin
   return lines.map((line) => line.split('\t')[0]!);
 }
 
-test('with nothing running: nouns, verbs, flags, choices, codes, files; and silence instead of errors', async () => {
-  const platform = await project(false);
-  expect(await offered(platform, '')).toEqual(
-    expect.arrayContaining(['up', 'webhooks', 'completion', 'help']),
-  );
-  expect(await offered(platform, 'web')).toEqual(['webhooks']);
-  expect(await offered(platform, 'webhook', 'p')).toEqual(['provision', 'pause']);
-  expect(await offered(platform, '--profile', 'x', 'hosts', 'sh')).toEqual(['show']);
-  expect(await offered(platform, 'logs', '--le')).toEqual(['--level']);
-  expect(await offered(platform, 'logs', '--level', 'w')).toEqual(['warn']);
-  expect(await offered(platform, 'logs', '--level=w')).toEqual(['--level=warn']);
-  expect(await offered(platform, 'logs', 'gateway', 'g')).toEqual([]);
-  expect(await offered(platform, 'logs', 'gateway', 're')).toEqual(['rest']);
-  expect(await offered(platform, 'explain', 'WEBHOOK_')).toEqual(['WEBHOOK_NOT_FOUND']);
-  expect(await offered(platform, '--config', '')).toEqual([':files']);
-  expect(await offered(platform, 'plugins', 'link', '')).toEqual([':files']);
-  expect(await offered(platform, 'down', '')).toEqual([]);
-  for (const words of [
-    ['nonsense', ''],
-    ['plugins', 'show', ''],
-    ['hosts', 'revoke', ''],
-  ])
-    expect(await offered(platform, ...words)).toEqual([]);
-  await writeFile(join(platform.folder, 'svc.config.json'), '{ broken');
-  expect(await offered(platform, 'plugins', 'show', '')).toEqual([]);
+test('nouns, verbs, flags, choices, codes and files need nothing to run', async () => {
+  const words = async (...typed: string[]): Promise<string[]> =>
+    (await completionLines(typed)).map((line) => line.split('\t')[0]!);
+  expect(await words('')).toEqual(expect.arrayContaining(['up', 'webhooks', 'completion', 'help']));
+  expect(await words('web')).toEqual(['webhooks']);
+  expect(await words('webhook', 'p')).toEqual(['provision', 'pause']);
+  expect(await words('--profile', 'x', 'hosts', 'sh')).toEqual(['show']);
+  expect(await words('logs', '--le')).toEqual(['--level']);
+  expect(await words('logs', '--level', 'w')).toEqual(['warn']);
+  expect(await words('logs', '--level=w')).toEqual(['--level=warn']);
+  expect(await words('logs', 'gateway', 'g')).toEqual([]);
+  expect(await words('logs', 'gateway', 're')).toEqual(['rest']);
+  expect(await words('webhooks', 'deliveries', '--status', 'fai')).toEqual(['failed']);
+  expect(await words('explain', 'WEBHOOK_')).toEqual(['WEBHOOK_NOT_FOUND']);
+  expect(await words('--config', '')).toEqual([':files']);
+  expect(await words('plugins', 'link', '')).toEqual([':files']);
+  expect(await words('down', '')).toEqual([]);
+  expect(await words('run', 'toy', 'greet', '--', '')).toEqual([]);
+  expect(await completionLines(['hosts', 'li'])).toEqual([
+    'list\tList registered hosts and whether they are connected',
+  ]);
 });
 
-test('the word being typed may stand anywhere in a flag with a value, and -- ends what svc knows', async () => {
+test('where nobody can be asked, or the config is broken, nothing is offered and nothing is said', async () => {
   const platform = await project(false);
-  expect(await offered(platform, 'webhooks', 'deliveries', '--status', 'fai')).toEqual(['failed']);
-  expect(await offered(platform, 'run', 'toy', 'greet', '--', '')).toEqual([]);
+  expect(await offered(platform, 'plugins', 'show', '')).toEqual([]);
+  await writeFile(join(platform.folder, 'svc.config.json'), '{ broken');
+  expect(await offered(platform, 'hosts', 'revoke', '')).toEqual([]);
+  expect(await offered(platform, 'nonsense', '')).toEqual([]);
 });
 
 test('live ids in real shells', { timeout: 120_000 }, async () => {
@@ -97,6 +96,23 @@ test('live ids in real shells', { timeout: 120_000 }, async () => {
   expect(await offered(platform, 'clients', 'revoke', '')).toContain(clientId);
   expect(await offered(platform, 'run', 'toy', '')).toEqual(['greet', 'refuse']);
   expect(await offered(platform, 'schedules', 'trigger', 'hold')).toHaveLength(1);
+  // The flags on the line say whom to ask, and as whom.
+  expect(await offered(platform, 'plugins', 'show', '--url', 'http://127.0.0.1:1', '')).toEqual([]);
+  expect(await offered(platform, 'plugins', 'show', '--token', 'wrong', '')).toEqual([]);
+  // A name that somebody chose comes as text: nothing of it speaks to the terminal or becomes a candidate.
+  await svc('clients', 'create', 'evil\n$(reboot)\u001b[2J');
+  const { lines } = await runIn(
+    platform,
+    'svc',
+    'complete',
+    '--',
+    'clients',
+    'revoke',
+    '--namespace',
+    'default',
+    '',
+  );
+  expect(lines.every((line) => /^client_[\w-]+(?:\t[^\p{Cc}]*)?$/u.test(line))).toBe(true);
 
   await inBash(platform);
   if (has('fish')) await inFish(platform);

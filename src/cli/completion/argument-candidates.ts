@@ -2,7 +2,7 @@ import { type Argument, argumentsOf } from '../command-arguments.ts';
 import type { AnyCommand } from '../define-command.ts';
 import { GLOBAL_FLAGS } from '../globals.ts';
 import { type Candidate, FILES, globalFlags } from './complete.ts';
-import { liveValues } from './live-values.ts';
+import { liveValues, type Wanted } from './live-values.ts';
 
 /** Arguments that name something on this machine's disk. */
 const FILE_ARGUMENTS = new Set([
@@ -27,12 +27,13 @@ export async function argumentCandidates(
   const flags = all.filter(({ kind }) => kind === 'flag');
   const waiting = flags.find((flag) => flag.type !== 'boolean' && isForm(flag, rest.at(-1)));
   const given = places(rest, flags);
-  if (waiting) return valuesOf(command, waiting, given);
+  const values = (argument: Argument) => valuesOf(command, argument, { given, before: rest });
+  if (waiting) return values(waiting);
   const [, name, value] = /^--([a-z-]+)=(.*)$/.exec(typed) ?? [];
   if (name !== undefined && value !== undefined) {
     const flag = flags.find((each) => each.name === name);
-    const values = flag ? await valuesOf(command, flag, given) : [];
-    return values
+    const found = flag ? await values(flag) : [];
+    return found
       .filter((each) => each !== FILES)
       .map((each) => ({ ...each, value: `--${name}=${each.value}` }));
   }
@@ -41,16 +42,16 @@ export async function argumentCandidates(
   const last = byPlace.at(-1);
   const next = byPlace[given.length] ?? (last?.list ? last : undefined);
   if (!next) return [];
-  return (await valuesOf(command, next, given)).filter(({ value }) => !next.list || !given.includes(value));
+  return (await values(next)).filter(({ value }) => !next.list || !given.includes(value));
 }
 
 async function valuesOf(
   command: AnyCommand,
   argument: Argument,
-  given: readonly string[],
+  context: Pick<Wanted, 'given' | 'before'>,
 ): Promise<Candidate[]> {
   if (argument.choices) return argument.choices.map((value) => ({ value }));
-  const live = await liveValues({ command: command.name, argument: argument.key, given });
+  const live = await liveValues({ command: command.name, argument: argument.key, ...context });
   if (live) return live;
   return FILE_ARGUMENTS.has(argument.key) || argument.placeholder === 'file' ? [FILES] : [];
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../kit/clock.ts';
 import { type CommandContext, createContext } from '../context.ts';
+import type { GlobalFlags } from '../globals.ts';
 import { createStyle } from '../style.ts';
 import { writePrivateFile } from '../supervisor/data-folder.ts';
 import { createUi } from '../ui.ts';
@@ -19,19 +20,29 @@ interface Kept {
 }
 
 /** Asks the gateway as the operator would, or takes what it said a moment ago. Throws when it cannot be asked. */
-export async function askedValues(source: string, given: readonly string[]): Promise<Candidate[]> {
+export async function askedValues(
+  source: string,
+  given: readonly string[],
+  globals: GlobalFlags,
+): Promise<Candidate[]> {
   const list = LISTS[source];
   if (!list) return [];
-  const context = contextOf();
-  const key = [source, ...list.needs(given)].join(' ');
+  const context = contextOf({ ...globals, json: false, quiet: true, input: false });
+  const key = JSON.stringify([source, list.needs(given), globals.url, globals.namespace]);
   const file = join(context.folder().run, 'completion.json');
-  const kept = readKept(file);
+  // What one token may see is not kept for the next.
+  const kept = globals.token === undefined ? readKept(file) : {};
   const now = context.clock.now();
   const fresh = kept[key];
   if (fresh && now - fresh.at < KEEP_MS && now >= fresh.at) return fresh.values;
   const values = await list.ask(context.client, given, AbortSignal.timeout(PATIENCE_MS));
+  if (globals.token !== undefined) return values;
   const recent = Object.entries(kept).filter(([, { at }]) => now - at < KEEP_MS);
-  writePrivateFile(file, JSON.stringify({ ...Object.fromEntries(recent), [key]: { at: now, values } }));
+  try {
+    writePrivateFile(file, JSON.stringify({ ...Object.fromEntries(recent), [key]: { at: now, values } }));
+  } catch {
+    // Nothing of a platform is here; it is elsewhere, and asked again the next time.
+  }
   return values;
 }
 
@@ -43,13 +54,13 @@ function readKept(file: string): Record<string, Kept> {
   }
 }
 
-function contextOf(): CommandContext {
+function contextOf(globals: GlobalFlags): CommandContext {
   const { env, stdout, stderr } = process;
   const style = createStyle({}, env);
   return createContext({
     cwd: process.cwd(),
     env,
-    globals: { json: false, quiet: true, debug: false, input: false, yes: false },
+    globals,
     ui: createUi({ stdout, stderr, quiet: true, out: style, err: style }),
     clock: systemClock,
   });

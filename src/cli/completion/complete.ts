@@ -17,18 +17,31 @@ export const FILES: Candidate = { value: ':files' };
  * says nothing when anything fails: a half-typed line is no place for an error.
  */
 export async function complete(argv: readonly string[]): Promise<number> {
-  const words = argv[0] === '--' ? argv.slice(1) : [...argv];
-  const typed = words.at(-1) ?? '';
   try {
-    const candidates = await candidatesFor(words.slice(0, -1), typed);
-    const fitting = candidates.filter(({ value }) => value === FILES.value || value.startsWith(typed));
-    process.stdout.write(
-      fitting.map(({ value, description }) => `${value}${description ? `\t${description}` : ''}\n`).join(''),
-    );
+    const lines = await completionLines(argv[0] === '--' ? argv.slice(1) : argv);
+    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
   } catch {
     // Nothing to offer.
   }
   return 0;
+}
+
+/** The candidates for the last of the words. Throws what asking for them throws. */
+export async function completionLines(words: readonly string[]): Promise<string[]> {
+  const typed = words.at(-1) ?? '';
+  const candidates = await candidatesFor(words.slice(0, -1), typed);
+  return candidates
+    .filter(({ value }) => value === FILES.value || (value.startsWith(typed) && PLAIN.test(value)))
+    .map(lineOf);
+}
+
+/** Values come from elsewhere and land on a command line: what a shell could take for more than a word is left out. */
+const PLAIN = /^[\w@%+=:,./-]+$/;
+
+function lineOf({ value, description }: Candidate): string {
+  // One that breaks the line, or speaks to the terminal, would be a candidate or a command of its own.
+  const told = description?.replace(/\p{Cc}+/gu, ' ').trim();
+  return told ? `${value}\t${told}` : value;
 }
 
 async function candidatesFor(before: string[], typed: string): Promise<Candidate[]> {

@@ -1,4 +1,5 @@
 import { SERVICE_NAMES } from '../../contracts/index.ts';
+import { parseGlobals } from '../parse-args.ts';
 import type { Candidate } from './complete.ts';
 
 export interface Wanted {
@@ -8,6 +9,8 @@ export interface Wanted {
   argument: string;
   /** What stands before it by place. */
   given: readonly string[];
+  /** Everything before it, for the flags that say which gateway to ask. */
+  before: readonly string[];
 }
 
 /** Which list knows the values of an argument; `*` is every command. The more exact row wins. */
@@ -41,11 +44,11 @@ const FIXED: Readonly<Record<string, () => Candidate[] | Promise<Candidate[]>>> 
 
 /** The values that an argument could have now; undefined when no list knows them. */
 export async function liveValues(wanted: Wanted): Promise<Candidate[] | undefined> {
-  const { command, argument, given } = wanted;
+  const { command, argument, given, before } = wanted;
   const fixed = FIXED[`${command} ${argument}`];
   if (fixed) return fixed();
   const source = SOURCES[`${command} ${argument}`] ?? SOURCES[`* ${argument}`];
   if (!source) return undefined;
   const { askedValues } = await import('./asked-values.ts');
-  return askedValues(source, given);
+  return askedValues(source, given, parseGlobals(before));
 }

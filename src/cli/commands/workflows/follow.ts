@@ -7,16 +7,11 @@ import {
   type RunLogLine,
   type WorkflowRun,
 } from '../../../contracts/index.ts';
+import { serverSentEvents } from '../../../kit/server-sent-events.ts';
 import type { CommandContext } from '../../context.ts';
 import { openGatewayStream } from '../../gateway-client.ts';
 import { interruption } from '../../interruption.ts';
 import { coloured } from './views.ts';
-
-interface Live<Item> {
-  item?: Item;
-  ended: boolean;
-  id?: string;
-}
 
 /** What a run says from `cursor` on, to its end; goes on where it was when the connection breaks. */
 async function* live<Item>(context: CommandContext, path: string, signal: AbortSignal): AsyncGenerator<Item> {
@@ -31,10 +26,10 @@ async function* live<Item>(context: CommandContext, path: string, signal: AbortS
         },
       });
       connected = true;
-      for await (const event of serverSentEvents<Item>(response)) {
-        if (event.ended) return;
-        lastId = event.id ?? lastId;
-        if (event.item !== undefined) yield event.item;
+      for await (const { id, event, data } of serverSentEvents(response.body!)) {
+        if (event === 'end') return;
+        lastId = id ?? lastId;
+        if (data !== undefined) yield JSON.parse(data) as Item;
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -42,29 +37,6 @@ async function* live<Item>(context: CommandContext, path: string, signal: AbortS
     }
     await sleep(1000, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
-  }
-}
-
-async function* serverSentEvents<Item>(response: Response): AsyncGenerator<Live<Item>> {
-  let rest = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    rest += chunk;
-    const blocks = rest.split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const field = (name: string) =>
-        block
-          .split('\n')
-          .find((line) => line.startsWith(`${name}: `))
-          ?.slice(name.length + 2);
-      const data = field('data');
-      const id = field('id');
-      yield {
-        ended: field('event') === 'end',
-        ...(id === undefined ? {} : { id }),
-        ...(data === undefined ? {} : { item: JSON.parse(data) as Item }),
-      };
-    }
   }
 }
 
