@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,8 +15,7 @@ interface Packed {
 }
 
 const MIB = 1024 * 1024;
-const MAX_PACKED = 4 * MIB;
-const MAX_UNPACKED = 16 * MIB;
+const MAX_UNPACKED = 12 * MIB;
 
 let folder: string;
 let packed: Packed;
@@ -58,14 +57,35 @@ test('the package is lean: what runs, its declarations, its pages', () => {
     'docs/cli.md',
   ])
     expect(paths).toContain(path);
-  expect(packed.size).toBeLessThan(MAX_PACKED);
-  expect(packed.unpackedSize).toBeLessThan(MAX_UNPACKED);
-  const largest = packed.files.toSorted((a, b) => b.size - a.size).slice(0, 5);
+  const chunks = ownChunks();
+  const own = packed.files.filter(({ path }) => !path.startsWith('dist/chunks/') || chunks.has(path));
+  const size = own.reduce((sum, file) => sum + file.size, 0);
+  expect(size).toBeLessThan(MAX_UNPACKED);
+  const largest = own.toSorted((a, b) => b.size - a.size).slice(0, 5);
   console.log(
-    `${(packed.size / MIB).toFixed(1)} MiB packed, ${(packed.unpackedSize / MIB).toFixed(1)} MiB in ${paths.length} files;`,
+    `${(size / MIB).toFixed(1)} MiB in ${own.length} files;`,
     largest.map(({ path, size }) => `${path} ${Math.round(size / 1024)} KiB`).join(', '),
   );
 });
+
+/**
+ * The chunks of this build, those that its entries reach: a checkout keeps some of former builds for what still runs, which
+ * the build before a real `npm pack` leaves out.
+ */
+function ownChunks(): Set<string> {
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    const text = readFileSync(join(packageRoot, path), 'utf8');
+    for (const [, name] of text.matchAll(/["']\.\/(?:chunks\/)?([\w.-]+\.js)["']/g)) {
+      const chunk = `dist/chunks/${name}`;
+      if (reached.has(chunk) || !existsSync(join(packageRoot, chunk))) continue;
+      reached.add(chunk);
+      visit(chunk);
+    }
+  };
+  for (const { path } of packed.files) if (/^dist\/[\w-]+\.js$/.test(path)) visit(path);
+  return reached;
+}
 
 const PROGRAM = `
 import { defineCommand, defineRoute, ok, z, type PluginContextV3 } from 'svc-platform/sdk';
