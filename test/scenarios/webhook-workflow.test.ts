@@ -38,8 +38,13 @@ async function project(definition: object = ON_ORDER): Promise<string> {
 
 const runsOf = async (it: TestWorkflow) => (await it.call(listRuns, { query: { limit: 50 } as never })).items;
 
-async function start(options: { otlp?: { endpoint: string; headers: Record<string, string> } } = {}) {
-  const projectDir = await project();
+interface StartOptions {
+  definition?: object;
+  otlp?: { endpoint: string; headers: Record<string, string> };
+}
+
+async function start({ definition, ...options }: StartOptions = {}) {
+  const projectDir = await project(definition);
   const config = { plugins: PLUGINS };
   const it = await startWorkflow({ projectDir, config, ...options });
   const peers = createPeers({ workflow: it.url });
@@ -101,6 +106,29 @@ describe('a delivery', () => {
       workflows: { runs: [], refused: [{ workflowId: 'on-order', code: 'VALIDATION_ERROR' }] },
     });
     expect(it.logs.lines).toContainEqual(expect.objectContaining({ event: 'workflow.start_refused' }));
+  });
+
+  test('that `strategy: reject` turns away succeeds all the same: its sender did nothing wrong', async () => {
+    const hold = { steps: [{ id: 'hold', uses: 'signal', with: { name: 'go' } }] };
+    const { it, gateway } = await start({
+      definition: {
+        ...ON_ORDER,
+        concurrency: { key: cel('input.sku'), strategy: 'reject' },
+        jobs: { main: hold },
+      },
+    });
+    const secret = await provision(gateway, 'created');
+    const replies = [];
+    for (const id of ['d1', 'd2'])
+      replies.push(await deliver(gateway, { event: 'created', secret, payload: order('a', id) }));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await runsOf(it)).toHaveLength(1);
+    const { outcome } = await gateway.call(getDelivery, {
+      params: { webhookId: replies[1]!.headers.get('x-webhook-id') as never },
+    });
+    expect(outcome).toMatchObject({
+      workflows: { runs: [], refused: [{ workflowId: 'on-order', code: 'CONCURRENT_LIMIT_EXCEEDED' }] },
+    });
   });
 
   test('fails while its workflow cannot be started for now, so that the sender comes again', async () => {

@@ -7,8 +7,7 @@ import type { Definitions } from './definitions.ts';
 import type { Scope } from './expressions.ts';
 import type { RunStarter, Starter } from './run-starter.ts';
 
-/** What comes by itself, so that the delivery is worth sending again. */
-const PASSING = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
+const LIMITS = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
 
 /** Webhooks that start workflows. @spec docs/workflows.md "Started by a webhook" */
 export interface Triggers {
@@ -61,7 +60,7 @@ export function createTriggers(deps: {
 
   function tellRefused(
     workflowId: string,
-    { code, message }: PlatformError,
+    error: PlatformError,
     { webhookId, pluginId, event }: DeliveredEvent,
     { tenantId, requestId, traceId }: Starter,
   ): void {
@@ -69,9 +68,9 @@ export function createTriggers(deps: {
       {
         domain: 'workflow',
         event: 'workflow.start_refused',
-        level: 'error',
-        reasonCode: code,
-        message: `Delivery ${webhookId} of ${pluginId} ${event} did not start the workflow "${workflowId}": ${message}`,
+        level: isTurnedAwayByKey(error) ? 'info' : 'error',
+        reasonCode: error.code,
+        message: `Delivery ${webhookId} of ${pluginId} ${event} did not start the workflow "${workflowId}": ${error.message}`,
         outcome: 'refused',
         evidence: { webhookId, workflowId },
       },
@@ -94,7 +93,7 @@ export function createTriggers(deps: {
           if (runId) started.runs.push({ workflowId, runId });
         } catch (thrown) {
           const error = toPlatformError(thrown);
-          if (PASSING.has(error.code) || error.status >= 500) throw thrown;
+          if (passes(error)) throw thrown;
           tellRefused(workflowId, error, delivery, who);
           started.refused.push({ workflowId, code: error.code, message: error.message });
         }
@@ -102,6 +101,17 @@ export function createTriggers(deps: {
       return started;
     },
   };
+}
+
+/** Whether it goes by itself, so that the delivery is worth sending again. */
+function passes(error: PlatformError): boolean {
+  if (isTurnedAwayByKey(error)) return false;
+  return LIMITS.has(error.code) || error.status >= 500;
+}
+
+/** `concurrency.strategy: reject` asks for no second run while the first goes on: the sender did nothing wrong. */
+function isTurnedAwayByKey({ code, details }: PlatformError): boolean {
+  return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;
 }
 
 function scopeOf({ payload, event, pluginId, webhookId, instanceId, receivedAt }: DeliveredEvent): Scope {
