@@ -293,7 +293,9 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
     test('definitions that no run is left of are forgotten, once they are out of use', async () => {
       const { port } = await openFresh(open);
       const day = 24 * 3600_000;
-      const of = (hash: string) => ({ definition: { hash, workflowId: 'nightly', body: `{"id":"${hash}"}` } });
+      const of = (hash: string) => ({
+        definition: { hash, workflowId: 'nightly', body: `{"id":"${hash}"}` },
+      });
       const runs = [];
       for (const [hash, createdAt] of [
         ['gone', 1],
