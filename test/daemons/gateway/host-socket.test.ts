@@ -226,11 +226,12 @@ describe('an open socket', () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     for (let i = 0; i < 12_000; i++) agent.send({ type: 'heartbeat', at: i });
-    const startedAt = performance.now();
+    const acknowledged = () => agent.frames.filter(({ type }) => type === 'ack').length;
     expect((await gateway.fetch('/health')).status).toBe(200);
-    expect(performance.now() - startedAt).toBeLessThan(1500);
+    // Others need not wait for the flood to be through: a gateway that took it whole would answer after it.
+    expect(acknowledged()).toBeLessThan(6_000);
     await sleep(300);
-    expect(agent.frames.filter(({ type }) => type === 'ack').length).toBeLessThan(12_000);
+    expect(acknowledged()).toBeLessThan(12_000);
   });
 
   test('a gateway that stops tells its agents with 1001', async () => {
