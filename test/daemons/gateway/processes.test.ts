@@ -179,6 +179,8 @@ test(
     }
     await expect.poll(() => isAlive(first), POLL).toBe(false);
     const ofCode = (code: string) => gateway.logs.filter(({ reasonCode }) => reasonCode === code);
+    // The process may be gone before its last lines were read.
+    await expect.poll(() => ofCode('CRASH_LOOP').length, POLL).toBe(1);
     expect(ofCode('PROCESS_ENDED')).toHaveLength(4);
     expect(ofCode('CRASH_LOOP')).toEqual([
       expect.objectContaining({
