@@ -12,6 +12,7 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000, interval: 10 } },
     // Threads share one process and its umask, working directory and signals; these tests start programs.
     pool: 'forks',
-    maxWorkers: 2,
+    // Most tests wait for processes rather than compute: three keep two cores busy.
+    maxWorkers: 3,
   },
 });

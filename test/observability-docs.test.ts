@@ -50,7 +50,7 @@ const COMPUTED: Record<string, () => string[]> = {
   // Codes of errors, and of faults of plugins.
   'daemons/rest/services.ts: code': () => ['PLUGIN_CONFLICT'],
   // Of a PlatformError, whatever it is.
-  'daemons/workflow/domain/triggers.ts: code': () => ['VALIDATION_ERROR'],
+  'daemons/workflow/domain/triggers.ts: code': () => ['VALIDATION_ERROR', 'CONCURRENT_LIMIT_EXCEEDED'],
   "daemons/run-daemon.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
   "daemons/plugin-reports.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
     'INVALID_MANIFEST',

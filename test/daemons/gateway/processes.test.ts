@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
 import { startUpstream } from './support/echo-upstream.ts';
 import { type Connection, isAlive, startProcesses } from './support/start-processes.ts';
@@ -171,9 +171,8 @@ test(
     const first = gateway.primaryPid();
     const killed = new Set<number>();
     while (killed.size < 5) {
-      const next = (): number | undefined => gateway.siblingPids().find((pid) => !killed.has(pid));
-      await expect.poll(next, POLL).toBeTypeOf('number');
-      const pid = next()!;
+      // One look: between two of them it may be gone.
+      const pid = await vi.waitUntil(() => gateway.siblingPids().find((one) => !killed.has(one)), POLL);
       process.kill(pid, 'SIGKILL');
       killed.add(pid);
     }

@@ -64,13 +64,14 @@ export function createTriggers(deps: {
     { webhookId, pluginId, event }: DeliveredEvent,
     { tenantId, requestId, traceId }: Starter,
   ): void {
+    const { code, message } = error;
     logger.diagnostic(
       {
         domain: 'workflow',
         event: 'workflow.start_refused',
         level: isTurnedAwayByKey(error) ? 'info' : 'error',
-        reasonCode: error.code,
-        message: `Delivery ${webhookId} of ${pluginId} ${event} did not start the workflow "${workflowId}": ${error.message}`,
+        reasonCode: code,
+        message: `Delivery ${webhookId} of ${pluginId} ${event} did not start the workflow "${workflowId}": ${message}`,
         outcome: 'refused',
         evidence: { webhookId, workflowId },
       },
