@@ -10,7 +10,7 @@ import { otlpTarget } from '../kit/tracer.ts';
 import type { Frame } from './group/link.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
 import { createPeers } from './peers.ts';
-import { type DaemonStart, type FromSibling, type ToSibling, toErrorMessage } from './process-protocol.ts';
+import { type DaemonStart, type FromSibling, type ToSibling, toStartFailure } from './process-protocol.ts';
 import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 
@@ -78,7 +78,7 @@ async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promi
   } catch (error) {
     output.flush();
     // The message must have left before the process does.
-    tell({ type: 'failed', error: toErrorMessage(error) }, () => process.exit(1));
+    tell({ type: 'failed', error: toStartFailure(name, error) }, () => process.exit(1));
   }
 }
 

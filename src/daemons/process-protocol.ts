@@ -1,5 +1,5 @@
 import type { PlatformCode, PlatformConfig, ServiceName } from '../contracts/index.ts';
-import { PlatformError, toPlatformError } from '../kit/errors.ts';
+import { messageOf, PlatformError, toPlatformError } from '../kit/errors.ts';
 import type { KeyMaterial } from '../kit/keys.ts';
 import type { LogLevel } from '../kit/logger.ts';
 import type { OperatorCredentials } from './define-daemon.ts';
@@ -49,6 +49,12 @@ export type FromSibling = FromDaemon | { type: 'group'; frame: Frame };
 export function toErrorMessage(thrown: unknown): ErrorMessage {
   const { code, message, details } = toPlatformError(thrown);
   return { code, message, details };
+}
+
+/** Why a process of ours did not start, for whoever started it on this machine: unlike a caller, they need the cause. */
+export function toStartFailure(what: string, thrown: unknown): ErrorMessage {
+  if (thrown instanceof PlatformError) return toErrorMessage(thrown);
+  return { code: 'INTERNAL_ERROR', message: `${what} could not start: ${messageOf(thrown)}`, details: {} };
 }
 
 export function fromErrorMessage({ code, message, details }: ErrorMessage): PlatformError {

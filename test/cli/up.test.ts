@@ -34,6 +34,17 @@ test('where every call needs an identity, broken plugins are told all the same',
   expect((await svc('up', '-d')).json.result.brokenPlugins).toHaveLength(1);
 });
 
+test('a service that does not start says why, whatever the reason is', SLOW, async () => {
+  const { svc, dataDir } = await testPlatform();
+  await mkdir(join(dataDir, 'marketplace.lock.json'), { recursive: true });
+  const { code, json } = await svc('up', '-d');
+  expect([code, json.ok, json.error.message]).toEqual([
+    1,
+    false,
+    expect.stringMatching(/^\w+ could not start: EISDIR: .*marketplace\.lock\.json/),
+  ]);
+});
+
 test(
   'a reader that leaves ends the foreground platform as a stop does: drained, nothing left',
   SLOW,

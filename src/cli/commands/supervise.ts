@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toErrorMessage } from '../../daemons/process-protocol.ts';
+import { toStartFailure } from '../../daemons/process-protocol.ts';
 import { loadConfig } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { systemRandom } from '../../kit/random.ts';
@@ -44,7 +44,7 @@ export const supervise = defineCommand({
       await supervisor.ended;
       return streamed(0);
     } catch (error) {
-      await report({ type: 'failed', error: toErrorMessage(error) });
+      await report({ type: 'failed', error: toStartFailure('The supervisor', error) });
       return streamed(1);
     }
   },
