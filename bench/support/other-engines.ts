@@ -21,21 +21,24 @@ export async function otherEngines(): Promise<OtherEngines> {
   const skipped: string[] = [];
   const add = async (
     name: string,
-    packageName: string,
+    [packageName, ...beside]: [string, ...string[]],
     variable: string,
     open: (library: never, url: string) => Promise<OtherEngine>,
   ) => {
     const url = process.env[variable];
-    const library = await load(packageName).catch(() => null);
+    const library = await Promise.all([load(packageName), ...beside.map(load)]).then(
+      ([found]) => found,
+      () => null,
+    );
     if (url && library) contenders.push(() => open(library as never, url));
     else
       skipped.push(
-        `${name} skipped: set ${variable}, and BENCH_MODULES to a folder with ${packageName} installed.`,
+        `${name} skipped: set ${variable}, and BENCH_MODULES to a folder with ${[packageName, ...beside].join(' and ')} installed.`,
       );
   };
-  await add('BullMQ', 'bullmq', 'BENCH_REDIS_URL', bullMq);
-  await add('pg-boss', 'pg-boss', 'BENCH_POSTGRES_URL', pgBoss);
-  await add('DBOS', '@dbos-inc/dbos-sdk', 'BENCH_POSTGRES_URL', dbos);
+  await add('BullMQ', ['bullmq', 'ioredis'], 'BENCH_REDIS_URL', bullMq);
+  await add('pg-boss', ['pg-boss'], 'BENCH_POSTGRES_URL', pgBoss);
+  await add('DBOS', ['@dbos-inc/dbos-sdk'], 'BENCH_POSTGRES_URL', dbos);
   return { contenders, skipped };
 }
 
