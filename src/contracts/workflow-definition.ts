@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ERROR_CLASSES } from './error-classes.ts';
 import { EventName, HandlerRef, PluginId } from './ids.ts';
 
 /** Any JSON. Not `z.json()`: that walks the whole value again, and drops keys named `__proto__` without a word. */
@@ -26,18 +27,6 @@ const Ms = z
   .positive()
   .max(366 * 24 * 3600_000);
 
-/** How a failure is classed; the first four pass by themselves. @spec Errors: workflow retries */
-export const ERROR_CLASSES = [
-  'network',
-  'timeout',
-  'rate_limit',
-  'server',
-  'validation',
-  'auth',
-  'not_found',
-  'cancelled',
-  'code',
-] as const;
 export const ErrorClass = z.enum(ERROR_CLASSES);
 export type ErrorClass = z.infer<typeof ErrorClass>;
 export const TRANSIENT_CLASSES: readonly ErrorClass[] = ['network', 'timeout', 'rate_limit', 'server'];

@@ -1,3 +1,4 @@
+import { ERROR_CLASSES } from '../../../contracts/error-classes.ts';
 import type { RunError, StepAnswer } from '../../../contracts/index.ts';
 import { messageOf, PlatformCallError, RunnerFailure } from '../failure.ts';
 
@@ -25,17 +26,7 @@ export interface StepFault {
   retryAfterMs?: number;
 }
 
-const CLASSES = new Set([
-  'network',
-  'timeout',
-  'rate_limit',
-  'server',
-  'validation',
-  'auth',
-  'not_found',
-  'cancelled',
-  'code',
-]);
+const CLASSES: ReadonlySet<string> = new Set(ERROR_CLASSES);
 /** What Node and undici call a connection that could not be had, or broke. */
 const NETWORK = /^(?:ECONN|ENOTFOUND|EAI_|EPIPE|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_)/;
 
