@@ -45,8 +45,8 @@ export interface TestHost extends AsyncDisposable {
     options?: CallerOptions & { host?: 'cli' | 'workflow' },
   ): Promise<CommandResult>;
   job(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult>;
-  /** Calls a route over HTTP; `path` is the route's own, below the base path. */
-  route(method: string, path: string, options?: RouteOptions): Promise<RouteAnswer>;
+  /** Calls a route over HTTP; `path` is the route's own, below the base path. `Body` is what the test expects of it. */
+  route<Body = unknown>(method: string, path: string, options?: RouteOptions): Promise<RouteAnswer<Body>>;
   /** Runs a webhook's handler with a delivery that was let in. */
   webhook(event: string, payload: unknown, options?: WebhookOptions): Promise<CommandResult>;
   /** Starts a registered workflow; the run goes on by itself, on the clock of the test. */
@@ -139,9 +139,9 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
         caller,
       );
     },
-    async route(method, path, routeOptions = {}) {
+    async route<Body>(method: string, path: string, routeOptions: RouteOptions = {}) {
       const base = `${rest.url}/api/v1/plugins/${encodeURIComponent(plugin.id)}`;
-      return call(base + (path === '/' ? '' : path), method, routeOptions, keys.internalSecret);
+      return call<Body>(base + (path === '/' ? '' : path), method, routeOptions, keys.internalSecret);
     },
     async webhook(
       event,
@@ -188,12 +188,12 @@ async function idOf(folder: string): Promise<string | undefined> {
   return undefined;
 }
 
-async function call(
+async function call<Body>(
   url: string,
   method: string,
   { body, query = {}, headers = {}, tenantId = 'default', user = 'tester' }: RouteOptions,
   internalSecret: string,
-): Promise<RouteAnswer> {
+): Promise<RouteAnswer<Body>> {
   const target = new URL(url);
   for (const [name, value] of Object.entries(query)) target.searchParams.append(name, String(value));
   const caller = { namespaceId: tenantId, ...(user === null ? {} : { hostId: user }) };

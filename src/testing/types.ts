@@ -12,12 +12,11 @@ export interface RouteOptions extends CallerOptions {
   headers?: Record<string, string>;
 }
 
-export interface RouteAnswer {
+export interface RouteAnswer<Body = unknown> {
   status: number;
   headers: Headers;
   /** JSON as read, other bodies as text. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test knows what its own route answers.
-  body: any;
+  body: Body;
 }
 
 export interface WebhookOptions {
