@@ -19,10 +19,10 @@ function part(file: string, from: string, to: string): string {
 
 /** Where a reason code is no literal: what it may be. An expression that is not here fails the test. */
 const COMPUTED: Record<string, () => string[]> = {
-  'daemons/gateway/domain/authenticator.ts: fault': () =>
-    codesIn(part('daemons/gateway/domain/bearer.ts', 'type AuthFault', ';')),
-  'daemons/gateway/domain/token-exchange.ts: reasonCode': () =>
-    [...read('daemons/gateway/domain/token-exchange.ts').matchAll(/refused\(\s*'([A-Z_]+)'/g)].map(
+  'daemons/gateway/domain/identity/authenticator.ts: fault': () =>
+    codesIn(part('daemons/gateway/domain/identity/bearer.ts', 'type AuthFault', ';')),
+  'daemons/gateway/domain/identity/token-exchange.ts: reasonCode': () =>
+    [...read('daemons/gateway/domain/identity/token-exchange.ts').matchAll(/refused\(\s*'([A-Z_]+)'/g)].map(
       ([, c]) => c!,
     ),
   'daemons/gateway/routes/internal-dispatch.ts: reasonCode': () =>
@@ -33,9 +33,11 @@ const COMPUTED: Record<string, () => string[]> = {
     [...read('http/identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(([, c]) => c!),
   'daemons/workflow/domain/schedules.ts: reasonCode': () =>
     [...read('daemons/workflow/domain/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(([, c]) => c!),
-  'daemons/gateway/domain/webhook-authentication.ts: refusal.fault.toUpperCase()': () =>
+  'daemons/gateway/domain/webhooks/authentication.ts: refusal.fault.toUpperCase()': () =>
     [
-      ...part('daemons/gateway/domain/webhook-signature.ts', 'type SignatureFault', ';').matchAll(/'(\w+)'/g),
+      ...part('daemons/gateway/domain/webhooks/signature.ts', 'type SignatureFault', ';').matchAll(
+        /'(\w+)'/g,
+      ),
     ].map(([, fault]) => fault!.toUpperCase()),
   'daemons/marketplace/domain/announce.ts: action.toUpperCase()': () =>
     [
@@ -46,7 +48,7 @@ const COMPUTED: Record<string, () => string[]> = {
     'ROUTE_SECURITY',
   ],
   // Close codes of sockets, which the page lists as a range.
-  'daemons/gateway/domain/host-session.ts: String(code)': () => [],
+  'daemons/gateway/domain/hosts/session.ts: String(code)': () => [],
   // Codes of errors, and of faults of plugins.
   'daemons/rest/services.ts: code': () => ['PLUGIN_CONFLICT'],
   // Of a PlatformError, whatever it is.

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { makeSecret } from '../../src/daemons/gateway/domain/webhook-new-secret.ts';
+import { makeSecret } from '../../src/daemons/gateway/domain/webhooks/new-secret.ts';
 import { gateway } from '../../src/daemons/gateway/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';

@@ -10,12 +10,12 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ElsewhereBackends } from '../plugin-backends.ts';
 import type { PluginRuntime } from '../plugin-runtime.ts';
-import { type ContainerPasses, createContainerPasses } from './domain/container-passes.ts';
-import { createDispatch } from './domain/dispatch.ts';
-import { createExecutionClaims } from './domain/execution-claims.ts';
-import { createHostSessions, type HostSessions } from './domain/host-sessions.ts';
-import type { Jwts } from './domain/jwt.ts';
-import type { Revocations } from './domain/revocations.ts';
+import { type ContainerPasses, createContainerPasses } from './domain/hosts/container-passes.ts';
+import { createDispatch } from './domain/hosts/dispatch.ts';
+import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
+import { createHostSessions, type HostSessions } from './domain/hosts/sessions.ts';
+import type { Jwts } from './domain/identity/jwt.ts';
+import type { Revocations } from './domain/identity/revocations.ts';
 
 /** What runs plugin code outside this machine's workers: made before the plugins are read, as these may run there. */
 export interface Elsewhere {

@@ -5,23 +5,23 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 import type { PluginRuntime } from '../plugin-runtime.ts';
-import { createWebhookAdmin } from './domain/webhook-admin.ts';
-import { createWebhookDeliveries } from './domain/webhook-deliveries.ts';
-import { createWebhookDelivery } from './domain/webhook-delivery.ts';
+import { createWebhookAdmin } from './domain/webhooks/admin.ts';
+import { createWebhookDeliveries } from './domain/webhooks/deliveries.ts';
+import { createWebhookDelivery } from './domain/webhooks/delivery.ts';
 import {
   createWebhookDispatcher,
   type WebhookDispatcher,
   type WebhookDispatcherDeps,
-} from './domain/webhook-dispatcher.ts';
-import { createHandlerCall } from './domain/webhook-handler-call.ts';
-import { watchInterrupted } from './domain/webhook-interrupted.ts';
-import { createWebhookPauses, type WebhookPauses } from './domain/webhook-pauses.ts';
-import { createResigning } from './domain/webhook-resigning.ts';
-import { createWebhookSamples } from './domain/webhook-samples.ts';
-import { createWebhookSecrets } from './domain/webhook-secrets.ts';
-import { createSiblingDispatcher, leadDispatch } from './domain/webhook-sibling-dispatcher.ts';
-import { createWebhookTargets, type DeclaredWebhook } from './domain/webhook-targets.ts';
-import { createWebhookVerifier } from './domain/webhook-verifier.ts';
+} from './domain/webhooks/dispatcher.ts';
+import { createHandlerCall } from './domain/webhooks/handler-call.ts';
+import { watchInterrupted } from './domain/webhooks/interrupted.ts';
+import { createWebhookPauses, type WebhookPauses } from './domain/webhooks/pauses.ts';
+import { createResigning } from './domain/webhooks/resigning.ts';
+import { createWebhookSamples } from './domain/webhooks/samples.ts';
+import { createWebhookSecrets } from './domain/webhooks/secrets.ts';
+import { createSiblingDispatcher, leadDispatch } from './domain/webhooks/sibling-dispatcher.ts';
+import { createWebhookTargets, type DeclaredWebhook } from './domain/webhooks/targets.ts';
+import { createWebhookVerifier } from './domain/webhooks/verifier.ts';
 import { deliveryCounter } from './metrics.ts';
 import { withWorkflows } from './workflow-starts.ts';
 

@@ -3,10 +3,10 @@ import { createClient, serviceHeaders } from '../../http/index.ts';
 import { traceparent } from '../../kit/trace.ts';
 import type { GatewayStore, NewDelivery } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import { deliverySpan } from './domain/delivery-span.ts';
-import type { CallHandler } from './domain/webhook-handler-call.ts';
-import { createWebhookTriggers } from './domain/webhook-triggers.ts';
-import { startingWorkflows } from './domain/webhook-workflows.ts';
+import { deliverySpan } from './domain/webhooks/delivery-span.ts';
+import type { CallHandler } from './domain/webhooks/handler-call.ts';
+import { createWebhookTriggers } from './domain/webhooks/triggers.ts';
+import { startingWorkflows } from './domain/webhooks/workflows.ts';
 
 const LIST_TIMEOUT_MS = 2000;
 const START_TIMEOUT_MS = 5000;

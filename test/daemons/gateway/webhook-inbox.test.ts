@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { replayDelivery } from '../../../src/contracts/index.ts';
-import { createQueue } from '../../../src/daemons/gateway/domain/webhook-queue.ts';
+import { createQueue } from '../../../src/daemons/gateway/domain/webhooks/queue.ts';
 import { days, minutes } from '../../../src/kit/duration.ts';
 import { checkManifest } from '../../../src/plugins/registry/manifest-file.ts';
 import { type DeliveryReply, OTHER_TOKEN, type TestGateway } from '../../support/gateway.ts';

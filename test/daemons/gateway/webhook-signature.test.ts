@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { WebhookAuthConfig } from '../../../src/contracts/index.ts';
-import { verificationKey } from '../../../src/daemons/gateway/domain/webhook-secrets.ts';
-import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhook-signature.ts';
+import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/secrets.ts';
+import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/signature.ts';
 
 type SharedAuth = Extract<Parameters<typeof verifySharedSecret>[0], { header: string }>;
 

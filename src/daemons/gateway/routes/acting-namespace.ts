@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Caller, HEADERS, NamespaceId } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { Admins } from '../domain/admins.ts';
+import type { Admins } from '../domain/identity/admins.ts';
 
 /** The caller as it acts: an administrator may name another namespace in `x-svc-namespace`; for others that is 403. */
 export function actingNamespace<Who extends Caller>(

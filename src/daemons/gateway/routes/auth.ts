@@ -1,9 +1,9 @@
 import { exchangeToken, refreshToken, whoAmI } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import type { Admins } from '../domain/admins.ts';
-import type { AttemptLimits } from '../domain/attempt-limits.ts';
-import type { Authenticator } from '../domain/authenticator.ts';
-import type { TokenExchange } from '../domain/token-exchange.ts';
+import type { Admins } from '../domain/identity/admins.ts';
+import type { AttemptLimits } from '../domain/identity/attempt-limits.ts';
+import type { Authenticator } from '../domain/identity/authenticator.ts';
+import type { TokenExchange } from '../domain/identity/token-exchange.ts';
 import { subjectOf } from './subject.ts';
 
 export interface AuthRoutesServices {

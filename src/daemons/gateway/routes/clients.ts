@@ -1,6 +1,6 @@
 import { createClientCredentials, listClients, revokeClient } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import type { Clients } from '../domain/clients.ts';
+import type { Clients } from '../domain/identity/clients.ts';
 
 /** @spec docs/decisions.md "Tokens by hand" */
 export function clientRoutes(http: Http, { clients }: { clients: Clients }): void {

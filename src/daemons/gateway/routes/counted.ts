@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
-import { tokenText } from '../domain/bearer.ts';
+import { tokenText } from '../domain/identity/bearer.ts';
 import type { Counted } from '../domain/request-limits.ts';
 
 /** Whom an authenticated request counts against. */

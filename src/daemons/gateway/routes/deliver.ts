@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { continueIfExpected, type HttpKit } from '../../../http/index.ts';
-import type { DeliveryAnswer, IncomingDelivery, WebhookDelivery } from '../domain/webhook-delivery.ts';
+import type { DeliveryAnswer, IncomingDelivery, WebhookDelivery } from '../domain/webhooks/delivery.ts';
 import { lingerThen, readBody } from './read-body.ts';
 
 /** A delivery with the connection that it came on. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { type Http, refuseUpgrade } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import type { ProcessGroup } from '../../group/process-group.ts';
-import type { Principal } from '../domain/authenticator.ts';
+import type { Principal } from '../domain/identity/authenticator.ts';
 import type { Upgrade, UpgradeHandler } from './sockets.ts';
 
 const TOPIC = 'socket';

@@ -5,10 +5,10 @@ import { systemClock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { createTokenBucket, type PlatformServices } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
-import type { Authenticator } from '../domain/authenticator.ts';
-import { createHostSession, type Wire } from '../domain/host-session.ts';
-import type { HostSessions } from '../domain/host-sessions.ts';
-import type { Revocations } from '../domain/revocations.ts';
+import { createHostSession, type Wire } from '../domain/hosts/session.ts';
+import type { HostSessions } from '../domain/hosts/sessions.ts';
+import type { Authenticator } from '../domain/identity/authenticator.ts';
+import type { Revocations } from '../domain/identity/revocations.ts';
 import type { Upgrade, UpgradeHandler } from './sockets.ts';
 
 export interface HostSocketServices {

@@ -8,12 +8,12 @@ import {
   revokeHost,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import type { Admins } from '../domain/admins.ts';
-import type { AttemptLimits } from '../domain/attempt-limits.ts';
-import type { Authenticator } from '../domain/authenticator.ts';
-import { authorizationOf, bearerToken } from '../domain/bearer.ts';
-import type { Enrolments } from '../domain/enrolments.ts';
-import type { Hosts } from '../domain/hosts.ts';
+import type { Enrolments } from '../domain/hosts/enrolments.ts';
+import type { Hosts } from '../domain/hosts/hosts.ts';
+import type { Admins } from '../domain/identity/admins.ts';
+import type { AttemptLimits } from '../domain/identity/attempt-limits.ts';
+import type { Authenticator } from '../domain/identity/authenticator.ts';
+import { authorizationOf, bearerToken } from '../domain/identity/bearer.ts';
 import { subjectOf } from './subject.ts';
 
 export interface HostRoutesServices {

@@ -4,10 +4,10 @@ import { abortedWithCaller, CALLER_LEFT, createReplyStream, type Http, mount } f
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { safeEqual } from '../../../kit/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
-import type { Authenticator, Principal } from '../domain/authenticator.ts';
-import { authorizationOf } from '../domain/bearer.ts';
-import { type ContainerPasses, executionOf } from '../domain/container-passes.ts';
-import type { Dispatch, Dispatcher, NamedRequest } from '../domain/dispatch.ts';
+import { type ContainerPasses, executionOf } from '../domain/hosts/container-passes.ts';
+import type { Dispatch, Dispatcher, NamedRequest } from '../domain/hosts/dispatch.ts';
+import type { Authenticator, Principal } from '../domain/identity/authenticator.ts';
+import { authorizationOf } from '../domain/identity/bearer.ts';
 import { subjectOf } from './subject.ts';
 
 export interface InternalDispatchServices {

@@ -4,7 +4,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { packFolder } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
 import type { PluginRuntime } from '../../plugin-runtime.ts';
-import type { Admins } from '../domain/admins.ts';
+import type { Admins } from '../domain/identity/admins.ts';
 
 export interface PluginPackageServices {
   plugins: PluginRuntime;

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Subject } from '../domain/authenticator.ts';
+import type { Subject } from '../domain/identity/authenticator.ts';
 
 /** The request as authentication looks at it. */
 export function subjectOf(request: FastifyRequest): Subject {

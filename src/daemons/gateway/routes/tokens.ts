@@ -1,6 +1,6 @@
 import { listTokens, mintToken, revokeToken } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import type { MintedTokens } from '../domain/minted-tokens.ts';
+import type { MintedTokens } from '../domain/identity/minted-tokens.ts';
 
 /** @spec docs/decisions.md "Tokens by hand" */
 export function tokenRoutes(http: Http, { mintedTokens }: { mintedTokens: MintedTokens }): void {

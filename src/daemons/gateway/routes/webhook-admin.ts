@@ -11,8 +11,8 @@ import {
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/duration.ts';
-import type { Admins } from '../domain/admins.ts';
-import type { WebhookAdmin } from '../domain/webhook-admin.ts';
+import type { Admins } from '../domain/identity/admins.ts';
+import type { WebhookAdmin } from '../domain/webhooks/admin.ts';
 import { scopeOf } from './webhook-scope.ts';
 
 export interface WebhookAdminServices {

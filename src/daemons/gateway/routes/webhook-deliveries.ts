@@ -9,12 +9,12 @@ import {
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../store/ports/index.ts';
-import type { Admins } from '../domain/admins.ts';
-import type { WebhookDeliveries } from '../domain/webhook-deliveries.ts';
-import { textOf, viewOf } from '../domain/webhook-delivery-view.ts';
-import type { Resign } from '../domain/webhook-resigning.ts';
-import type { WebhookSamples } from '../domain/webhook-samples.ts';
-import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhook-tail.ts';
+import type { Admins } from '../domain/identity/admins.ts';
+import type { WebhookDeliveries } from '../domain/webhooks/deliveries.ts';
+import { textOf, viewOf } from '../domain/webhooks/delivery-view.ts';
+import type { Resign } from '../domain/webhooks/resigning.ts';
+import type { WebhookSamples } from '../domain/webhooks/samples.ts';
+import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhooks/tail.ts';
 import { scopeOf } from './webhook-scope.ts';
 
 export interface WebhookDeliveriesServices {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Http } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { spanIdOf } from '../../../kit/trace.ts';
-import type { WebhookDelivery } from '../domain/webhook-delivery.ts';
+import type { WebhookDelivery } from '../domain/webhooks/delivery.ts';
 import { type ArrivedDelivery, createDeliver } from './deliver.ts';
 import { DELIVERY_ROUTE, INSTANCE_ROUTE, takeDeliveriesEarly } from './webhook-shortcut.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Caller, HEADERS, NamespaceId } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { Admins } from '../domain/admins.ts';
+import type { Admins } from '../domain/identity/admins.ts';
 
 /** The namespace a call acts on: the caller's, or the one an admin names. @spec docs/decisions.md "Acting on another namespace" */
 export function scopeOf(

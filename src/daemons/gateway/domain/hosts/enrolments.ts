@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../../../kit/clock.ts';
+import { minutes } from '../../../../kit/duration.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { KeyValueStore } from '../../../../store/ports/index.ts';
+import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
+
+const LIFE_MS = minutes(15);
+const PREFIX = 'svce_';
+
+export interface Invitation {
+  token: string;
+  namespaceId: string;
+  expiresAt: number;
+}
+
+export interface EnrolmentsDeps {
+  cache: KeyValueStore;
+  clock: Clock;
+  random: Random;
+}
+
+export type Enrolments = ReturnType<typeof createEnrolments>;
+
+/** Tokens that let one machine register itself: single use, 15 minutes, for one namespace. @spec docs/decisions.md "Host registration" */
+export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
+  // Only a digest is kept: whoever reads the database enrols nothing.
+  const keyOf = (token: string): string =>
+    `enrolment:${createHash('sha256').update(token).digest('base64url')}`;
+  return {
+    async invite(namespaceId: string): Promise<Invitation> {
+      const token = PREFIX + random.secret(32);
+      const expiresAt = clock.now() + LIFE_MS;
+      await cache.set(PLATFORM_SCOPE, keyOf(token), { namespaceId }, LIFE_MS);
+      return { token, namespaceId, expiresAt };
+    },
+    looksLikeOne: (token: string): boolean => token.startsWith(PREFIX),
+    /** Spends the token: the namespace it was made for, or undefined. Of racing callers one gets it. */
+    async redeem(token: string): Promise<string | undefined> {
+      const entry = await cache.get(PLATFORM_SCOPE, keyOf(token));
+      if (!entry || !(await cache.delete(PLATFORM_SCOPE, keyOf(token)))) return undefined;
+      return (entry.value as { namespaceId: string }).namespaceId;
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from '../../../group/process-group.ts';
+
+const CLAIM = 'execution.claim';
+const RELEASE = 'execution.release';
+
+/** Which executions run, over all processes of the gateway: an id runs once at a time. */
+export interface ExecutionClaims {
+  /** Returns what ends the claim. Throws CONFLICT while somebody else holds it. */
+  take(executionId: string): Promise<() => void>;
+}
+
+/** The first process keeps the book for all; what a process held that died is free again. */
+export function createExecutionClaims(group: ProcessGroup): ExecutionClaims {
+  return group.role === 'sibling' ? claimsOfSibling(group) : ownClaims(group);
+}
+
+function ownClaims(group: Exclude<ProcessGroup, SiblingProcess>): ExecutionClaims {
+  const holders = new Map<string, Member | 'here'>();
+  function take(executionId: string, holder: Member | 'here'): void {
+    if (holders.has(executionId))
+      throw new PlatformError('CONFLICT', `The execution ${executionId} is running already.`);
+    holders.set(executionId, holder);
+  }
+  function release(executionId: string, holder: Member | 'here'): void {
+    if (holders.get(executionId) === holder) holders.delete(executionId);
+  }
+  if (group.role === 'primary') answerSiblings(group, { take, release, holders });
+  return {
+    async take(executionId) {
+      take(executionId, 'here');
+      return () => release(executionId, 'here');
+    },
+  };
+}
+
+interface Book {
+  take(executionId: string, holder: Member): void;
+  release(executionId: string, holder: Member): void;
+  holders: ReadonlyMap<string, Member | 'here'>;
+}
+
+function answerSiblings(group: PrimaryProcess, { take, release, holders }: Book): void {
+  group.answer(CLAIM, (executionId, from) => take(executionId as string, from));
+  group.answer(RELEASE, (executionId, from) => release(executionId as string, from));
+  group.onLost((member) => {
+    for (const [executionId, holder] of holders) if (holder === member) release(executionId, member);
+  });
+}
+
+function claimsOfSibling({ primary }: SiblingProcess): ExecutionClaims {
+  return {
+    async take(executionId) {
+      await primary.call(CLAIM, executionId);
+      return () => primary.ask(RELEASE, executionId, () => {});
+    },
+  };
+}

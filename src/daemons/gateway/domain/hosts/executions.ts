@@ -1,0 +1,277 @@
+import {
+  type CommandResult,
+  type ExecutionRequest,
+  type GatewayFrame,
+  HOST_SOCKET,
+  type HostPlugin,
+} from '../../../../contracts/index.ts';
+import { createBoundedCache } from '../../../../kit/bounded-cache.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { seconds } from '../../../../kit/duration.ts';
+import type { PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import {
+  type CallRouter,
+  cancelled,
+  createCallRouter,
+  type OpenStream,
+  openStream,
+  type PlatformServices,
+  type RunOptions,
+  readResult,
+  timedOut,
+} from '../../../../plugins/index.ts';
+import { givenAlready, lost, reported, tooLarge } from './failures.ts';
+import type { AgentFrameOf } from './frames.ts';
+
+/** The agent keeps the handler's time itself; this much later we stop waiting for its word. */
+const GRACE_MS = seconds(2);
+/** To fetch a plugin that the host lacks, and to start a process. */
+const PREPARE_MS = seconds(60);
+/** Slower than this a large input or result counts as late, in bytes a millisecond. */
+const SLOWEST_TRANSFER = 256;
+/** Executions that ended lately: a result for one of them comes too late, one for another is made up. */
+const REMEMBERED = 1024;
+
+interface Pending {
+  request: ExecutionRequest;
+  sink: RunOptions['stream'];
+  abort: AbortController;
+  calls: CallRouter;
+  /** Once the handler has returned a stream. */
+  stream?: OpenStream;
+  /** Whether it was given time for a long frame of the agent's. */
+  hasBegun: boolean;
+  reject(error: PlatformError): void;
+  resolve(result: CommandResult): void;
+  /** Rejects, and tells the agent. */
+  giveUp(error: PlatformError, reason: string): void;
+  armTimer(ms: number): void;
+  stopTimer(): void;
+}
+
+export interface HostExecutionsDeps {
+  hostId: string;
+  services: PlatformServices;
+  clock: Clock;
+  logger: Logger;
+  /** False when the frame could not be sent because it is too large; frames of one execution arrive in order. */
+  send(frame: GatewayFrame, executionId?: string): boolean;
+  /** What was sent and has not left yet, in bytes. */
+  backlog(): number;
+  /** Takes back what of an execution has not left. */
+  withdraw(executionId: string): void;
+  /** The agent breaks the protocol: its socket is to be closed. */
+  refuse(why: string): void;
+}
+
+/** The frames that speak of an execution. */
+export type ExecutionFrame = AgentFrameOf<
+  'progress' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
+>;
+
+/** The executions of one session. Each settles once: by result, error, timeout, cancel, or the end of the session. */
+export interface HostExecutions {
+  readonly size: number;
+  run(request: ExecutionRequest, plugin: HostPlugin, options: RunOptions): Promise<CommandResult>;
+  take(frame: ExecutionFrame): void;
+  /** A long frame of that execution is on its way, perhaps its result: it is waited for, whatever the handler's time. */
+  expectLong(executionId: string): void;
+  /** Fails whatever is under way with HOST_UNAVAILABLE: nobody knows how far it went, so it is not run elsewhere. */
+  failAll(why: string): void;
+}
+
+export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
+  const { hostId, services, clock, logger, send, backlog, withdraw, refuse } = deps;
+  const live = new Map<string, Pending>();
+  /** For their last words; without what may be large. */
+  const ended = createBoundedCache<ExecutionRequest>(REMEMBERED);
+
+  function reportLate(type: string, executionId: string): void {
+    const late = ended.get(executionId) !== undefined;
+    logger.diagnostic({
+      domain: 'hosts',
+      event: late ? 'host.late_result' : 'host.unknown_execution',
+      level: 'warn',
+      reasonCode: late ? 'LATE_RESULT' : 'UNKNOWN_EXECUTION',
+      message: late
+        ? `Host ${hostId} answered an execution that had ended already; the answer is dropped`
+        : `Host ${hostId} answered an execution it was not given; the answer is dropped`,
+      outcome: 'refused',
+      evidence: { hostId, executionId, type },
+    });
+  }
+
+  function open(
+    request: ExecutionRequest,
+    sink: RunOptions['stream'],
+    deferred: PromiseWithResolvers<CommandResult>,
+  ): Pending {
+    const { executionId, timeoutMs } = request;
+    const abort = new AbortController();
+    const pending: Pending = {
+      request,
+      sink,
+      abort,
+      calls: createCallRouter({
+        services,
+        logger,
+        reply: ({ callId, type: _, ...outcome }) => reply(callId, outcome),
+      }),
+      hasBegun: false,
+      resolve: (result) => settle(() => deferred.resolve(result)),
+      reject: (error) => settle(() => deferred.reject(error)),
+      giveUp(error, reason) {
+        withdraw(executionId);
+        send({ type: 'cancel', executionId, reason });
+        pending.reject(error);
+      },
+      armTimer(ms) {
+        pending.stopTimer();
+        pending.stopTimer = clock.after(ms, () =>
+          pending.giveUp(timedOut({ request, timeoutMs }), `not finished within ${timeoutMs} ms`),
+        );
+      },
+      stopTimer() {},
+    };
+    function settle(run: () => void): void {
+      if (!live.delete(executionId)) return;
+      ended.set(executionId, { ...request, input: undefined, hostContext: {}, params: {} });
+      pending.stopTimer();
+      pending.stream?.close();
+      run();
+      abort.abort();
+    }
+    live.set(executionId, pending);
+    return pending;
+  }
+
+  function reply(callId: number, outcome: ReplyOutcome): void {
+    const sent = send({ type: 'reply', callId, outcome });
+    if (sent) return;
+    const message = `The answer is larger than the ${HOST_SOCKET.gatewayFrameBytes} bytes that a host is sent.`;
+    send({ type: 'reply', callId, outcome: { ok: false, error: { code: 'PAYLOAD_TOO_LARGE', message } } });
+  }
+
+  function progress({ state }: AgentFrameOf<'progress'>, pending: Pending): void {
+    const { timeoutMs } = pending.request;
+    // A stream keeps time by itself.
+    if (pending.stream) return;
+    pending.armTimer(timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
+  }
+
+  function log(
+    { level, message, meta }: AgentFrameOf<'log'>,
+    request: ExecutionRequest,
+    signal: AbortSignal,
+  ): void {
+    services.log?.write?.({ request, signal }, [level, message, meta]).catch(() => {});
+  }
+
+  function beginStream({ executionId, contentType }: AgentFrameOf<'stream'>, pending: Pending): void {
+    const { sink, request } = pending;
+    const opened =
+      sink &&
+      !pending.stream &&
+      openStream(contentType, {
+        sink,
+        clock,
+        idleMs: request.timeoutMs + GRACE_MS,
+        windowBytes: HOST_SOCKET.streamWindowBytes,
+        pull: (bytes) => void send({ type: 'pull', executionId, bytes }),
+        onTimeout: () =>
+          pending.giveUp(timedOut({ request, timeoutMs: request.timeoutMs }), 'the stream stands still'),
+      });
+    if (opened) {
+      pending.stopTimer();
+      pending.stream = opened;
+    } else refuse('sent a stream that was not asked for, or of no content type');
+  }
+
+  function takeChunk({ data }: AgentFrameOf<'chunk'>, { stream }: Pending): void {
+    if (!stream?.take(Buffer.from(data, 'base64'))) refuse('sent more of a stream than it was asked for');
+  }
+
+  function result(frame: AgentFrameOf<'result'>, pending: Pending): void {
+    try {
+      const result = readResult({ result: frame.result });
+      // The end of a stream is told once its last piece was taken.
+      const taken = pending.stream?.drained;
+      if (!taken) pending.resolve(result);
+      else
+        taken.then(
+          () => pending.resolve(result),
+          () => pending.reject(cancelled(pending.request)),
+        );
+    } catch (error) {
+      pending.reject(error as PlatformError);
+    }
+  }
+
+  /** A frame of an execution that ended; one that answers it is worth a line, as its work was in vain. */
+  function takeLate(frame: ExecutionFrame): void {
+    const request = ended.get(frame.executionId);
+    // A handler that was called off may still say why it stops.
+    if (frame.type === 'log' && request) log(frame, request, AbortSignal.abort());
+    if (frame.type === 'result' || frame.type === 'error') reportLate(frame.type, frame.executionId);
+    if (frame.type !== 'call') return;
+    const error = { code: 'EXECUTION_ERROR', message: 'The execution has ended.' };
+    send({ type: 'reply', callId: frame.callId, outcome: { ok: false, error } });
+  }
+
+  return {
+    get size() {
+      return live.size;
+    },
+    async run(request, plugin, { signal, stream }) {
+      const { executionId, plugin: _, ...rest } = request;
+      if (live.has(executionId) || ended.get(executionId)) throw givenAlready(request, hostId);
+      if (signal?.aborted) throw cancelled(request);
+      const deferred = Promise.withResolvers<CommandResult>();
+      const pending = open(request, stream, deferred);
+      const onAbort = (): void => pending.giveUp(cancelled(request), 'its caller left');
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const frame: GatewayFrame = {
+        type: 'execute',
+        executionId,
+        request: { ...rest, plugin },
+        ...(stream ? { streams: true } : {}),
+      };
+      if (send(frame, executionId)) pending.armTimer(request.timeoutMs + GRACE_MS + transferMs(backlog()));
+      else pending.reject(tooLarge(request));
+      try {
+        return await deferred.promise;
+      } finally {
+        signal?.removeEventListener('abort', onAbort);
+      }
+    },
+    take(frame) {
+      const pending = live.get(frame.executionId);
+      if (!pending) takeLate(frame);
+      else if (frame.type === 'progress') progress(frame, pending);
+      else if (frame.type === 'log') log(frame, pending.request, pending.abort.signal);
+      else if (frame.type === 'call')
+        pending.calls.handle(frame, { request: pending.request, signal: pending.abort.signal });
+      else if (frame.type === 'stream') beginStream(frame, pending);
+      else if (frame.type === 'chunk') takeChunk(frame, pending);
+      else if (frame.type === 'result') result(frame, pending);
+      else pending.reject(reported(frame.error, hostId));
+    },
+    expectLong(executionId) {
+      const pending = live.get(executionId);
+      // Once, or an agent could put off the end for ever.
+      if (!pending || pending.stream || pending.hasBegun) return;
+      pending.hasBegun = true;
+      pending.armTimer(pending.request.timeoutMs + GRACE_MS + transferMs(HOST_SOCKET.agentFrameBytes));
+    },
+    failAll(why) {
+      for (const { request, reject } of [...live.values()]) reject(lost(request, hostId, why));
+    },
+  };
+}
+
+function transferMs(bytes: number): number {
+  return bytes / SLOWEST_TRANSFER;
+}
+
+type ReplyOutcome = Extract<GatewayFrame, { type: 'reply' }>['outcome'];

@@ -1,0 +1,91 @@
+import type { z } from 'zod';
+import {
+  AGENT_FRAMES,
+  type AgentFrame,
+  type AgentFrameType,
+  HOST_CLOSE,
+  HOST_SOCKET,
+  type PartFrame,
+} from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { messageOf } from '../../../../kit/errors.ts';
+import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
+
+export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
+/** A frame that was put together, if it came in parts. */
+export type WholeFrame = Exclude<AgentFrame, PartFrame>;
+
+export interface FrameReaderDeps {
+  clock: Clock;
+  onFrame(frame: WholeFrame): void;
+  /** A frame, of that execution if of one, has begun to come in parts. */
+  onBegun(executionId: string | undefined): void;
+  /** A type that we do not know: a newer agent's. */
+  onUnknown(type: string): void;
+  /** What came cannot be read; the socket is to be closed with that code. */
+  onFault(code: number, why: string): void;
+}
+
+export interface FrameReader {
+  /** When the latest part came of a frame that is not whole yet; null while there is none. */
+  readonly latestPartAt: number | null;
+  /** Reads one text message of an agent. Never throws. */
+  read(text: string): void;
+}
+
+/** The frames of one agent. What it sends is untrusted. */
+export function createFrameReader({
+  clock,
+  onFrame,
+  onBegun,
+  onUnknown,
+  onFault,
+}: FrameReaderDeps): FrameReader {
+  const joiner = createFrameJoiner(HOST_SOCKET.agentFrameBytes);
+  let latestPartAt: number | null = null;
+
+  function take(text: string, isJoined: boolean): void {
+    const read = readAgentFrame(text);
+    if (read.kind === 'unknown') onUnknown(read.type);
+    else if (read.kind === 'malformed') onFault(HOST_CLOSE.malformed, read.why);
+    else if (read.frame.type !== 'part') onFrame(read.frame);
+    else if (isJoined) onFault(HOST_CLOSE.malformed, 'a part that comes in parts');
+    else join(read.frame);
+  }
+
+  function join(part: PartFrame): void {
+    const { index, executionId } = part;
+    const joined = joiner.take(part);
+    latestPartAt = joined.kind === 'more' ? clock.now() : null;
+    if (joined.kind === 'fault') onFault(joined.code, joined.why);
+    else if (joined.kind === 'whole') take(joined.text, true);
+    else if (index === 0) onBegun(executionId);
+  }
+  return {
+    get latestPartAt() {
+      return latestPartAt;
+    },
+    read: (text) => take(text, false),
+  };
+}
+
+type ReadFrame =
+  | { kind: 'frame'; frame: AgentFrame }
+  | { kind: 'unknown'; type: string }
+  | { kind: 'malformed'; why: string };
+
+function readAgentFrame(text: string): ReadFrame {
+  let value: unknown;
+  try {
+    value = parseUntrusted(text);
+  } catch (error) {
+    return { kind: 'malformed', why: messageOf(error) };
+  }
+  const type = (value as { type?: unknown } | null)?.type;
+  if (typeof type !== 'string') return { kind: 'malformed', why: 'a frame is an object with a "type"' };
+  if (!Object.hasOwn(AGENT_FRAMES, type)) return { kind: 'unknown', type: type.slice(0, 64) };
+  const parsed = AGENT_FRAMES[type as AgentFrameType].safeParse(value);
+  if (parsed.success) return { kind: 'frame', frame: parsed.data };
+  const [issue] = parsed.error.issues;
+  return { kind: 'malformed', why: `${type}.${issue?.path.join('.')}: ${issue?.message}` };
+}

@@ -1,0 +1,296 @@
+import { type GatewayFrame, HOST_CLOSE, HOST_PROTOCOL, HOST_SOCKET } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { minutes } from '../../../../kit/duration.ts';
+import { messageOf } from '../../../../kit/errors.ts';
+import { createChallenge, type OpenChallenge } from '../../../../kit/host-proof.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import { createOutbox, type OutboxWire, type PlatformServices } from '../../../../plugins/index.ts';
+import type { HostRecord, HostStore } from '../../../../store/ports/index.ts';
+import type { Principal } from '../identity/authenticator.ts';
+import { createHostExecutions, type HostExecutions } from './executions.ts';
+import { type AgentFrameOf, createFrameReader, type WholeFrame } from './frames.ts';
+
+/** What the agent has not read yet; beyond it, its socket is taken for dead. */
+const MAX_BACKLOG = 128 * 1024 * 1024;
+/** An agent that has so much to read yet is given nothing more to do. */
+const BUSY_BACKLOG = 32 * 1024 * 1024;
+const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.silentBeats;
+/** A sign of life is written down this often: five thousand agents must not write a row at each beat. */
+const SEEN_EVERY_MS = minutes(1);
+
+/** The socket of one agent. */
+export interface Wire extends OutboxWire {
+  /** Says why and ends the connection, by force within a second. */
+  close(code: number, reason: string): void;
+}
+
+export interface HostSessionDeps {
+  sessionId: string;
+  wire: Wire;
+  /** By whose token the socket was opened. */
+  principal: Principal;
+  store: HostStore;
+  services: PlatformServices;
+  clock: Clock;
+  logger: Logger;
+  /** Whose token it is; rejects for one that is not valid. */
+  authenticate(accessToken: string): Promise<Principal>;
+  isRevoked(principal: Principal): boolean;
+  /** The agent has proved who it is; from now on the session may be given work. */
+  onOpen(session: HostSession): void;
+  /** Called once, before whatever ran on it fails. */
+  onClosed(session: HostSession): void;
+}
+
+/** One connection of a host, from its upgrade on. @spec Gateway: `/hosts/connect`; docs/decisions.md "Hosts and containers" */
+export interface HostSession {
+  readonly sessionId: string;
+  readonly hostId: string;
+  readonly namespaceId: string;
+  /** Once open. */
+  readonly host: HostRecord | undefined;
+  readonly capabilities: ReadonlySet<string>;
+  readonly executions: HostExecutions;
+  /** Whether it may be given work at all: welcomed, and not about to leave. */
+  readonly isOpen: boolean;
+  /** Whether it has to read what it was sent before it may be given more. */
+  readonly isBusy: boolean;
+  start(): void;
+  receive(text: string): void;
+  /** Closes what broke a limit of time: hello, silence, token. */
+  tick(): void;
+  close(code: number, reason: string): void;
+  /** The socket is gone. */
+  ended(): void;
+}
+
+export function createHostSession(deps: HostSessionDeps): HostSession {
+  const { sessionId, wire, store, clock, logger } = deps;
+  const { hostId, namespaceId } = deps.principal;
+  const evidence = { hostId, sessionId };
+  const openedAt = clock.now();
+  let phase: 'greeting' | 'checking' | 'open' | 'closed' = 'greeting';
+  let principal = deps.principal;
+  let challenge: OpenChallenge | undefined;
+  let host: HostRecord | undefined;
+  let capabilities: ReadonlySet<string> = new Set();
+  let lastFrameAt = openedAt;
+  let seenAt = openedAt;
+  let reportedUnknown = false;
+  let isDraining = false;
+
+  const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
+  const reader = createFrameReader({
+    clock,
+    onFrame: take,
+    onBegun: expectLong,
+    onUnknown: reportUnknown,
+    onFault: (code, why) => close(code, why.slice(0, 120)),
+  });
+  const executions = createHostExecutions({
+    hostId,
+    services: deps.services,
+    clock,
+    logger,
+    send,
+    backlog: () => outbox.backlog,
+    withdraw: outbox.withdraw,
+    refuse: (why) => close(HOST_CLOSE.protocol, why),
+  });
+
+  function send(frame: GatewayFrame, executionId?: string): boolean {
+    if (phase === 'closed') return true;
+    if (!outbox.send(frame, executionId)) return false;
+    if (outbox.backlog > MAX_BACKLOG) close(HOST_CLOSE.silent, 'does not read what it is sent');
+    return true;
+  }
+
+  function close(code: number, reason: string): void {
+    if (phase === 'closed') return;
+    const wasOpen = phase === 'open';
+    logger.diagnostic({
+      domain: 'hosts',
+      event: wasOpen ? 'host.disconnected' : 'host.refused',
+      level: code === HOST_CLOSE.goingAway ? 'info' : 'warn',
+      reasonCode: String(code),
+      message: `The socket of host ${hostId} is closed: ${reason}`,
+      outcome: wasOpen ? 'succeeded' : 'refused',
+      evidence: { ...evidence, code },
+    });
+    wire.close(code, reason);
+    leave(reason);
+  }
+
+  function leave(why: string): void {
+    const wasOpen = phase === 'open';
+    phase = 'closed';
+    outbox.close();
+    deps.onClosed(session);
+    executions.failAll(why);
+    if (wasOpen) note(store.disconnect(hostId, sessionId, clock.now()));
+  }
+
+  function note(written: Promise<void>): void {
+    written.catch((error) => logger.warn(`The state of host ${hostId} could not be written`, { error }));
+  }
+
+  async function greet(hello: AgentFrameOf<'hello'>): Promise<void> {
+    if (phase !== 'greeting') return close(HOST_CLOSE.protocol, 'hello is sent once');
+    phase = 'checking';
+    if (hello.protocol !== HOST_PROTOCOL) {
+      return close(
+        HOST_CLOSE.protocol,
+        `this gateway speaks protocol ${HOST_PROTOCOL}, not ${hello.protocol}`,
+      );
+    }
+    const found = await store.find(hostId);
+    if (isOver()) return;
+    if (!found || found.namespaceId !== namespaceId) {
+      return close(HOST_CLOSE.revoked, 'the token is not that of a registered host');
+    }
+    if (found.revokedAt !== null || deps.isRevoked(principal)) return close(HOST_CLOSE.revoked, 'revoked');
+    if (!hello.proof || !challenge?.accepts(hello.proof, hostId, found.publicKey)) {
+      return close(HOST_CLOSE.unauthenticated, 'hello does not prove the private key of the host');
+    }
+    challenge = undefined;
+    host = found;
+    capabilities = new Set([...found.capabilities, ...hello.capabilities]);
+    await store.connect(hostId, sessionId, clock.now());
+    if (isOver()) return note(store.disconnect(hostId, sessionId, clock.now()));
+    welcome(hello);
+  }
+
+  // The compiler does not see that a socket can go while its host is being looked up.
+  function isOver(): boolean {
+    return phase === 'closed';
+  }
+
+  function welcome({ agentVersion }: AgentFrameOf<'hello'>): void {
+    phase = 'open';
+    const services = Object.fromEntries(
+      Object.entries(deps.services).map(([name, service]) => [name, Object.keys(service)]),
+    );
+    send({ type: 'welcome', sessionId, hostId, heartbeatMs: HOST_SOCKET.heartbeatMs, services });
+    logger.diagnostic({
+      domain: 'hosts',
+      event: 'host.connected',
+      level: 'info',
+      reasonCode: 'CONNECTED',
+      message: `Host "${host?.name}" (${hostId}) is connected`,
+      outcome: 'succeeded',
+      evidence: { ...evidence, namespaceId, agentVersion },
+    });
+    deps.onOpen(session);
+  }
+
+  async function renew({ accessToken }: AgentFrameOf<'auth'>): Promise<void> {
+    try {
+      const next = await deps.authenticate(accessToken);
+      if (isOver()) return;
+      if (next.hostId !== hostId || next.namespaceId !== namespaceId) {
+        return close(HOST_CLOSE.unauthenticated, 'the new token is of another host');
+      }
+      principal = next;
+      send({ type: 'renewed', expiresAt: Number.isFinite(next.expiresAt) ? next.expiresAt : null });
+    } catch (error) {
+      close(HOST_CLOSE.unauthenticated, `the new token was refused: ${messageOf(error)}`.slice(0, 120));
+    }
+  }
+
+  function beat({ at }: AgentFrameOf<'heartbeat'>): void {
+    send({ type: 'ack', at });
+    const now = clock.now();
+    if (now - seenAt < SEEN_EVERY_MS) return;
+    seenAt = now;
+    note(store.seen(hostId, sessionId, now));
+  }
+
+  function take(frame: WholeFrame): void {
+    if (isOver()) return;
+    if (frame.type === 'hello') {
+      greet(frame).catch((error) => {
+        logger.error(`Host ${hostId} could not be let in`, { error });
+        close(1011, 'the gateway failed to look up the host');
+      });
+    } else if (phase !== 'open') close(HOST_CLOSE.protocol, 'the first frame must be hello');
+    else if (frame.type === 'heartbeat') beat(frame);
+    else if (frame.type === 'drain') isDraining = true;
+    else if (frame.type === 'auth') void renew(frame);
+    else executions.take(frame);
+  }
+
+  function expectLong(executionId: string | undefined): void {
+    if (phase !== 'open') close(HOST_CLOSE.protocol, 'the first frame must be hello, and whole');
+    else if (executionId !== undefined) executions.expectLong(executionId);
+  }
+
+  /** Once a session: a newer agent that speaks of something new at each beat must not fill the log. */
+  function reportUnknown(type: string): void {
+    if (reportedUnknown) return;
+    reportedUnknown = true;
+    logger.diagnostic({
+      domain: 'hosts',
+      event: 'host.unknown_frame',
+      level: 'warn',
+      reasonCode: 'UNKNOWN_FRAME',
+      message: `Host ${hostId} sends frames of the unknown type "${type}"; they are ignored`,
+      outcome: 'degraded',
+      evidence: { ...evidence, type },
+    });
+  }
+
+  const session: HostSession = {
+    sessionId,
+    hostId,
+    namespaceId,
+    get host() {
+      return host;
+    },
+    get capabilities() {
+      return capabilities;
+    },
+    executions,
+    get isOpen() {
+      return phase === 'open' && !isDraining;
+    },
+    get isBusy() {
+      return outbox.backlog > BUSY_BACKLOG;
+    },
+    start() {
+      challenge = createChallenge();
+      const { nonce, publicKey } = challenge;
+      send({ type: 'challenge', sessionId, nonce, publicKey });
+    },
+    receive(text) {
+      if (isOver()) return;
+      lastFrameAt = clock.now();
+      reader.read(text);
+    },
+    tick() {
+      const now = clock.now();
+      if (phase === 'closed') return;
+      if (phase !== 'open') {
+        if (now - openedAt >= HOST_SOCKET.helloMs) close(HOST_CLOSE.silent, 'no hello in time');
+      } else if (now - lastFrameAt >= SILENT_MS) close(HOST_CLOSE.silent, 'silent');
+      else if (now - (reader.latestPartAt ?? now) >= SILENT_MS)
+        close(HOST_CLOSE.silent, 'the rest of a frame does not come');
+      else if (now >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
+      else if (deps.isRevoked(principal)) close(HOST_CLOSE.revoked, 'revoked');
+    },
+    close,
+    ended() {
+      if (isOver()) return;
+      logger.diagnostic({
+        domain: 'hosts',
+        event: 'host.disconnected',
+        level: 'info',
+        reasonCode: 'CONNECTION_LOST',
+        message: `Host ${hostId} is disconnected`,
+        outcome: 'succeeded',
+        evidence,
+      });
+      leave('the connection was lost');
+    },
+  };
+  return session;
+}

@@ -1,0 +1,88 @@
+import type { Caller, Client } from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { ClientRecord, ClientStore } from '../../../../store/ports/index.ts';
+import { pageOf } from '../page.ts';
+import type { Admins } from './admins.ts';
+import type { ClientRegistry } from './client-registry.ts';
+import type { Revocations } from './revocations.ts';
+
+export interface ClientsDeps {
+  store: ClientStore;
+  registry: ClientRegistry;
+  revocations: Revocations;
+  admins: Admins;
+  random: Random;
+  logger: Logger;
+  /** The operator's client id: it comes from a file and cannot be revoked here. */
+  operatorClientId: string | null;
+}
+
+export type Clients = ReturnType<typeof createClients>;
+
+/** Client credentials as an administrator handles them. @spec docs/decisions.md "Tokens by hand" */
+export function createClients({
+  store,
+  registry,
+  revocations,
+  admins,
+  random,
+  logger,
+  operatorClientId,
+}: ClientsDeps) {
+  return {
+    async create(caller: Caller, asked: { namespaceId?: string | undefined; name: string }) {
+      admins.require(caller);
+      const namespaceId = admins.scope(caller, asked.namespaceId);
+      // An identity of its own: revoking it then takes nothing else along.
+      const hostId = `client:${random.uuid()}`;
+      const { client, clientSecret } = await registry.draft({ hostId, namespaceId, name: asked.name });
+      await store.create(client);
+      return { clientId: client.clientId, clientSecret, hostId, namespaceId };
+    },
+    async list(
+      caller: Caller,
+      query: { namespaceId?: string | undefined; limit: number; cursor?: string | undefined },
+    ) {
+      admins.require(caller);
+      const records = await store.list(admins.listScope(caller, query.namespaceId));
+      const start = query.cursor ? records.findIndex(({ clientId }) => clientId === query.cursor) + 1 : 0;
+      return pageOf(
+        records.slice(start, start + query.limit + 1),
+        query.limit,
+        ({ clientId }) => clientId,
+        clientOf,
+      );
+    },
+    async revoke(caller: Caller, clientId: string): Promise<void> {
+      admins.require(caller);
+      const client = await store.find(clientId);
+      if (!client)
+        throw new PlatformError(
+          'NOT_FOUND',
+          `There is no client "${clientId}"; \`svc clients list\` shows those there are.`,
+        );
+      if (clientId === operatorClientId) {
+        throw new PlatformError(
+          'CONFLICT',
+          "The operator's client comes from credentials.json in the data folder; delete that file and restart to replace it.",
+        );
+      }
+      await revocations.revokeHost(client.hostId);
+      logger.diagnostic({
+        domain: 'auth',
+        event: 'client.revoked',
+        level: 'warn',
+        reasonCode: 'REVOKED',
+        message: `Client "${client.name}" was revoked by ${caller.hostId}`,
+        outcome: 'succeeded',
+        evidence: { clientId, hostId: client.hostId, by: caller.hostId },
+      });
+    },
+  };
+}
+
+function clientOf({ secretHash: _, ...client }: ClientRecord): Client {
+  return { ...client, valid: client.revokedAt === null };
+}

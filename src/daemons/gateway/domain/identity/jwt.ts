@@ -1,0 +1,104 @@
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { z } from 'zod';
+import { HostId, LIMITS, NamespaceId } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import type { Random } from '../../../../kit/random.ts';
+import { type AuthFault, isCanonicalJwt } from './bearer.ts';
+import type { SigningKeys } from './signing-secrets.ts';
+
+/** Told apart so that a container's token never passes for a client's. */
+export type TokenType = 'access' | 'container';
+
+const ALGORITHM = 'HS256';
+
+/** Times in epoch seconds, as JWTs have them. @spec JWT claims */
+const Claims = z.object({
+  hostId: HostId,
+  namespaceId: NamespaceId,
+  exp: z.number(),
+  typ: z.enum(['access', 'container']),
+  jti: z.string().min(1).max(256).optional(),
+  executionId: z.string().optional(),
+});
+export type Claims = z.infer<typeof Claims>;
+
+export interface TokenGrant {
+  hostId: string;
+  namespaceId: string;
+  typ: TokenType;
+  ttlSeconds: number;
+  /** Of a container token. */
+  executionId?: string;
+}
+
+export interface MintedToken {
+  token: string;
+  jti: string;
+  /** Epoch ms. */
+  expiresAt: number;
+}
+
+export interface Jwts {
+  mint(grant: TokenGrant): Promise<MintedToken>;
+  /** The claims of a token that is genuine and in force, or why it is not. */
+  verify(token: string): Promise<Claims | AuthFault>;
+}
+
+/** Signs and verifies our tokens: HS256 and nothing else, whatever a token's own header asks for. @spec JWT claims */
+export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Random }): Jwts {
+  const { keys, clock, random } = deps;
+
+  async function verifyWith(key: SigningKeys['sign'], token: string): Promise<Claims | AuthFault> {
+    try {
+      const { payload } = await jwtVerify(token, key, {
+        algorithms: [ALGORITHM],
+        clockTolerance: LIMITS.jwtClockToleranceSeconds,
+        currentDate: new Date(clock.now()),
+        requiredClaims: ['exp', 'typ'],
+      });
+      return claimsOf(payload);
+    } catch (error) {
+      return faultOf(error);
+    }
+  }
+
+  return {
+    async mint({ hostId, namespaceId, typ, ttlSeconds, executionId }) {
+      const issuedAt = Math.floor(clock.now() / 1000);
+      const jti = random.uuid();
+      const claims = { hostId, namespaceId, typ, ...(executionId ? { executionId } : {}) };
+      const token = await new SignJWT(claims)
+        .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+        .setSubject(hostId)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + ttlSeconds)
+        .setJti(jti)
+        .sign(keys.sign);
+      return { token, jti, expiresAt: (issuedAt + ttlSeconds) * 1000 };
+    },
+    async verify(token) {
+      let result: Claims | AuthFault = 'UNKNOWN_TOKEN';
+      if (!isCanonicalJwt(token)) return result;
+      for (const key of keys.verify) {
+        result = await verifyWith(key, token);
+        if (result !== 'JWT_SIGNATURE_INVALID') return result;
+      }
+      return result;
+    },
+  };
+}
+
+function claimsOf(payload: JWTPayload): Claims | AuthFault {
+  const claims = Claims.safeParse(payload);
+  return claims.success ? claims.data : 'JWT_CLAIMS_INVALID';
+}
+
+function faultOf(error: unknown): AuthFault {
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'JWT_SIGNATURE_INVALID';
+  if (error instanceof errors.JWTExpired) return 'JWT_EXPIRED';
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return error.claim === 'nbf' ? 'JWT_NOT_ACTIVE' : 'JWT_CLAIMS_INVALID';
+  if (error instanceof errors.JWTInvalid) return 'JWT_CLAIMS_INVALID';
+  // No JWT at all, another algorithm, a header that asks for what we do not do.
+  return 'UNKNOWN_TOKEN';
+}

@@ -1,0 +1,88 @@
+import { type Caller, LIMITS } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { seconds } from '../../../../kit/duration.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { MintedTokenStore } from '../../../../store/ports/index.ts';
+import { pageOf } from '../page.ts';
+import type { Admins } from './admins.ts';
+import type { Jwts } from './jwt.ts';
+import type { Revocations } from './revocations.ts';
+
+export interface MintedTokensDeps {
+  store: MintedTokenStore;
+  jwts: Jwts;
+  revocations: Revocations;
+  admins: Admins;
+  clock: Clock;
+  logger: Logger;
+}
+
+export type MintedTokens = ReturnType<typeof createMintedTokens>;
+
+/** Access tokens that an administrator makes by hand, and takes back. @spec docs/decisions.md "Tokens by hand" */
+export function createMintedTokens({ store, jwts, revocations, admins, clock, logger }: MintedTokensDeps) {
+  return {
+    async mint(
+      caller: Caller,
+      asked: { hostId: string; namespaceId?: string | undefined; ttlSeconds: number },
+    ) {
+      admins.require(caller);
+      const { hostId, ttlSeconds } = asked;
+      const namespaceId = admins.scope(caller, asked.namespaceId);
+      if (revocations.isRevoked({ hostId, jti: null })) {
+        throw new PlatformError(
+          'CONFLICT',
+          `The host "${hostId}" was revoked: no token of its can be valid.`,
+        );
+      }
+      const { token, jti, expiresAt } = await jwts.mint({ hostId, namespaceId, typ: 'access', ttlSeconds });
+      const createdAt = clock.now();
+      await store.add({
+        jti,
+        hostId,
+        namespaceId,
+        createdBy: caller.hostId,
+        createdAt,
+        expiresAt,
+        revokedAt: null,
+      });
+      return { token, jti, hostId, namespaceId, expiresAt };
+    },
+    async list(
+      caller: Caller,
+      query: { namespaceId?: string | undefined; limit: number; cursor?: string | undefined },
+    ) {
+      const scope = admins.listScope(caller, query.namespaceId);
+      const { limit, cursor } = query;
+      const range = { now: clock.now(), limit: limit + 1, ...(cursor ? { before: cursor } : {}) };
+      return pageOf(
+        await store.list(scope, range),
+        limit,
+        ({ jti }) => jti,
+        (record) => record,
+      );
+    },
+    async revoke(caller: Caller, jti: string): Promise<void> {
+      admins.require(caller);
+      const token = await store.find(jti);
+      if (!token) {
+        throw new PlatformError(
+          'NOT_FOUND',
+          `No token minted by hand has the id "${jti}"; \`svc tokens list\` shows them. Tokens of a client go with it: \`svc clients revoke\`.`,
+        );
+      }
+      // Accepted a little beyond its expiry, it must be refused as long.
+      await revocations.revokeToken(jti, token.expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
+      logger.diagnostic({
+        domain: 'auth',
+        event: 'token.revoked',
+        level: 'warn',
+        reasonCode: 'REVOKED',
+        message: `A token of "${token.hostId}" was revoked by ${caller.hostId}`,
+        outcome: 'succeeded',
+        evidence: { jti, hostId: token.hostId, by: caller.hostId },
+      });
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { type Clock, every } from '../../../../kit/clock.ts';
+import { messageOf } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { Revocation, RevocationStore } from '../../../../store/ports/index.ts';
+import type { ProcessGroup } from '../../../group/process-group.ts';
+
+/** How soon a process learns what another one revoked, should it not be told. */
+const POLL_MS = 200;
+const PAGE = 1000;
+const NEWS = 'revocations';
+
+/** The part of a caller that can be revoked. */
+export interface Revocable {
+  hostId: string;
+  jti: string | null;
+}
+
+export interface Revocations {
+  isRevoked(caller: Revocable): boolean;
+  /** Refuses a host and all that is its own; in force in all processes when the promise settles. False when it was so before. */
+  revokeHost(hostId: string): Promise<boolean>;
+  revokeToken(jti: string, expiresAt: number): Promise<boolean>;
+  /** Called at each revocation, wherever it was asked for, after it is in force here. */
+  onRevoked(listener: () => void): void;
+  close(): void;
+}
+
+export interface RevocationsDeps {
+  store: RevocationStore;
+  clock: Clock;
+  logger: Logger;
+  /** Other processes share the store and may revoke too. */
+  group: ProcessGroup;
+}
+
+/**
+ * What is revoked, in memory, so that authentication asks without waiting. It is written down before it is told here:
+ * a revocation that somebody saw confirmed is never forgotten by a restart. @spec Gateway: DELETE /api/v1/hosts
+ */
+export async function createRevocations({
+  store,
+  clock,
+  logger,
+  group,
+}: RevocationsDeps): Promise<Revocations> {
+  const hosts = new Set<string>();
+  const tokens = new Map<string, number>();
+  const listeners: Array<() => void> = [];
+  let sequence = 0;
+
+  function learn(news: readonly Revocation[]): void {
+    for (const { kind, subject, expiresAt, sequence: number } of news) {
+      if (kind === 'host') hosts.add(subject);
+      else tokens.set(subject, expiresAt ?? Number.POSITIVE_INFINITY);
+      sequence = Math.max(sequence, number);
+    }
+    if (news.length > 0) for (const listener of listeners) listener();
+  }
+  async function readNews(): Promise<void> {
+    for (;;) {
+      const news = await store.since(sequence, PAGE);
+      learn(news);
+      if (news.length < PAGE) return;
+    }
+  }
+  function forgetExpired(): void {
+    const now = clock.now();
+    for (const [jti, expiresAt] of tokens) if (expiresAt <= now) tokens.delete(jti);
+  }
+  function poll(): void {
+    forgetExpired();
+    readNews().catch((error) => logger.warn(`Cannot read revocations: ${messageOf(error)}`, { error }));
+  }
+
+  await readNews();
+  group.onNews(NEWS, readNews);
+  const stop = group.role !== 'alone' ? every(clock, POLL_MS, poll) : () => {};
+  return {
+    isRevoked: ({ hostId, jti }) => hosts.has(hostId) || (jti !== null && tokens.has(jti)),
+    async revokeHost(hostId) {
+      const fresh = await store.revokeHost(hostId, clock.now());
+      await readNews();
+      await group.announce(NEWS);
+      return fresh;
+    },
+    async revokeToken(jti, expiresAt) {
+      forgetExpired();
+      const fresh = await store.revokeToken(jti, expiresAt, clock.now());
+      await readNews();
+      await group.announce(NEWS);
+      return fresh;
+    },
+    onRevoked: (listener) => listeners.push(listener),
+    close: stop,
+  };
+}

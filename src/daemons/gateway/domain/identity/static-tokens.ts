@@ -1,0 +1,74 @@
+import type { Caller, PlatformConfig } from '../../../../contracts/index.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { JsonValue, KeyValueStore } from '../../../../store/ports/index.ts';
+
+/** Where the platform's own entries stand in the cache. */
+export const PLATFORM_SCOPE = 'platform';
+const PREFIX = 'host:token:';
+const PAGE = 500;
+
+/** @spec Static token entry */
+export interface StaticTokens {
+  /** Whom the token stands for: an exact look-up, case and whitespace included. */
+  find(token: string): Promise<Caller | undefined>;
+}
+
+/**
+ * Makes the cache hold exactly the config's static tokens, each under `host:token:<token>`: an entry that was removed
+ * from the config goes, so that a restart takes its access away. @spec Static token entry; Authentication 5
+ */
+export async function syncStaticTokens(
+  cache: KeyValueStore,
+  entries: PlatformConfig['gateway']['staticTokens'],
+  logger: Logger,
+): Promise<StaticTokens> {
+  for (const [token, { hostId, namespaceId }] of Object.entries(entries)) {
+    if (token.trim() !== token) warnUnusable(logger, hostId);
+    await cache.set(PLATFORM_SCOPE, PREFIX + token, { hostId, namespaceId });
+  }
+  for await (const key of storedKeys(cache)) {
+    if (!Object.hasOwn(entries, key.slice(PREFIX.length))) await cache.delete(PLATFORM_SCOPE, key);
+  }
+  return storedStaticTokens(cache);
+}
+
+/** The static tokens as another process of this gateway wrote them. */
+export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
+  return {
+    async find(token) {
+      // What cannot be a key of the cache cannot be a token of the config either.
+      if (token.includes('\0') || !token.isWellFormed()) return undefined;
+      return callerOf((await cache.get(PLATFORM_SCOPE, PREFIX + token))?.value);
+    },
+  };
+}
+
+async function* storedKeys(cache: KeyValueStore): AsyncGenerator<string> {
+  for (let after: string | undefined; ; ) {
+    const page = await cache.scan(PLATFORM_SCOPE, {
+      prefix: PREFIX,
+      limit: PAGE,
+      ...(after ? { after } : {}),
+    });
+    for (const { key } of page) yield key;
+    if (page.length < PAGE) return;
+    after = page.at(-1)!.key;
+  }
+}
+
+function callerOf(value: JsonValue | undefined): Caller | undefined {
+  const { hostId, namespaceId } = (value ?? {}) as Partial<Record<string, JsonValue>>;
+  return typeof hostId === 'string' && typeof namespaceId === 'string' ? { hostId, namespaceId } : undefined;
+}
+
+function warnUnusable(logger: Logger, hostId: string): void {
+  logger.diagnostic({
+    domain: 'auth',
+    event: 'auth.static_token_unusable',
+    level: 'warn',
+    reasonCode: 'TOKEN_HAS_OUTER_WHITESPACE',
+    message: `A static token of "${hostId}" begins or ends with whitespace and can never match; remove it from gateway.staticTokens.`,
+    outcome: 'degraded',
+    evidence: { hostId },
+  });
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { LIMITS } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { days, seconds } from '../../../../kit/duration.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { ClientRecord, RefreshTokenRecord, RefreshTokenStore } from '../../../../store/ports/index.ts';
+import type { ClientRegistry, Credentials } from './client-registry.ts';
+import type { Jwts } from './jwt.ts';
+
+const REFRESH_LIFE_MS = days(30);
+/** A client whose reply was lost asks again within seconds; a thief comes later. */
+const LOST_REPLY_MS = seconds(10);
+
+export interface TokenPair {
+  accessToken: string;
+  refreshToken: string;
+  expiresIn: number;
+  tokenType: 'Bearer';
+}
+
+export interface TokenExchangeDeps {
+  clients: ClientRegistry;
+  refreshTokens: RefreshTokenStore;
+  jwts: Jwts;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+}
+
+export type TokenExchange = ReturnType<typeof createTokenExchange>;
+
+/** Credentials or a refresh token against a pair of tokens. @spec Authentication 3; docs/decisions.md "Tokens" */
+export function createTokenExchange({
+  clients,
+  refreshTokens,
+  jwts,
+  clock,
+  random,
+  logger,
+}: TokenExchangeDeps) {
+  function fresh(clientId: string, familyId: string): { token: string; record: RefreshTokenRecord } {
+    const token = `svcr_${random.secret(32)}`;
+    const createdAt = clock.now();
+    const expiresAt = createdAt + REFRESH_LIFE_MS;
+    return {
+      token,
+      record: { tokenHash: hashOf(token), familyId, clientId, createdAt, expiresAt, spentAt: null },
+    };
+  }
+
+  async function pair({ hostId, namespaceId }: ClientRecord, refreshToken: string): Promise<TokenPair> {
+    const ttlSeconds = LIMITS.accessTokenSeconds;
+    const { token } = await jwts.mint({ hostId, namespaceId, typ: 'access', ttlSeconds });
+    return { accessToken: token, refreshToken, expiresIn: ttlSeconds, tokenType: 'Bearer' };
+  }
+
+  function refused(
+    reasonCode: string,
+    message: string,
+    evidence: Record<string, unknown> = {},
+  ): PlatformError {
+    logger.diagnostic({
+      domain: 'auth',
+      event: 'auth.failed',
+      level: 'warn',
+      reasonCode,
+      message,
+      outcome: 'refused',
+      evidence,
+    });
+    return new PlatformError('UNAUTHORIZED', TOLD, { headers: { 'www-authenticate': 'Bearer' } });
+  }
+
+  return {
+    async exchange(credentials: Credentials): Promise<TokenPair> {
+      const client = await clients.verify(credentials);
+      if (!client) {
+        const { clientId } = credentials;
+        throw refused('CLIENT_CREDENTIALS_INVALID', 'Client credentials were refused.', { clientId });
+      }
+      const { token, record } = fresh(client.clientId, random.uuid());
+      await refreshTokens.add(record);
+      return pair(client, token);
+    },
+
+    /** Trades a refresh token in. One that was spent before tells of a thief: its whole family goes. */
+    async refresh(refreshToken: string): Promise<TokenPair> {
+      const tokenHash = hashOf(refreshToken);
+      const known = await refreshTokens.find(tokenHash);
+      if (!known) throw refused('REFRESH_TOKEN_UNKNOWN', 'An unknown or expired refresh token was refused.');
+      const { clientId, familyId } = known;
+      const client = await clients.valid(clientId);
+      if (!client)
+        throw refused('CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', { clientId });
+      const { token, record } = fresh(clientId, familyId);
+      const outcome = await refreshTokens.rotate(tokenHash, record, clock.now(), LOST_REPLY_MS);
+      if (outcome === 'rotated' || outcome === 'repeated') return pair(client, token);
+      if (outcome === 'unknown')
+        throw refused('REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its family is gone.');
+      const revoked = await refreshTokens.revokeFamily(familyId);
+      throw refused(
+        'REFRESH_TOKEN_REUSED',
+        'A spent refresh token came again: every token of its login was revoked, as either side may be a thief.',
+        { clientId, revoked },
+      );
+    },
+  };
+}
+
+const TOLD =
+  'These credentials are not valid; check them, or ask an administrator for new ones with `svc clients create`.';
+
+/** The store keeps digests alone: 256 random bits need no salt, and a stolen database logs nobody in. */
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
+}

@@ -1,0 +1,184 @@
+import type { EventName, InstanceId, PluginId, WebhookListItem } from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { SecretKey, SecretRecord } from '../../../../store/ports/index.ts';
+import { checkGivenSecret, makeSecret } from './new-secret.ts';
+import type { WebhookPauses } from './pauses.ts';
+import { describe, type WebhookSecrets } from './secrets.ts';
+import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
+
+export interface ProvisionOptions {
+  namespaceInUrl: boolean;
+  /** A secret that the sender made. */
+  given?: string | undefined;
+  requestId: string;
+  traceId: string;
+}
+
+/** Calls a plugin's `onProvision` handler. */
+export type RunOnProvision = (
+  target: DeclaredWebhook,
+  handler: string,
+  input: {
+    event: string;
+    namespaceId: string;
+    instanceId?: string;
+    url: string;
+    secret: string;
+    rotated: boolean;
+  },
+  options: ProvisionOptions,
+) => Promise<unknown>;
+
+export interface WebhookAdminDeps {
+  targets: WebhookTargets;
+  secrets: WebhookSecrets;
+  runOnProvision: RunOnProvision;
+  /** Without a slash at its end. */
+  publicUrl: () => string;
+  pauses: () => WebhookPauses;
+  random: Random;
+  logger: Logger;
+}
+
+/** Provisions, lists and revokes. @spec Webhook admin API; States: Webhook secret */
+export function createWebhookAdmin({
+  targets,
+  secrets,
+  runOnProvision,
+  publicUrl,
+  pauses,
+  random,
+  logger,
+}: WebhookAdminDeps) {
+  const urlOf = (
+    { pluginId, event, instanceId, namespaceId }: SecretKey,
+    namespaceInUrl: boolean,
+  ): string => {
+    const parts = [pluginId, event, ...(instanceId === '' ? [] : [instanceId])].map(encodeURIComponent);
+    return `${publicUrl()}/webhooks/${parts.join('/')}${namespaceInUrl ? `?namespace=${encodeURIComponent(namespaceId)}` : ''}`;
+  };
+
+  return {
+    /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a wrong instance id or given secret. */
+    async provision(key: SecretKey, options: ProvisionOptions) {
+      const target = requireForAdmin(key);
+      const { auth } = target.webhook;
+      if (options.given !== undefined) checkGivenSecret(auth, options.given);
+      const secret = options.given ?? makeSecret(auth, random);
+      const { rotated } = await secrets.provision(key, secret, options);
+      const url = urlOf(key, options.namespaceInUrl);
+      await callOnProvision(target, { ...key, url, secret, rotated }, options);
+      return { url, secret: options.given === undefined ? secret : '', rotated };
+    },
+
+    /** Async webhooks hold what they accept, sync ones refuse with 503. */
+    async pause(key: SecretKey) {
+      const { webhook } = requireEndpoint(key);
+      await pauses().pause(key);
+      return { paused: true as const, holds: webhook.async };
+    },
+
+    async resume(key: SecretKey) {
+      requireEndpoint(key);
+      await pauses().resume(key);
+      return { paused: false as const };
+    },
+
+    async revoke(key: SecretKey) {
+      requireForAdmin(key);
+      await secrets.revoke(key);
+      return { revoked: true as const };
+    },
+
+    /** Of all plugins, or of one. */
+    async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
+      const records = await secrets.list(namespaceId);
+      const wanted = targets.all().filter(({ plugin }) => pluginId === undefined || plugin.id === pluginId);
+      return wanted.map((target) => {
+        const { plugin, webhook } = target;
+        const own = records.filter(
+          (record) => record.pluginId === plugin.id && record.event === webhook.event,
+        );
+        const base = { namespaceId, pluginId: plugin.id, event: webhook.event as string };
+        const single = own.find((record) => record.instanceId === '');
+        return {
+          pluginId: plugin.id as PluginId,
+          event: webhook.event as EventName,
+          multi: webhook.multi,
+          paused: pauses().isPaused({ ...base, instanceId: '' }),
+          auth: webhook.auth.type,
+          ...(webhook.auth.type === 'provider' ? { provider: webhook.auth.provider } : {}),
+          ...stateOf(
+            webhook.multi ? own[0] : single,
+            urlOf({ ...base, instanceId: '' }, single?.namespaceInUrl ?? false),
+          ),
+          instances: webhook.multi
+            ? own.map((record) => ({
+                instanceId: record.instanceId as InstanceId,
+                ...stateOf(record, urlOf({ ...base, instanceId: record.instanceId }, record.namespaceInUrl)),
+              }))
+            : [],
+        };
+      });
+    },
+  };
+
+  /** As `requireForAdmin`, but without an instance id all instances are meant. */
+  function requireEndpoint(key: SecretKey): DeclaredWebhook {
+    const declared = targets.find(key.pluginId, key.event);
+    return declared && key.instanceId === '' ? declared : requireForAdmin(key);
+  }
+
+  /** As for a delivery, but an instance id that is missing or superfluous is the admin's slip: 400. */
+  function requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
+    const declared = targets.find(pluginId, event);
+    if (declared && declared.webhook.multi !== (instanceId !== '')) {
+      const message = declared.webhook.multi
+        ? `Webhook ${pluginId} ${event} has instances: name one as instanceId.`
+        : `Webhook ${pluginId} ${event} has no instances: leave instanceId out.`;
+      throw new PlatformError('VALIDATION_ERROR', message, {
+        details: { issues: [{ path: 'body.instanceId', message }] },
+      });
+    }
+    return targets.require(pluginId, event, instanceId === '' ? undefined : instanceId);
+  }
+
+  async function callOnProvision(
+    target: DeclaredWebhook,
+    provisioned: SecretKey & { url: string; secret: string; rotated: boolean },
+    options: ProvisionOptions,
+  ): Promise<void> {
+    const { onProvision, multi } = target.webhook;
+    if (!onProvision) return;
+    const { event, namespaceId, instanceId, url, secret, rotated } = provisioned;
+    try {
+      await runOnProvision(
+        target,
+        onProvision,
+        { event, namespaceId, ...(multi ? { instanceId } : {}), url, secret, rotated },
+        options,
+      );
+    } catch (error) {
+      logger.error(`onProvision of ${describe(provisioned)} failed; the secret is kept`, {
+        requestId: options.requestId,
+        traceId: options.traceId,
+        tenantId: namespaceId,
+        pluginId: target.plugin.id,
+        error,
+      });
+    }
+  }
+}
+export type WebhookAdmin = ReturnType<typeof createWebhookAdmin>;
+
+function stateOf(record: SecretRecord | undefined, url: string) {
+  return {
+    provisioned: record !== undefined,
+    url,
+    rotatedAt: record?.rotatedAt ?? null,
+    previousExpiresAt: record?.previousExpiresAt ?? null,
+    previousUsedAt: record?.previousUsedAt ?? null,
+  };
+}

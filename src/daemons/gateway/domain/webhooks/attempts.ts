@@ -1,0 +1,124 @@
+import { LIMITS, type WebhookRetry } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { NewDelivery, WebhookInbox } from '../../../../store/ports/index.ts';
+import type { CallHandler, Handled } from './handler-call.ts';
+import { type JsonPayload, payloadOf } from './payload.ts';
+import type { DeclaredWebhook } from './targets.ts';
+
+export interface AttemptsDeps {
+  call: CallHandler;
+  inbox: WebhookInbox;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  observe: (pluginId: string, event: string, status: string) => void;
+}
+
+/** An accepted delivery in memory. */
+export interface QueuedDelivery {
+  delivery: NewDelivery;
+  target: DeclaredWebhook;
+  /** Undefined while another attempt waits, when only the store has it. */
+  payload: JsonPayload | undefined;
+  /** Runs so far. */
+  attempts: number;
+  marker: Uint8Array | null;
+}
+
+export interface AttemptEnd {
+  /** Epoch ms; undefined: there is no other attempt. */
+  nextAttemptAt: number | undefined;
+  /** It could not be read back and did not run: it is still to do. */
+  isUnread: boolean;
+}
+
+/** This share of a backoff is left to chance, so that what failed together does not come back together. */
+const JITTER = 0.2;
+
+/** One run of an accepted delivery, and what follows from how it ended. @spec docs/webhooks.md "Async" */
+export function createAttempts({ call, inbox, clock, random, logger, observe }: AttemptsDeps) {
+  async function readBack(webhookId: string): Promise<JsonPayload | 'gone' | 'unread'> {
+    try {
+      const record = await inbox.find(webhookId);
+      return record ? payloadOf(record.body) : 'gone';
+    } catch (error) {
+      logger.error('A delivery could not be read back for its next attempt', { error, meta: { webhookId } });
+      return 'unread';
+    }
+  }
+
+  function backoffMs({ backoff: { initialMs, factor, maxMs } }: WebhookRetry, attempts: number): number {
+    const full = Math.min(maxMs, initialMs * factor ** (attempts - 1));
+    return Math.round(full * (1 - JITTER * random.fraction()));
+  }
+
+  function tellDead({ delivery, attempts }: QueuedDelivery): void {
+    logger.diagnostic(
+      {
+        domain: 'webhook',
+        event: 'webhook.delivery_dead',
+        level: 'error',
+        reasonCode: 'ATTEMPTS_EXHAUSTED',
+        message: `Delivery ${delivery.webhookId} of ${delivery.pluginId} ${delivery.event} failed ${attempts} times and is given up; \`svc webhooks replay ${delivery.webhookId}\` runs it again`,
+        outcome: 'failed',
+        evidence: { webhookId: delivery.webhookId, attempts },
+      },
+      { requestId: delivery.requestId, tenantId: delivery.namespaceId, pluginId: delivery.pluginId },
+    );
+  }
+
+  async function finish(
+    item: QueuedDelivery,
+    handled: Handled,
+    end: ReturnType<typeof outcomeOf>,
+    { tookMs, nextAttemptAt }: { tookMs: number; nextAttemptAt: number | null },
+  ): Promise<void> {
+    const { delivery, marker } = item;
+    const { webhookId } = delivery;
+    try {
+      await inbox.finish(webhookId, {
+        status: end,
+        httpStatus: 202,
+        steps: `dispatch=${end}@${Math.round(tookMs * 1000)}us`,
+        outcome: handled.record,
+        durationMs: clock.now() - delivery.receivedAt,
+        nextAttemptAt,
+      });
+      // The sender's own redelivery of what a replay brought through would run it once more.
+      if (handled.succeeded && delivery.origin === 'replay' && marker)
+        await inbox.settleMarker(marker, clock.now() + LIMITS.idempotencyWindowMs);
+    } catch (error) {
+      // Still open in the store: the next start runs it again rather than lose it.
+      logger.error('The end of an accepted delivery could not be written', { error, meta: { webhookId } });
+    }
+  }
+
+  return {
+    /** Runs the handler and writes how it ended. Never rejects. */
+    async attempt(item: QueuedDelivery): Promise<AttemptEnd> {
+      const { delivery, target } = item;
+      const startedAt = performance.now();
+      const payload = item.payload ?? (await readBack(delivery.webhookId));
+      item.payload = undefined;
+      if (payload === 'gone' || payload === 'unread')
+        return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
+      const handled = await call(delivery, target, payload);
+      item.attempts++;
+      const { retry } = target.webhook;
+      const end = outcomeOf(handled, item.attempts, retry);
+      const nextAttemptAt = end === 'retrying' ? clock.now() + backoffMs(retry!, item.attempts) : null;
+      observe(delivery.pluginId, delivery.event, end);
+      if (end === 'dead') tellDead(item);
+      await finish(item, handled, end, { tookMs: performance.now() - startedAt, nextAttemptAt });
+      return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: false };
+    },
+  };
+}
+
+function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry | undefined) {
+  if (succeeded) return 'succeeded';
+  if (!retry) return 'failed';
+  return attempts < retry.maxAttempts ? 'retrying' : 'dead';
+}

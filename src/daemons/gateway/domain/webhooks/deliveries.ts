@@ -1,0 +1,154 @@
+import type { DeliveryStatus } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type {
+  DeliveryFilter,
+  DeliveryRecord,
+  NewDelivery,
+  WebhookInbox,
+} from '../../../../store/ports/index.ts';
+import { detailsOf, viewOf } from './delivery-view.ts';
+import type { WebhookDispatcher } from './dispatcher.ts';
+import { payloadOf } from './payload.ts';
+import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
+
+export interface WebhookDeliveriesDeps {
+  inbox: WebhookInbox;
+  targets: WebhookTargets;
+  dispatcher: WebhookDispatcher;
+  clock: Clock;
+  random: Random;
+}
+
+export interface Call {
+  requestId: string;
+  traceId: string;
+}
+
+export interface BulkReplay {
+  status: DeliveryStatus;
+  pluginId?: string | undefined;
+  event?: string | undefined;
+  since: number;
+  limit: number;
+}
+
+/** Never reached a handler, so there is nothing to repeat. */
+const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
+const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
+const PAGE = 200;
+
+/** The records of deliveries, and running them again. @spec docs/webhooks.md "Records" */
+export function createWebhookDeliveries({
+  inbox,
+  targets,
+  dispatcher,
+  clock,
+  random,
+}: WebhookDeliveriesDeps) {
+  /** Throws DELIVERY_NOT_FOUND, also for another tenant's. */
+  async function require(namespaceId: string, webhookId: string): Promise<DeliveryRecord> {
+    const record = await inbox.find(webhookId);
+    if (record?.namespaceId === namespaceId) return record;
+    throw new PlatformError('DELIVERY_NOT_FOUND', `There is no delivery ${webhookId} (any more).`);
+  }
+
+  /** Throws CONFLICT that says why it cannot run, WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND when its handler is gone. */
+  function targetFor(record: DeliveryRecord): DeclaredWebhook {
+    const { webhookId, status, pluginId, event, instanceId } = record;
+    if (UNHANDLED.has(status))
+      throw new PlatformError(
+        'CONFLICT',
+        `Delivery ${webhookId} was answered without a handler (${status}): there is nothing to run again.`,
+      );
+    if (UNFINISHED.has(status))
+      throw new PlatformError('CONFLICT', `Delivery ${webhookId} is ${status}: it has not ended yet.`);
+    if (record.body === null)
+      throw new PlatformError(
+        'CONFLICT',
+        `The body of delivery ${webhookId} is no longer kept; see retention.deliveriesMaxBytes.`,
+      );
+    return targets.require(pluginId, event, instanceId === '' ? undefined : instanceId);
+  }
+
+  async function replayRecord(record: DeliveryRecord, { requestId, traceId }: Call) {
+    const target = targetFor(record);
+    const delivery: NewDelivery = {
+      webhookId: random.uuid(),
+      namespaceId: record.namespaceId,
+      pluginId: record.pluginId,
+      event: record.event,
+      instanceId: record.instanceId,
+      receivedAt: clock.now(),
+      source: record.source,
+      requestId,
+      traceId,
+      headers: record.headers,
+      body: record.body,
+      mode: 'async',
+      origin: 'replay',
+      replayOf: record.webhookId,
+      orderKey: record.orderKey,
+    };
+    await inbox.replay(delivery, '', record);
+    await dispatcher.enqueue(delivery, target, payloadOf(record.body), record.marker);
+    return { webhookId: delivery.webhookId, replayOf: record.webhookId };
+  }
+
+  /** Those that match, oldest first: what failed first runs first. */
+  async function matching(namespaceId: string, filter: DeliveryFilter): Promise<string[]> {
+    const ids: string[] = [];
+    let before: number | undefined;
+    for (;;) {
+      const page = await inbox.list(namespaceId, { ...filter, limit: PAGE, before });
+      for (const { webhookId } of page.items) ids.push(webhookId);
+      if (page.next === null) return ids.reverse();
+      before = page.next;
+    }
+  }
+
+  async function isHandled(record: DeliveryRecord): Promise<boolean> {
+    if (record.replayedBy !== null) return true;
+    return record.marker !== null && (await inbox.isSettled(record.marker, clock.now()));
+  }
+
+  return {
+    async list(
+      namespaceId: string,
+      { cursor, ...filter }: DeliveryFilter & { limit: number; cursor?: string | undefined },
+    ) {
+      const page = await inbox.list(namespaceId, { ...filter, before: positionOf(cursor) });
+      return { items: page.items.map(viewOf), nextCursor: page.next === null ? null : String(page.next) };
+    },
+    get: async (namespaceId: string, webhookId: string) => detailsOf(await require(namespaceId, webhookId)),
+    replay: async (namespaceId: string, webhookId: string, call: Call) =>
+      replayRecord(await require(namespaceId, webhookId), call),
+
+    async replayMany(namespaceId: string, { status, limit, ...filter }: BulkReplay, call: Call) {
+      const items: Array<{ webhookId: string; replayOf: string }> = [];
+      let skipped = 0;
+      const ids = await matching(namespaceId, { ...filter, status: [status] });
+      for (const id of ids) {
+        if (items.length >= limit) return { items, skipped, more: true };
+        const record = await inbox.find(id);
+        if (
+          !record ||
+          record.body === null ||
+          !targets.find(record.pluginId, record.event) ||
+          (await isHandled(record))
+        )
+          skipped++;
+        else items.push(await replayRecord(record, call));
+      }
+      return { items, skipped, more: false };
+    },
+  };
+}
+export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
+
+function positionOf(cursor: string | undefined): number | undefined {
+  if (cursor === undefined) return undefined;
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw new PlatformError('VALIDATION_ERROR', 'query.cursor: must be the nextCursor of the page before.');
+}

@@ -1,0 +1,171 @@
+import type { Caller, WebhookHandlerDecl } from '../../../../contracts/index.ts';
+import { HEADERS } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { CreateLimiter } from '../../../../kit/rate-limiter.ts';
+import type { WebhookInbox } from '../../../../store/ports/index.ts';
+import { REPEATED, singleHeader } from '../raw-headers.ts';
+import { createAcceptance } from './acceptance.ts';
+import { createAdmission } from './admission.ts';
+import { createAuthentication } from './authentication.ts';
+import type { WebhookDispatcher } from './dispatcher.ts';
+import type { CallHandler } from './handler-call.ts';
+import { beginPassage, deliveryOf, type IncomingDelivery, type Passage } from './passage.ts';
+import type { WebhookPauses } from './pauses.ts';
+import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.ts';
+import type { WebhookSecrets } from './secrets.ts';
+import { mark } from './steps.ts';
+import type { WebhookTargets } from './targets.ts';
+import type { WebhookVerifier } from './verifier.ts';
+
+export type { IncomingDelivery } from './passage.ts';
+
+export interface DeliveryAnswer {
+  status: number;
+  body: unknown;
+  headers: Record<string, string>;
+  webhookId: string;
+  /** Known once authenticated. */
+  caller: Caller | null;
+}
+
+export interface WebhookDeliveryDeps {
+  targets: WebhookTargets;
+  secrets: WebhookSecrets;
+  verifier: WebhookVerifier;
+  dispatcher: WebhookDispatcher;
+  call: CallHandler;
+  pauses: () => WebhookPauses;
+  inbox: WebhookInbox;
+  createLimiter: CreateLimiter;
+  /** Ids of the deliveries that are on their way through the steps; kept only where it is given. */
+  underWay?: Set<string> | undefined;
+  clock: Clock;
+  logger: Logger;
+  /** Counts finished deliveries. */
+  observe: (pluginId: string, event: string, status: string) => void;
+}
+
+type Answered = { status: number; body: unknown; record: 'challenge' | 'duplicate' | 'handled' };
+
+const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
+const PAUSED_RETRY_SECONDS = '60';
+
+/** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/decisions.md "Webhook delivery" */
+export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
+  const { targets, dispatcher, pauses, inbox, clock, logger } = deps;
+  const { admit } = createAdmission(deps);
+  const { authenticate } = createAuthentication(deps);
+  const { accept, handle } = createAcceptance(deps);
+
+  /** Answers whatever happens; never rejects. */
+  async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
+    const passage = beginPassage(incoming, clock.now());
+    dispatcher.receiving(1);
+    deps.underWay?.add(passage.webhookId);
+    try {
+      const { status, body, record } = await pass(passage);
+      if (record !== 'handled') note(passage, record, status);
+      return answer(passage, status, body, {});
+    } catch (thrown) {
+      const error = toRemoteError(thrown);
+      if (!(thrown instanceof PlatformError))
+        logger.error(`A delivery to ${incoming.pluginId} ${incoming.event} failed: ${codeOf(thrown) ?? ''}`, {
+          requestId: incoming.requestId,
+          error: thrown,
+        });
+      passage.refusal ??= JSON.stringify(errorBody(error));
+      note(passage, 'refused', error.status);
+      return answer(passage, error.status, errorBody(error), error.headers);
+    } finally {
+      dispatcher.receiving(-1);
+      deps.underWay?.delete(passage.webhookId);
+    }
+  }
+
+  async function pass(passage: Passage): Promise<Answered> {
+    const { rawHeaders } = passage.incoming;
+    const admitted = await admit(passage);
+    const { target } = admitted;
+    const { webhook } = target;
+
+    const payload = parseOnce(await readBody(passage, webhook));
+    const challenge = webhook.challenge && answerChallenge(webhook.challenge, payload());
+    if (challenge) {
+      mark(passage, 'challenge', 'answered');
+      return { status: 200, body: challenge, record: 'challenge' };
+    }
+    const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
+    const marker = id === undefined ? undefined : markerKey(passage, id);
+    if (marker && (await inbox.seen(marker, clock.now())) === 'done') {
+      mark(passage, 'idempotency', 'seen');
+      return DUPLICATE;
+    }
+    await authenticate(passage, admitted);
+
+    const parsed = payload();
+    if (parsed.fault !== undefined)
+      throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
+    if (!webhook.async) requireRunning(passage);
+    const accepted = await (webhook.async ? accept : handle)(passage, target, parsed, marker);
+    return accepted === 'duplicate' ? DUPLICATE : { ...accepted, record: 'handled' };
+  }
+
+  async function readBody(passage: Passage, webhook: WebhookHandlerDecl): Promise<Buffer> {
+    const encoding = singleHeader(passage.incoming.rawHeaders, 'content-encoding');
+    if (encoding !== undefined && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
+      mark(passage, 'body', 'encoded');
+      throw new PlatformError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'Send the body without Content-Encoding: its signature is over the bytes as they are.',
+      );
+    }
+    try {
+      passage.body = await passage.incoming.readBody(webhook.maxBodyBytes);
+    } catch (error) {
+      mark(passage, 'body', codeOf(error) ?? 'failed');
+      throw error;
+    }
+    return passage.body;
+  }
+
+  /** The sender of a sync one waits for its handler, so it cannot be held. */
+  function requireRunning(passage: Passage): void {
+    if (!pauses().isPaused(passage)) return;
+    mark(passage, 'dispatch', 'paused');
+    throw new PlatformError('SERVICE_UNAVAILABLE', 'This webhook is paused; send the delivery again later.', {
+      headers: { 'retry-after': PAUSED_RETRY_SECONDS },
+    });
+  }
+
+  /** Keeps a record of what no handler saw; bodies of strangers are not kept. */
+  function note(passage: Passage, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
+    const { pluginId, event } = passage;
+    // Labels of metrics come from manifests alone: a stranger must not be able to make new ones.
+    if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);
+    else deps.observe('(unknown)', '(unknown)', status);
+    // Without a plugin or a namespace there is nobody to show the record to.
+    if (passage.namespaceId === '') return;
+    passage.body = null;
+    inbox.note(deliveryOf(passage, 'sync', null), {
+      status,
+      httpStatus,
+      steps: passage.steps.text,
+      outcome: passage.refusal,
+      durationMs: clock.now() - passage.receivedAt,
+    });
+  }
+
+  return { receive };
+}
+export type WebhookDelivery = ReturnType<typeof createWebhookDelivery>;
+
+function answer(
+  { webhookId, caller }: Passage,
+  status: number,
+  body: unknown,
+  headers: Record<string, string>,
+): DeliveryAnswer {
+  return { status, body, headers: { ...headers, [HEADERS.webhookId]: webhookId }, webhookId, caller };
+}

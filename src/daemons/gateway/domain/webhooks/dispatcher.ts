@@ -1,0 +1,245 @@
+import { seconds } from '../../../../kit/duration.ts';
+import type { DeliveryRecord, NewDelivery } from '../../../../store/ports/index.ts';
+import { type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
+import type { WebhookPauses } from './pauses.ts';
+import { type JsonPayload, payloadOf } from './payload.ts';
+import { createQueue } from './queue.ts';
+import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
+
+export interface WebhookDispatcherDeps extends AttemptsDeps {
+  targets: WebhookTargets;
+  pauses: () => WebhookPauses;
+  /** How many async deliveries run at a time, over all plugins. */
+  concurrency: number;
+}
+
+/** Async deliveries held in memory, by count and by body bytes; more stay in the store alone until there is room. */
+const HELD = 1000;
+const HELD_BYTES = 32 * 1024 * 1024;
+const PAGE = 200;
+/** Deliveries whose next attempt has a timer; those beyond it are looked for in the store. */
+const MOST_TIMERS = 10_000;
+const LOOK_AGAIN_MS = seconds(30);
+/** While deliveries come in faster than they are answered, so many handlers run at a time: senders give up, the inbox waits. */
+const BUSY_CONCURRENCY = 2;
+/** Deliveries being received at which accepting goes first. */
+const BUSY_FROM = 16;
+export interface WebhookDispatcher {
+  /**
+   * Runs an accepted delivery as soon as there is room. It is in the store already. A promise only where the order of
+   * deliveries needs the caller to wait before it tells its sender.
+   */
+  enqueue(
+    delivery: NewDelivery,
+    target: DeclaredWebhook,
+    payload: JsonPayload,
+    marker?: Uint8Array | null,
+  ): void | Promise<void>;
+  /** How many async deliveries are held in memory, and how many run. */
+  readonly load: { waiting: number; running: number };
+  /** One delivery more, or less, is being received. */
+  receiving(change: 1 | -1): void;
+  /** Runs what the store has and memory has not. */
+  runBacklog(): void;
+  /** Dispatches what an earlier process accepted and did not finish, and tells what it was in the middle of. */
+  recover(): Promise<void>;
+  /** Waits for what runs; what waits stays in the store for the next start. */
+  close(): Promise<void>;
+}
+
+/** A dispatcher that other processes of the gateway hand their deliveries to. */
+export interface LeadingDispatcher extends WebhookDispatcher {
+  /** Takes in what another process accepted, in this order. */
+  admit(webhookIds: readonly string[]): Promise<void>;
+}
+
+/** Runs what was accepted: from memory, or from the durable inbox. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
+export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDispatcher {
+  const { inbox, targets, pauses, clock, logger } = deps;
+  const { attempt } = createAttempts(deps);
+  const queue = createQueue<QueuedDelivery>({
+    // Bytes and text; what was parsed of it is about as much again.
+    bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
+    laneOf: ({ delivery, target: { webhook } }) =>
+      webhook.concurrency === undefined
+        ? undefined
+        : { name: laneName(delivery), limit: webhook.concurrency },
+    orderOf: ({ delivery }) =>
+      delivery.orderKey === null ? undefined : `${laneName(delivery)} ${delivery.orderKey}`,
+  });
+  const running = new Map<string, Promise<void>>();
+  const timers = new Map<string, () => void>();
+  /** Waiting, running, or finished while a page that still lists it was being read: never dispatched twice. */
+  const known = new Set<string>();
+  /** Deliveries lie in the store that are not held here. */
+  let backlog = false;
+  let refilling: Promise<void> | undefined;
+  let finishedWhileRefilling: string[] = [];
+  let closed = false;
+  let receiving = 0;
+  let stopLooking = () => {};
+
+  const isFull = (): boolean => queue.size >= HELD || queue.bytes >= HELD_BYTES;
+
+  function pump(): void {
+    const concurrency =
+      receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, deps.concurrency) : deps.concurrency;
+    while (!closed && running.size < concurrency) {
+      const item = queue.take();
+      if (!item) break;
+      const { webhookId } = item.delivery;
+      if (pauses().isPaused(item.delivery)) {
+        // It lies in the store until somebody resumes.
+        queue.done(item);
+        known.delete(webhookId);
+      } else running.set(webhookId, runItem(item));
+    }
+    if (backlog && !closed && queue.size < HELD / 2 && !isFull()) refilling ??= refillOnce();
+  }
+
+  async function runItem(item: QueuedDelivery): Promise<void> {
+    const { webhookId } = item.delivery;
+    let again: number | undefined;
+    try {
+      const end = await attempt(item);
+      again = end.nextAttemptAt;
+      backlog ||= end.isUnread;
+    } finally {
+      running.delete(webhookId);
+      queue.done(item, { keepsOrder: again !== undefined });
+      if (again !== undefined) schedule(item, again);
+      else if (refilling) finishedWhileRefilling.push(webhookId);
+      else known.delete(webhookId);
+      pump();
+    }
+  }
+
+  function schedule(item: QueuedDelivery, at: number): void {
+    const { webhookId } = item.delivery;
+    const stop = clock.after(Math.max(0, at - clock.now()), () => {
+      timers.delete(webhookId);
+      if (closed) return;
+      queue.release(item);
+      pump();
+    });
+    timers.set(webhookId, stop);
+  }
+
+  async function refillOnce(): Promise<void> {
+    await refill();
+    refilling = undefined;
+    for (const id of finishedWhileRefilling) known.delete(id);
+    finishedWhileRefilling = [];
+    pump();
+  }
+
+  /** Takes the oldest stored deliveries that are not held yet, page by page, until memory is full or the store has no more. */
+  async function refill(): Promise<void> {
+    backlog = false;
+    let after: number | undefined;
+    try {
+      while (!closed && !isFull()) {
+        const page = await inbox.unfinished(PAGE, after);
+        for (const record of page) hold(record);
+        after = page.at(-1)?.position;
+        if (page.length < PAGE) break;
+      }
+      backlog ||= isFull();
+    } catch (error) {
+      backlog = true;
+      logger.error('Accepted deliveries could not be read back; trying again', { error });
+      await new Promise<void>((resolve) => setTimeout(resolve, 1000).unref());
+    }
+  }
+
+  function hold(record: DeliveryRecord): void {
+    if (known.has(record.webhookId) || pauses().isPaused(record)) return;
+    const target = targetOf(record);
+    if (!target) return;
+    const { attempts, marker, nextAttemptAt } = record;
+    const waits = nextAttemptAt !== null && nextAttemptAt > clock.now();
+    if (waits && timers.size >= MOST_TIMERS) {
+      lookAgainLater();
+      return;
+    }
+    known.add(record.webhookId);
+    if (!waits) {
+      queue.push({ delivery: record, target, payload: payloadOf(record.body), attempts, marker });
+      return;
+    }
+    const item = { delivery: { ...record, body: null }, target, payload: undefined, attempts, marker };
+    if (queue.reserve(item)) schedule(item, nextAttemptAt);
+  }
+
+  function lookAgainLater(): void {
+    stopLooking();
+    stopLooking = clock.after(LOOK_AGAIN_MS, () => {
+      backlog = true;
+      pump();
+    });
+  }
+
+  /** A delivery whose plugin is gone stays accepted: it runs once the plugin is back. */
+  function targetOf({ pluginId, event, webhookId }: NewDelivery): DeclaredWebhook | undefined {
+    const target = targets.find(pluginId, event);
+    if (!target)
+      logger.warn(`Delivery ${webhookId} waits: plugin ${pluginId} with webhook ${event} is not loaded`, {
+        pluginId,
+      });
+    return target;
+  }
+
+  function runBacklog(): void {
+    backlog = true;
+    pump();
+  }
+
+  return {
+    enqueue(delivery, target, payload, marker = null) {
+      if (pauses().isPaused(delivery)) return;
+      // Once some lie in the store alone, the later ones go behind them.
+      if (backlog || isFull() || closed) backlog = true;
+      else {
+        known.add(delivery.webhookId);
+        queue.push({ delivery, target, payload, attempts: 0, marker });
+      }
+      pump();
+    },
+    get load() {
+      return { waiting: queue.size, running: running.size };
+    },
+    async admit(webhookIds) {
+      for (const id of webhookIds) {
+        // Once some lie in the store alone, the later ones go behind them.
+        if (backlog || isFull() || closed) {
+          backlog = true;
+          break;
+        }
+        const record = await inbox.find(id);
+        if (record?.status === 'accepted') hold(record);
+      }
+      pump();
+    },
+    receiving(change) {
+      receiving += change;
+    },
+    runBacklog,
+    async recover() {
+      const interrupted = await inbox.interrupt();
+      if (interrupted > 0)
+        logger.warn(`${interrupted} deliveries were running when the gateway died; they show as interrupted`);
+      runBacklog();
+    },
+    async close() {
+      closed = true;
+      stopLooking();
+      for (const stop of timers.values()) stop();
+      await refilling;
+      await Promise.all(running.values());
+    },
+  };
+}
+
+function laneName({ namespaceId, pluginId, event, instanceId }: NewDelivery): string {
+  return JSON.stringify([namespaceId, pluginId, event, instanceId]);
+}

@@ -1,0 +1,117 @@
+import { type CommandResult, type HostKind, LIMITS } from '../../../../contracts/index.ts';
+import { messageOf, type PlatformError, toRemoteError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import { redact } from '../../../../kit/redact.ts';
+import type { NewDelivery } from '../../../../store/ports/index.ts';
+import { deliverySpan } from './delivery-span.ts';
+import type { JsonPayload } from './payload.ts';
+import type { DeclaredWebhook, WebhookPlugin } from './targets.ts';
+
+/** Runs a handler through the execution backend. */
+export type Execute = (call: {
+  plugin: WebhookPlugin;
+  handler: string;
+  host: HostKind;
+  hostContext: Record<string, unknown>;
+  input: unknown;
+  /** The input as JSON text. */
+  inputText: string;
+  tenantId: string;
+  requestId: string;
+  traceId: string;
+  parentSpanId?: string;
+  timeoutMs: number;
+}) => Promise<CommandResult>;
+
+/** How a handler's run ends for the sender and for the record. */
+export interface Handled {
+  succeeded: boolean;
+  httpStatus: number;
+  body: unknown;
+  /** JSON for the delivery's record. */
+  record: string;
+}
+
+export type CallHandler = (
+  delivery: NewDelivery,
+  target: DeclaredWebhook,
+  payload: JsonPayload,
+) => Promise<Handled>;
+
+/** Records keep this much of a handler's result. */
+const LARGEST_RECORD = 16 * 1024;
+
+/** How long a handler may take, in milliseconds. */
+export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
+  return webhook.timeoutMs ?? plugin.manifest.permissions.quotas?.timeoutMs ?? LIMITS.routeTimeoutMs;
+}
+
+/** Step 7: calls the handler. Never throws. @spec Webhook delivery step 7; Webhook handler context */
+export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
+  return async (delivery, target, payload) => {
+    const { webhookId, namespaceId, event, source, instanceId, requestId, traceId } = delivery;
+    const { plugin, webhook } = target;
+    const parentSpanId = deliverySpan(delivery);
+    const instance = webhook.multi ? { instanceId } : {};
+    try {
+      const result = await execute({
+        plugin,
+        handler: webhook.handler,
+        host: 'webhook',
+        hostContext: { host: 'webhook', event, namespaceId, webhookId, source, ...instance },
+        input: payload.value,
+        inputText: payload.text,
+        tenantId: namespaceId,
+        requestId,
+        traceId,
+        ...(parentSpanId === undefined ? {} : { parentSpanId }),
+        timeoutMs: handlerTimeoutMs(target),
+      });
+      return result.exitCode === 0 ? succeeded(webhookId, result) : failed(result);
+    } catch (thrown) {
+      const error = toRemoteError(thrown);
+      logger.error(`The handler of ${delivery.pluginId} ${event} failed: ${messageOf(thrown)}`, {
+        requestId,
+        traceId,
+        tenantId: namespaceId,
+        pluginId: delivery.pluginId,
+        meta: { webhookId, code: error.code },
+        error: thrown,
+      });
+      const told = { error: { code: error.code, message: error.message, details: error.details } };
+      const body = { error: { ...told.error, ...publicPart(error, webhookId) } };
+      return { succeeded: false, httpStatus: error.status, body, record: recordOf(told) };
+    }
+  };
+}
+
+/** What a handler throws is for the operator's record and the log: its text may hold what a sender must not see. */
+function publicPart({ code, message, details }: PlatformError, webhookId: string) {
+  if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };
+  return {
+    message: 'The handler of this webhook failed; its operator finds the reason under the webhookId.',
+    details: { webhookId },
+  };
+}
+
+function succeeded(webhookId: string, { result }: CommandResult): Handled {
+  const value = result ?? null;
+  const body = { status: 'ok', webhookId, result: value };
+  return { succeeded: true, httpStatus: 200, body, record: recordOf({ result: value }) };
+}
+
+function failed({ error, exitCode }: CommandResult): Handled {
+  const body = {
+    error: {
+      code: error?.code ?? 'EXECUTION_ERROR',
+      message: error?.message ?? `The handler ended with exit code ${exitCode}.`,
+      details: error?.details ?? {},
+    },
+  };
+  return { succeeded: false, httpStatus: 500, body, record: recordOf(body) };
+}
+
+function recordOf(outcome: unknown): string {
+  const text = JSON.stringify(redact(outcome));
+  return text.length <= LARGEST_RECORD ? text : JSON.stringify({ truncated: true, bytes: text.length });
+}

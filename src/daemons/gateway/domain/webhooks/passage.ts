@@ -1,0 +1,77 @@
+import type { Caller } from '../../../../contracts/index.ts';
+import type { NewDelivery, SecretKey } from '../../../../store/ports/index.ts';
+import { maskHeaders } from './record.ts';
+import { beginSteps, type StepLog } from './steps.ts';
+
+/** A request as the route hands it over; nothing of its body was read yet. */
+export interface IncomingDelivery {
+  /** Made by whoever hands it over. */
+  webhookId: string;
+  pluginId: string;
+  event: string;
+  instanceId: string | undefined;
+  /** node's flat list: names and values as sent. */
+  rawHeaders: readonly string[];
+  /** `?namespace=` of the URL, where the webhook allows it. */
+  namespaceInUrl: string | undefined;
+  /** The caller's IP address. */
+  source: string;
+  /** Default: a sender. */
+  origin?: 'sender' | 'sample';
+  requestId: string;
+  traceId: string;
+  /** Reads the raw body; throws PAYLOAD_TOO_LARGE. */
+  readBody: (limitBytes: number) => Promise<Buffer>;
+}
+
+/** One delivery on its way through the steps. */
+export interface Passage extends SecretKey {
+  incoming: IncomingDelivery;
+  webhookId: string;
+  receivedAt: number;
+  steps: StepLog;
+  body: Buffer | null;
+  /** Known once authenticated. */
+  caller: Caller | null;
+  /** JSON for the record of a refused one: what was answered, and for a 401 why. */
+  refusal: string | null;
+}
+
+/** Its namespace is empty until step 2 knows it. */
+export function beginPassage(incoming: IncomingDelivery, now: number): Passage {
+  return {
+    incoming,
+    webhookId: incoming.webhookId,
+    receivedAt: now,
+    steps: beginSteps(),
+    namespaceId: '',
+    pluginId: incoming.pluginId,
+    event: incoming.event,
+    instanceId: incoming.instanceId ?? '',
+    body: null,
+    caller: null,
+    refusal: null,
+  };
+}
+
+/** As the store takes it. */
+export function deliveryOf(passage: Passage, mode: 'sync' | 'async', orderKey: string | null): NewDelivery {
+  const { incoming } = passage;
+  return {
+    webhookId: passage.webhookId,
+    namespaceId: passage.namespaceId,
+    pluginId: passage.pluginId,
+    event: passage.event,
+    instanceId: passage.instanceId,
+    receivedAt: passage.receivedAt,
+    source: incoming.source,
+    requestId: incoming.requestId,
+    traceId: incoming.traceId,
+    headers: maskHeaders(incoming.rawHeaders),
+    body: passage.body,
+    mode,
+    origin: incoming.origin ?? 'sender',
+    replayOf: null,
+    orderKey,
+  };
+}

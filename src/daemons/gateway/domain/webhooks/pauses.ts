@@ -1,0 +1,83 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { every } from '../../../../kit/clock.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { KeyValueStore, SecretKey } from '../../../../store/ports/index.ts';
+import type { ProcessGroup } from '../../../group/process-group.ts';
+
+const SCOPE = 'webhook-pause';
+const MOST_PAUSES = 100_000;
+/** How soon other processes of the gateway know. */
+const LOOK_EVERY_MS = 1000;
+
+export interface WebhookPauses {
+  /** In memory: asked for each delivery. */
+  isPaused(key: Omit<SecretKey, 'instanceId'> & { instanceId: string }): boolean;
+  /** Durable once settled. Without an instance id: all instances. */
+  pause(key: SecretKey): Promise<void>;
+  resume(key: SecretKey): Promise<void>;
+  close(): void;
+}
+
+export interface WebhookPausesDeps {
+  cache: KeyValueStore;
+  clock: Clock;
+  logger: Logger;
+  /** Other processes of this gateway pause and resume too. */
+  group: ProcessGroup;
+  /** What was held may run. */
+  onResume: () => void;
+}
+
+/** Endpoints whose handler is not called for the time being. @spec docs/decisions.md "Pause" */
+export async function createWebhookPauses({
+  cache,
+  clock,
+  logger,
+  group,
+  onResume,
+}: WebhookPausesDeps): Promise<WebhookPauses> {
+  let paused = await load();
+  const stop = group.role !== 'alone' ? every(clock, LOOK_EVERY_MS, () => void lookAgain()) : () => {};
+
+  group.onNews(SCOPE, lookAgain);
+
+  async function load(): Promise<Set<string>> {
+    const entries = await cache.scan(SCOPE, { prefix: '', limit: MOST_PAUSES });
+    return new Set(entries.map(({ key }) => key));
+  }
+
+  async function lookAgain(): Promise<void> {
+    try {
+      const before = paused.size;
+      paused = await load();
+      if (paused.size < before) onResume();
+    } catch (error) {
+      logger.warn('Which webhooks are paused could not be read again', { error });
+    }
+  }
+
+  return {
+    isPaused(key) {
+      if (paused.size === 0) return false;
+      return (
+        paused.has(nameOf(key)) || (key.instanceId !== '' && paused.has(nameOf({ ...key, instanceId: '' })))
+      );
+    },
+    async pause(key) {
+      await cache.set(SCOPE, nameOf(key), true);
+      paused.add(nameOf(key));
+      await group.announce(SCOPE);
+    },
+    async resume(key) {
+      await cache.delete(SCOPE, nameOf(key));
+      paused.delete(nameOf(key));
+      onResume();
+      await group.announce(SCOPE);
+    },
+    close: stop,
+  };
+}
+
+function nameOf({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
+  return JSON.stringify([namespaceId, pluginId, event, instanceId]);
+}

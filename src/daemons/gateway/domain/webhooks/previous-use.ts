@@ -1,0 +1,56 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { hours, minutes } from '../../../../kit/duration.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { SecretKey, WebhookSecretStore } from '../../../../store/ports/index.ts';
+import { describe, type VerificationKeys } from './secrets.ts';
+
+/** One write a minute and secret tells enough. */
+const WRITE_EVERY_MS = minutes(1);
+/** A sender that still uses the former secret this short before its end will be refused. */
+const WARN_BEFORE_END_MS = hours(4);
+/** Secrets in rotation at a time; beyond it the memory starts anew. */
+const REMEMBERED = 10_000;
+
+interface PreviousUseDeps {
+  store: WebhookSecretStore;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Rotation, watched: when the former secret was last used, and a warning while there is still time. @spec States: Webhook secret */
+export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
+  const seen = new Map<string, { writtenAt: number; warned: boolean }>();
+
+  function warn(key: SecretKey, endsAt: number): void {
+    logger.diagnostic(
+      {
+        domain: 'webhook',
+        event: 'webhook.rotation_unfinished',
+        level: 'warn',
+        reasonCode: 'PREVIOUS_SECRET_IN_USE',
+        message: `A sender of ${describe(key)} still uses the former secret, which ends ${new Date(endsAt).toISOString()}: give it the new one`,
+        outcome: 'degraded',
+        evidence: { previousExpiresAt: endsAt },
+      },
+      { tenantId: key.namespaceId, pluginId: key.pluginId },
+    );
+  }
+
+  return (key: SecretKey, { previousExpiresAt }: VerificationKeys): void => {
+    const now = clock.now();
+    const endsAt = previousExpiresAt ?? now;
+    const id = JSON.stringify([key.namespaceId, key.pluginId, key.event, key.instanceId, endsAt]);
+    const before = seen.get(id);
+    const due = !before || now - before.writtenAt >= WRITE_EVERY_MS;
+    const mustWarn = !before?.warned && endsAt - now <= WARN_BEFORE_END_MS;
+    if (!due && !mustWarn) return;
+    if (seen.size >= REMEMBERED) seen.clear();
+    seen.set(id, { writtenAt: due ? now : before.writtenAt, warned: mustWarn || (before?.warned ?? false) });
+    if (mustWarn) warn(key, endsAt);
+    if (due) {
+      store.previousUsed(key, now).catch((error: unknown) => {
+        logger.warn('The last use of a former webhook secret could not be noted', { error });
+      });
+    }
+  };
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { VerificationKeys } from './secrets.ts';
+import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
+import type { DeclaredWebhook } from './targets.ts';
+
+/** Who asks, for logs and for the validator's own context. */
+export interface VerificationContext {
+  webhookId: string;
+  namespaceId: string;
+  incoming: { requestId: string; traceId: string };
+}
+
+/** Asks a plugin's validator about one secret; false for anything but a clear yes. Throws HOST_UNAVAILABLE when there is nowhere to run it. */
+export type RunValidator = (
+  target: DeclaredWebhook,
+  validator: string,
+  input: { headers: Record<string, string>; rawBody: string; secret: string },
+  context: VerificationContext,
+) => Promise<unknown>;
+
+export interface WebhookVerifier {
+  verify(
+    target: DeclaredWebhook,
+    rawHeaders: readonly string[],
+    body: Buffer,
+    keys: VerificationKeys | undefined,
+    context: VerificationContext,
+  ): SignatureVerdict | Promise<SignatureVerdict>;
+}
+
+/** Step 6 for every kind of `auth`. @spec Webhook declaration: WebhookAuthConfig */
+export function createWebhookVerifier(
+  runValidator: RunValidator,
+  clock: Clock,
+  logger: Logger,
+): WebhookVerifier {
+  async function isValid(...[target, validator, input, context]: Parameters<RunValidator>): Promise<boolean> {
+    try {
+      const verdict = await runValidator(target, validator, input, context);
+      return (
+        typeof verdict === 'object' && verdict !== null && (verdict as { valid?: unknown }).valid === true
+      );
+    } catch (error) {
+      if (error instanceof PlatformError && error.code === 'HOST_UNAVAILABLE') throw error;
+      const { webhookId, incoming } = context;
+      logger.warn(
+        `The validator of ${target.plugin.id} ${target.webhook.event} failed; the delivery counts as not authentic`,
+        {
+          ...incoming,
+          pluginId: target.plugin.id,
+          error,
+          meta: { webhookId },
+        },
+      );
+      return false;
+    }
+  }
+
+  async function askValidator(
+    validator: string,
+    ...[target, rawHeaders, body, keys, context]: Parameters<WebhookVerifier['verify']>
+  ): Promise<SignatureVerdict> {
+    // Without a secret nothing can be valid, and a stranger gets no plugin code to run.
+    if (!keys) return { valid: false, fault: 'unprovisioned' };
+    const input = { headers: plainHeaders(rawHeaders), rawBody: body.toString('base64') };
+    for (const which of ['current', 'previous'] as const) {
+      const key = keys[which];
+      if (key && (await isValid(target, validator, { ...input, secret: key.text }, context))) {
+        return { valid: true, secret: which };
+      }
+    }
+    return { valid: false, fault: 'validator_refused' };
+  }
+
+  return {
+    verify(target, rawHeaders, body, keys, context) {
+      const { auth } = target.webhook;
+      return auth.type === 'custom'
+        ? askValidator(auth.validator, target, rawHeaders, body, keys, context)
+        : verifySharedSecret(auth, rawHeaders, body, keys, clock.now());
+    },
+  };
+}
+
+/** Names in lower case; what was sent more than once is joined as HTTP says. */
+function plainHeaders(rawHeaders: readonly string[]): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? rawHeaders[i + 1]! : `${before}, ${rawHeaders[i + 1]}`);
+  }
+  return Object.fromEntries(headers);
+}

@@ -1,0 +1,82 @@
+import type { DeliveredEvent, DeliveryStarts, TriggeringWebhook } from '../../../../contracts/index.ts';
+import { systemClock } from '../../../../kit/clock.ts';
+import { seconds } from '../../../../kit/duration.ts';
+import { codeOf, errorBody, toRemoteError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { NewDelivery } from '../../../../store/ports/index.ts';
+import type { CallHandler, Handled } from './handler-call.ts';
+import type { WebhookTriggers } from './triggers.ts';
+
+export interface WebhookWorkflowsDeps {
+  triggers: WebhookTriggers;
+  /** Has the workflow service start what the delivery matches; a second time it finds what it started. */
+  start(delivery: NewDelivery, event: DeliveredEvent): Promise<DeliveryStarts>;
+  logger: Logger;
+}
+
+/** A service that restarts is back by then. A sender waits for a synchronous answer, and comes again. */
+const PATIENCE_MS = { sync: seconds(3), async: seconds(15) } as const;
+const PAUSE_MS = 250;
+const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
+
+/**
+ * Starts workflows once the handler has succeeded, as a part of the delivery: it succeeds when the runs are on disk. A
+ * gateway that dies in between dispatches the delivery again, and finds the runs by its id. @spec docs/workflows.md "Started by a webhook"
+ */
+export function startingWorkflows(
+  call: CallHandler,
+  { triggers, start, logger }: WebhookWorkflowsDeps,
+): CallHandler {
+  async function startRuns(delivery: NewDelivery, handled: Handled, payload: unknown): Promise<Handled> {
+    try {
+      const { webhookId, pluginId, event, instanceId, receivedAt, mode } = delivery;
+      const instance = instanceId === '' ? null : instanceId;
+      const told = {
+        webhookId,
+        pluginId,
+        event,
+        instanceId: instance,
+        receivedAt,
+        payload,
+      } as DeliveredEvent;
+      const started = await patiently(PATIENCE_MS[mode], () => start(delivery, told));
+      return { ...handled, record: JSON.stringify({ ...JSON.parse(handled.record), workflows: started }) };
+    } catch (thrown) {
+      return notStarted(delivery, thrown);
+    }
+  }
+
+  function notStarted({ webhookId, requestId, traceId, ...delivery }: NewDelivery, thrown: unknown): Handled {
+    const error = toRemoteError(thrown);
+    logger.error(`The workflows of delivery ${webhookId} could not be started: ${error.message}`, {
+      requestId,
+      traceId,
+      tenantId: delivery.namespaceId,
+      pluginId: delivery.pluginId,
+      error: thrown,
+    });
+    const body = errorBody(error);
+    return { succeeded: false, httpStatus: error.status, body, record: JSON.stringify(body) };
+  }
+
+  return async (delivery, target, payload) => {
+    const handled = await call(delivery, target, payload);
+    if (!handled.succeeded) return handled;
+    const { pluginId, event } = delivery;
+    const starts = triggers.starts({ pluginId, event } as TriggeringWebhook);
+    if (starts === false || !(await starts)) return handled;
+    return startRuns(delivery, handled, payload.value);
+  };
+}
+
+/** In real time: it waits for a process to come back, not for a moment. */
+async function patiently<T>(patienceMs: number, work: () => Promise<T>): Promise<T> {
+  for (let left = patienceMs; ; left -= PAUSE_MS) {
+    try {
+      return await work();
+    } catch (error) {
+      if (left <= 0 || !PASSING.has(codeOf(error) ?? '')) throw error;
+      await new Promise<void>((resolve) => systemClock.after(PAUSE_MS, resolve));
+    }
+  }
+}
