@@ -87,7 +87,7 @@ async function givenToken(context: CommandContext, url: string): Promise<string 
 }
 
 /** `--url`, SVC_GATEWAY_URL, the gateway that runs on this data folder, else where the config says it would be. */
-export async function gatewayUrl(context: CommandContext): Promise<string> {
+async function gatewayUrl(context: CommandContext): Promise<string> {
   const { platform, folder } = context;
   const given = namedGateway(context);
   if (given) return given;

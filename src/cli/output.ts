@@ -90,7 +90,7 @@ function stackOf(thrown: unknown): string {
 }
 
 /** A general view of data: lists of records as a table, a record as name and value. */
-export function renderValue(value: unknown, style: Style): string {
+function renderValue(value: unknown, style: Style): string {
   if (Array.isArray(value) && value.length > 0 && value.every(isRecord)) {
     const headings = [...new Set(value.flatMap((row) => Object.keys(row)))];
     return table(

@@ -80,7 +80,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
 }
 
 /** Where a plugin's routes are reached by its id, whatever its base path. */
-export function aliasOf(pluginId: string): string {
+function aliasOf(pluginId: string): string {
   return `/v1/plugins/${encodeURIComponent(pluginId)}`;
 }
 

@@ -9,7 +9,6 @@ export * from './expectations.ts';
 export * from './host-check.ts';
 export * from './identity.ts';
 export * from './mount.ts';
-export * from './not-implemented.ts';
 export type { OpenApiDocument } from './openapi.ts';
 export * from './patient-client.ts';
 export * from './raw-error.ts';

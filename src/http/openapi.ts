@@ -24,7 +24,7 @@ export interface OpenApiDocument {
 const ERROR_REF = { $ref: '#/components/schemas/Error' };
 
 /** `/a/:id` as OpenAPI writes it: `/a/{id}`. */
-export function openApiPath(path: string): string {
+function openApiPath(path: string): string {
   return path.replace(/:([A-Za-z_]\w*)/g, '{$1}');
 }
 

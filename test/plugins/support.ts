@@ -22,7 +22,7 @@ import { FIXTURES } from './fixtures.ts';
 export { FIXTURES };
 
 /** Why the tests under bubblewrap are skipped here; undefined when it works. */
-export const bwrapMissing: string | undefined = (await sandboxInForce('auto')).reason;
+const bwrapMissing: string | undefined = (await sandboxInForce('auto')).reason;
 
 export type Sandbox = 'permission' | 'bwrap';
 export const SANDBOXES: Sandbox[] = bwrapMissing === undefined ? ['permission', 'bwrap'] : ['permission'];

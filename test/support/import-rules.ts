@@ -8,7 +8,7 @@ import { globSync } from 'tinyglobby';
 export const SOURCE_ROOT = join(dirname(fileURLToPath(import.meta.url)), '../../src');
 
 /** What each top folder of `src` may import from, beside itself; `store/ports` means that part alone. @spec docs/architecture.md "Imports" */
-export const FOLDERS: Record<string, readonly string[]> = {
+const FOLDERS: Record<string, readonly string[]> = {
   contracts: [],
   sdk: ['contracts'],
   kit: ['contracts'],

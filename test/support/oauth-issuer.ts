@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { onTestFinished } from 'vitest';
 
-export const ISSUER = 'https://login.example';
+const ISSUER = 'https://login.example';
 
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
 

@@ -5,7 +5,7 @@ import { nodeHttp } from './node-http.ts';
 const POLL_MS = 25;
 
 /** The REST API has no `/health`. @spec Health, metrics, specification */
-export function healthPath(name: ServiceName): string {
+function healthPath(name: ServiceName): string {
   return name === 'rest' ? '/api/v1/health' : '/health';
 }
 

@@ -31,7 +31,7 @@ export async function readWorkflowFiles(projectDir: string, patterns: string[]):
 }
 
 /** Throws with line and column for text that is neither YAML nor JSON. */
-export function parseWorkflowFile(text: string, source: string): FoundDefinition {
+function parseWorkflowFile(text: string, source: string): FoundDefinition {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter });
   const [error] = document.errors;

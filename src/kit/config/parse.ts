@@ -34,7 +34,7 @@ export function parseConfigText(text: string, file: string): unknown {
 }
 
 /** The place where `text`, which JSON.parse refused, stops being JSON: the engine's own message often names none. */
-export function locateJsonFault(text: string): JsonFault {
+function locateJsonFault(text: string): JsonFault {
   const scanner = createScanner(text);
   const fault = scanner.firstFault() ?? { offset: text.length, message: 'the text ends too early' };
   const before = text.slice(0, fault.offset).split('\n');

@@ -33,7 +33,7 @@ export async function findFolders(projectDir: string, patterns: string[]): Promi
 }
 
 /** Whether the folder has a manifest, as a file or as a module that its package.json names. */
-export async function holdsPlugin(folder: string): Promise<boolean> {
+async function holdsPlugin(folder: string): Promise<boolean> {
   return existsSync(join(folder, MANIFEST_FILE)) || (await manifestModuleOf(folder)) !== undefined;
 }
 

@@ -62,7 +62,7 @@ export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
 }
 
 /** Every schema a manifest names. */
-export function schemaRefs(manifest: ManifestV3): NamedSchema[] {
+function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   const refs: NamedSchema[] = [];
   const add = (schema: SchemaRef | undefined, ...path: PropertyKey[]) => {
     if (schema) refs.push({ path: formatPath(path), schema, io: path.at(-1) as NamedSchema['io'] });

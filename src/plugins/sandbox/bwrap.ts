@@ -7,7 +7,7 @@ import type { Grants } from './grants.ts';
 import { hasRawNetwork } from './node-flags.ts';
 
 /** The descriptor on which bwrap tells the pid of what it started. */
-export const STATUS_FD = 4;
+const STATUS_FD = 4;
 const PROBE_MS = 10_000;
 const TMP_BYTES = 64 * 1024 * 1024;
 

@@ -189,7 +189,7 @@ export function createMarkers(
 /** Asked for twice for each delivery, nearly always in a row: remembering more would only keep garbage alive. */
 let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 
-export function digestOf(key: string): Buffer {
+function digestOf(key: string): Buffer {
   if (key !== latest.key) latest = { key, digest: hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES) };
   return latest.digest;
 }

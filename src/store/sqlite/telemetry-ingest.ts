@@ -12,7 +12,7 @@ export interface IngestRates {
 }
 
 /** Some ten microseconds a record: at this rate keeping them costs under one per cent of a core and service. */
-export const INGEST_RATES: IngestRates = { perSecond: 300, atOnce: 5000 };
+const INGEST_RATES: IngestRates = { perSecond: 300, atOnce: 5000 };
 
 export interface Ingest {
   /** Takes whole lines of one service. */

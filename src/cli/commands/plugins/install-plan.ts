@@ -25,7 +25,7 @@ export async function agree(plan: PluginPlan, context: CommandContext): Promise<
   throw new PlatformError('CONFLICT', 'Nothing was changed.', { details: { pluginId: plan.id } });
 }
 
-export function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
+function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
   return [
     `${style.bold(id)} ${installed === null ? version : `${installed} -> ${version}`}  ${style.dim(resolved)}`,
     ...(changes.length === 0 ? ['  permissions and routes stay as they are'] : changes.map(changeLine)),

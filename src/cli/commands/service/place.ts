@@ -5,7 +5,7 @@ import type { Environment } from '../../../kit/config.ts';
 import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';
 
-export const UNIT_NAME = 'svc-platform.service';
+const UNIT_NAME = 'svc-platform.service';
 const PLIST_NAME = 'svc-platform.plist';
 
 /** Where the service manager of this machine looks, and what it is told. */

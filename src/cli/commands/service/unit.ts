@@ -15,7 +15,7 @@ export interface UnitOptions {
 }
 
 /** Arguments of the program that a service manager starts: the foreground platform, whose stdout is its log. */
-export function program({ configFile, profile }: Pick<UnitOptions, 'configFile' | 'profile'>): string[] {
+function program({ configFile, profile }: Pick<UnitOptions, 'configFile' | 'profile'>): string[] {
   const config = configFile ? ['--config', configFile] : [];
   return [process.execPath, join(packageRoot, 'bin', 'svc'), 'up', ...config, '--profile', profile];
 }

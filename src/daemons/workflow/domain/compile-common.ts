@@ -5,7 +5,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { JsonValue } from '../../../store/ports/index.ts';
 import { only } from './compile-names.ts';
 import type { CompiledTrigger, CompiledWorkflow } from './compiled-workflow.ts';
-import { withinTime } from './expressions.ts';
+import { ExpressionError, withinTime } from './expressions.ts';
 import { scheduleFault } from './schedule-times.ts';
 import {
   compileCondition,
@@ -53,7 +53,7 @@ function compileTrigger(
 }
 
 /** Checks an input against a JSON Schema, and fills in its defaults; one that cannot be used is an issue. */
-export function inputCheck(
+function inputCheck(
   inputs: WorkflowDefinition['inputs'],
   issues: DefinitionIssue[],
 ): CompiledWorkflow['checkInput'] {
@@ -69,17 +69,28 @@ export function inputCheck(
     return (input) => input;
   }
   return (input) => {
-    // Within time: a schema may hold a pattern that backtracks for ever.
-    const parsed = withinTime(() => schema.safeParse(input), 500);
+    const parsed = inTime(() => schema.safeParse(input));
     if (parsed.success) return parsed.data as JsonValue;
-    const told = parsed.error.issues.map(({ path, message }) => ({
-      path: formatPath(['input', ...(path as Path)]),
-      message,
-    }));
-    throw new PlatformError('VALIDATION_ERROR', `${told[0]!.path}: ${told[0]!.message}`, {
-      details: { issues: told },
-    });
+    throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path as Path, message })));
   };
+}
+
+/** A schema may hold a pattern that backtracks for ever. */
+function inTime<T>(check: () => T): T {
+  try {
+    return withinTime(check, 500);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw invalidInput([{ path: [], message: `could not be checked: ${error.message}` }]);
+  }
+}
+
+/** VALIDATION_ERROR with the place of every fault in `details.issues`: `input.items[0].sku`. */
+export function invalidInput(issues: ReadonlyArray<{ path: Path; message: string }>): PlatformError {
+  const told = issues.map(({ path, message }) => ({ path: formatPath(['input', ...path]), message }));
+  return new PlatformError('VALIDATION_ERROR', `${told[0]!.path}: ${told[0]!.message}`, {
+    details: { issues: told },
+  });
 }
 
 /** JSON with the keys of every object in order, so that equal definitions have equal text. */

@@ -19,7 +19,7 @@ export interface Template {
 }
 
 /** An expression that could not be evaluated. */
-export class TemplateError extends Error {
+class TemplateError extends Error {
   readonly path: Path;
   constructor(message: string, path: Path) {
     super(message);

@@ -27,7 +27,7 @@ export interface Scheme {
   sign(key: VerificationKey, body: Buffer, at: { nowMs: number; id: string }): Record<string, string>;
 }
 
-export const DIGEST_BYTES = 32;
+const DIGEST_BYTES = 32;
 /** A header may hold several signatures; each costs a comparison, so not without end. */
 const MOST_SIGNATURES = 16;
 
