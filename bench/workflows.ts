@@ -146,7 +146,14 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     },
   });
   await engine.start();
-  const starter = createRunStarter({ store: store.runs, engine, clock: systemClock, random, tenants: {} });
+  const starter = createRunStarter({
+    store: store.runs,
+    engine,
+    clock: systemClock,
+    random,
+    tenants: {},
+    checkCodeInput: async () => {},
+  });
   return {
     engine,
     starter,

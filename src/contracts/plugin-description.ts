@@ -7,6 +7,7 @@ export const DESCRIBE_HANDLERS = {
   schemas: 'svc:describe#schemas',
   handlers: 'svc:describe#handlers',
   config: 'svc:describe#config',
+  input: 'svc:describe#input',
 } as const;
 
 /** A zod schema of the plugin, as what is given to it (`input`) or what comes out of it (`output`). */
@@ -29,3 +30,12 @@ export type DescribedHandler =
       fault?: undefined;
     }
   | { fault: string };
+
+/** An input, and the handler whose own schema is to be held against it. */
+export interface InputToCheck {
+  ref: string;
+  input: unknown;
+}
+
+/** What that schema finds wrong; null for a handler without one. */
+export type CheckedInput = Array<{ path: Array<string | number>; message: string }> | null;

@@ -1,4 +1,5 @@
 import {
+  type CheckedInput,
   DESCRIBE_HANDLERS,
   type DescribedHandler,
   type DescribedSchema,
@@ -31,14 +32,26 @@ export interface PluginDescriber {
   ): Promise<Array<{ path: string; message: string }>>;
   /** What each handler is, or why it cannot be one; in the order asked. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
+  /**
+   * What the schema that a handler brings along itself finds wrong with an input; null when it brings none. For the
+   * tenant whose input it is, so that its process sees no other's where tenants are kept apart.
+   */
+  input(plugin: DescribedPlugin, ref: string, input: unknown, tenantId: string): Promise<CheckedInput>;
 }
 
 /** For importing the modules of a plugin, its dependencies included. */
 const TIMEOUT_MS = 15_000;
+/** For a schema that has an input to check: whoever started something waits for it. */
+const CHECK_MS = 5000;
 const NOTHING = Permissions.parse({});
 
 export function createDescriber(backend: ExecutionBackend, random: Random): PluginDescriber {
-  async function ask(plugin: DescribedPlugin, handler: string, input: unknown): Promise<unknown> {
+  async function ask(
+    plugin: DescribedPlugin,
+    handler: string,
+    input: unknown,
+    { tenantId = 'default', timeoutMs = TIMEOUT_MS } = {},
+  ): Promise<unknown> {
     const id = random.uuid();
     const { exitCode, result, error } = await backend.run({
       executionId: id,
@@ -49,13 +62,13 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
       input,
       params: {},
       user: null,
-      tenantId: 'default',
+      tenantId,
       requestId: id,
       traceId: id,
       config: {},
       permissions: NOTHING,
       schemas: {},
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs,
     });
     if (exitCode === 0) return result;
     throw new PlatformError('INVALID_HANDLER', error?.message ?? `Exit code ${exitCode}`);
@@ -76,5 +89,12 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
       refs.length === 0
         ? []
         : ((await ask(plugin, DESCRIBE_HANDLERS.handlers, { refs })) as DescribedHandler[]),
+    input: async (plugin, ref, input, tenantId) => {
+      const asked = { ref, input };
+      return (await ask(plugin, DESCRIBE_HANDLERS.input, asked, {
+        tenantId,
+        timeoutMs: CHECK_MS,
+      })) as CheckedInput;
+    },
   };
 }

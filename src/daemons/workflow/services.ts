@@ -9,6 +9,7 @@ import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import { codeInputCheck } from './code-input.ts';
 import { createDefinitions, type Definitions } from './domain/definitions.ts';
 import { createEngine } from './domain/engine.ts';
 import type { Engine } from './domain/engine-ports.ts';
@@ -136,7 +137,14 @@ async function assemble(
       fenced: () => process.kill(process.pid, 'SIGTERM'),
     },
   });
-  const starter = createRunStarter({ store: store.runs, engine, clock, random, tenants: config.tenants });
+  const starter = createRunStarter({
+    store: store.runs,
+    engine,
+    clock,
+    random,
+    tenants: config.tenants,
+    checkCodeInput: codeInputCheck(plugins, logger),
+  });
   late.starter = starter;
   const triggers = createTriggers({ definitions, starter, logger });
   const planned = await registerAll(resources, plugins, definitions, logger);

@@ -1,13 +1,15 @@
 import type { StandardSchema } from '../../contracts/index.ts';
 import {
+  type CheckedInput,
   DESCRIBE_HANDLERS,
   type DescribedHandler,
   type DescribedSchema,
+  type InputToCheck,
   type SchemaToDescribe,
 } from '../../contracts/plugin-description.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
-import { checkAgainst, importedStandardSchema } from './schemas.ts';
+import { checkAgainst, checkWith, importedStandardSchema } from './schemas.ts';
 
 /** The runner's own handlers: what a plugin is made of, told by the plugin's code itself, which no daemon loads. */
 export function describeHandler(root: string, ref: string): Handler | undefined {
@@ -31,6 +33,7 @@ const DESCRIBERS: Record<string, (root: string, input: never) => Promise<unknown
     Promise.all(refs.map((ref) => describeDefinition(root, ref))),
   [DESCRIBE_HANDLERS.config]: (_root, { schema, config }: { schema: object; config: unknown }) =>
     checkAgainst(schema, config),
+  [DESCRIBE_HANDLERS.input]: (root, asked: InputToCheck) => checkOwnInput(root, asked),
 };
 
 async function describeManifest(root: string, module: string): Promise<unknown> {
@@ -54,6 +57,13 @@ async function describeDefinition(root: string, ref: string): Promise<DescribedH
   } catch (error) {
     return { fault: messageOf(error) };
   }
+}
+
+async function checkOwnInput(root: string, { ref, input }: InputToCheck): Promise<CheckedInput> {
+  const { input: schema } = await loadHandler(root, ref);
+  if (!schema) return null;
+  const outcome = await checkWith(schema, input);
+  return outcome.ok ? [] : outcome.issues;
 }
 
 type Io = 'input' | 'output';

@@ -117,15 +117,27 @@ async function importFor(ref: string, specifier: string): Promise<Record<string,
 
 function standardCheck(schema: StandardSchema): Check {
   return async (value) => {
-    const result: StandardResult<unknown> = await schema['~standard'].validate(value);
-    if (!result.issues) return { ok: true, value: result.value };
-    return {
-      ok: false,
-      issues: result.issues.slice(0, 100).map(({ message, path }) => ({
-        message,
-        path: (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.'),
-      })),
-    };
+    const outcome = await checkWith(schema, value);
+    if (outcome.ok) return outcome;
+    return { ok: false, issues: outcome.issues.map((issue) => ({ ...issue, path: issue.path.join('.') })) };
+  };
+}
+
+type Found =
+  | { ok: true; value: unknown }
+  | { ok: false; issues: Array<{ path: Array<string | number>; message: string }> };
+
+/** What a zod schema, or another Standard Schema, makes of a value: its first hundred faults, if it has some. */
+export async function checkWith(schema: StandardSchema, value: unknown): Promise<Found> {
+  const result: StandardResult<unknown> = await schema['~standard'].validate(value);
+  if (!result.issues) return { ok: true, value: result.value };
+  const key = (part: PropertyKey): string | number => (typeof part === 'number' ? part : String(part));
+  return {
+    ok: false,
+    issues: result.issues.slice(0, 100).map(({ message, path }) => ({
+      message,
+      path: (path ?? []).map((part) => key(typeof part === 'object' ? part.key : part)),
+    })),
   };
 }
 

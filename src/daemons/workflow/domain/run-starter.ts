@@ -5,7 +5,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { Random } from '../../../kit/random.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../store/ports/index.ts';
 import { canonicalJson } from './compile-common.ts';
-import type { CompiledWorkflow } from './compiled-workflow.ts';
+import type { CompiledCode, CompiledWorkflow } from './compiled-workflow.ts';
 import type { Engine } from './engine-ports.ts';
 import type { Scope } from './expressions.ts';
 
@@ -37,6 +37,9 @@ export interface RunStarter {
   start(request: StartRequest, starter: Starter): Promise<RunRecord>;
 }
 
+/** Holds an input against the schema in a workflow's code. Throws VALIDATION_ERROR. */
+export type CheckCodeInput = (code: CompiledCode, input: JsonValue, tenantId: string) => Promise<void>;
+
 /** A workflow that starts itself would never end. */
 const MOST_DEPTH = 16;
 const MOST_INPUT_CHARS = 1024 * 1024;
@@ -47,8 +50,9 @@ export function createRunStarter(deps: {
   clock: Clock;
   random: Random;
   tenants: PlatformConfig['tenants'];
+  checkCodeInput: CheckCodeInput;
 }): RunStarter {
-  const { store, engine, clock, random, tenants } = deps;
+  const { store, engine, clock, random, tenants, checkCodeInput } = deps;
 
   function limitsOf(tenantId: string): NonNullable<StartOptions['limits']> | undefined {
     const own = Object.hasOwn(tenants, tenantId) ? tenants[tenantId as keyof typeof tenants] : undefined;
@@ -105,6 +109,7 @@ export function createRunStarter(deps: {
           'VALIDATION_ERROR',
           `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
         );
+      if (workflow.code) await checkCodeInput(workflow.code, input, starter.tenantId);
       const run = newRun(request, starter, input, inputJson);
       const started = await store.start(run, {
         definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startRun } from '../../../../src/contracts/index.ts';
-import { tempDir } from '../../../support/daemon.ts';
+import { type TestDaemonOptions, tempDir } from '../../../support/daemon.ts';
 import { startWorkflow, type TestWorkflow } from './workflow.ts';
 
 export type CodeWorkflow = TestWorkflow & {
@@ -48,10 +48,11 @@ export async function startCode(
   source: string,
   manifest: Record<string, unknown> = {},
   config: Record<string, unknown> = {},
+  options: TestDaemonOptions = {},
 ): Promise<CodeWorkflow> {
   const projectDir = await tempDir();
   const folder = await writeCodePlugin(projectDir, source, manifest);
-  const it = await startWorkflow({ projectDir, config });
+  const it = await startWorkflow({ ...options, projectDir, config });
   return {
     ...it,
     folder,

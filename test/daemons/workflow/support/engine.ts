@@ -55,7 +55,14 @@ export async function openEngine(options: {
       fenced: () => options.onFenced?.(),
     },
   });
-  const starter = createRunStarter({ store: store.runs, engine, clock, random, tenants: {} });
+  const starter = createRunStarter({
+    store: store.runs,
+    engine,
+    clock,
+    random,
+    tenants: {},
+    checkCodeInput: async () => {},
+  });
   async function beginDefinition(definition: object, tenantId = 'default'): Promise<string> {
     const workflow = definitions.compile(definition);
     const who = { tenantId, hostId: 'test', requestId: 'r', traceId: 't' };
