@@ -154,8 +154,15 @@ export const PlatformConfig = z.strictObject({
   }),
   marketplace: section(listener(5070)),
   state: section(listener(7777)),
-  store: section({ url: z.string().default('sqlite:.svc') }),
-  cache: section({ url: z.string().nullable().default(null) }),
+  store: section({
+    url: z
+      .string()
+      .regex(/^sqlite:./, 'must be "sqlite:<folder>"; this version has no other store')
+      .default('sqlite:.svc'),
+  }),
+  cache: section({
+    url: z.literal(null).default(null).describe('In this version the cache is in the store'),
+  }),
   plugins: z.array(z.string()).default(['./plugins/*']),
   workflows: z.array(z.string()).default(['./workflows/*.yaml']),
   /** Settings handed to a plugin as `ctx.config`, by plugin id. */

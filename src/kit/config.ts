@@ -29,7 +29,7 @@ export interface LoadedConfig {
   profile: string;
   /** The folder of the config file; without one, the working directory. */
   projectDir: string;
-  /** `.svc/`: `SVC_HOME`, else the folder of `store.url` when that is SQLite, else `.svc` in the project. */
+  /** `.svc/`: `SVC_HOME`, else the folder of `store.url`. */
   dataDir: string;
   configFile: string | null;
   /** The real environment over the `.env` file. */
@@ -143,8 +143,7 @@ function dataFolder(
 ): string {
   if (env.SVC_HOME) return resolve(cwd, env.SVC_HOME);
   if (dotEnv.SVC_HOME) return resolve(projectDir, dotEnv.SVC_HOME);
-  const sqlite = /^sqlite:(.+)$/.exec(config.store.url)?.[1];
-  return resolve(projectDir, sqlite ?? '.svc');
+  return resolve(projectDir, config.store.url.slice('sqlite:'.length));
 }
 
 function invalidConfig(problems: ConfigProblem[], configFile: string | null): PlatformError {

@@ -39,8 +39,8 @@ test('show and get never print a secret, in no format', async () => {
         [STATIC_TOKEN]: { hostId: 'ci', namespaceId: 'default' },
         [`${STATIC_TOKEN}-2`]: { hostId: 'ci2', namespaceId: 'default' },
       },
+      upstreams: { rest: { url: 'http://svc:p4ssw0rd@127.0.0.1/svc?key=hidden-too' } },
     },
-    store: { url: 'postgres://svc:p4ssw0rd@db/svc?sslpassword=hidden-too' },
     pluginConfig: { github: { apiToken: 'ghp_notforyou', owner: 'octo' } },
   });
   const secrets = [STATIC_TOKEN, 'p4ssw0rd', 'hidden-too', 'ghp_notforyou'];
@@ -48,7 +48,7 @@ test('show and get never print a secret, in no format', async () => {
     ['config', 'show'],
     ['config', 'show', '--origin'],
     ['config', 'get', 'gateway.staticTokens'],
-    ['config', 'get', 'store.url'],
+    ['config', 'get', 'gateway.upstreams.rest.url'],
     ['config', 'get', 'pluginConfig'],
   ];
   for (const call of calls.flatMap((words) => [words, [...words, '--json']])) {

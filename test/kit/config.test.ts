@@ -251,6 +251,14 @@ test('two daemons cannot have one port; any number of them may take a free one',
   expect(load(free).config.rest.port).toBe(0);
 });
 
+test('a store that this version does not have is refused, not replaced by another', async () => {
+  const folder = await project({ store: { url: 'postgres://db/svc' }, cache: { url: 'redis://cache' } });
+  expect(problems(folder)).toEqual([
+    { path: 'store.url', message: 'must be "sqlite:<folder>"; this version has no other store' },
+    { path: 'cache.url', message: 'must be null' },
+  ]);
+});
+
 test('the data folder is SVC_HOME, else where the SQLite store is', async () => {
   const folder = await project({ store: { url: 'sqlite:data' } });
   expect(load(folder).dataDir).toBe(join(folder, 'data'));

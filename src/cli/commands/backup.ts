@@ -126,13 +126,10 @@ function requireRoom({ root }: DataFolder): void {
 }
 
 function warnOfKeys(
-  { ui, platform }: CommandContext,
+  { ui }: CommandContext,
   { withoutKeys, keyFromEnvironment }: { withoutKeys: boolean; keyFromEnvironment: boolean },
 ): void {
   if (keyFromEnvironment) ui.warn('SVC_MASTER_KEY is not inside; without it no secret of this backup opens.');
   else if (withoutKeys) ui.warn('keys.json is not inside; without it no secret of this backup opens.');
   else ui.warn("It holds the platform's keys: keep it as private as the data folder.");
-  const { url } = platform().config.store;
-  if (!url.startsWith('sqlite:'))
-    ui.warn('The store is elsewhere (store.url): back it up with its own tools.');
 }

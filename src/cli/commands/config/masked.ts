@@ -6,7 +6,7 @@ const MASK = '[redacted]';
 
 /** The configuration as it may be shown or sent: static tokens, passwords in addresses and plugins' own secrets are masked. */
 export function maskConfig(config: PlatformConfig): PlatformConfig {
-  const { gateway, store, cache, pluginConfig, adapters } = config;
+  const { gateway, pluginConfig, adapters } = config;
   const { rest, workflow } = gateway.upstreams;
   return {
     ...config,
@@ -18,8 +18,6 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
         workflow: { ...workflow, url: maskUrl(workflow.url) },
       },
     },
-    store: { ...store, url: maskUrl(store.url) },
-    cache: { ...cache, url: maskUrl(cache.url) },
     pluginConfig: redact(pluginConfig) as PlatformConfig['pluginConfig'],
     // They name the variables that hold their secrets; an address may yet have a password in it.
     adapters: maskUrls(adapters) as PlatformConfig['adapters'],
