@@ -45,9 +45,14 @@ export function createCallRouter(deps: {
     return run(context, args);
   }
 
-  function refusal(thrown: unknown, call: PlatformCall, { request }: PlatformCallContext): FrameError {
+  function refusal(
+    thrown: unknown,
+    call: PlatformCall,
+    { request, signal }: PlatformCallContext,
+  ): FrameError {
     const error = toRemoteError(thrown);
-    if (error.code === 'INTERNAL_ERROR') {
+    // One that was called off may end in any way: nobody waits for it.
+    if (error.code === 'INTERNAL_ERROR' && !signal.aborted) {
       logger.error(`${call.service}.${call.method} failed`, {
         pluginId: request.plugin.id,
         requestId: request.requestId,

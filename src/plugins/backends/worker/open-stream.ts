@@ -35,12 +35,19 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
   if (contentType.length > 256 || !CONTENT_TYPE.test(contentType)) return undefined;
   let credit = windowBytes;
   let drained = Promise.resolve();
+  let isClosed = false;
   let stopIdle = clock.after(idleMs, onTimeout);
   const stopLongest = clock.after(LONGEST_MS, onTimeout);
 
   function moved(): void {
     stopIdle();
     stopIdle = clock.after(idleMs, onTimeout);
+  }
+  function makeRoom(bytes: number): void {
+    if (isClosed) return;
+    credit += bytes;
+    moved();
+    pull(bytes);
   }
   sink.start(contentType);
   pull(credit);
@@ -49,12 +56,7 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       if (piece.length === 0 || piece.length > credit) return false;
       credit -= piece.length;
       moved();
-      drained = drained
-        .then(() => sink.write(piece))
-        .then(() => {
-          credit += piece.length;
-          pull(piece.length);
-        });
+      drained = drained.then(() => sink.write(piece)).then(() => makeRoom(piece.length));
       // Who writes into a connection that is gone learns of it by the caller's abort.
       drained.catch(() => {});
       return true;
@@ -63,6 +65,7 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       return drained;
     },
     close() {
+      isClosed = true;
       stopIdle();
       stopLongest();
     },
