@@ -1,53 +1,59 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
-import { startTestDaemon } from '../support/daemon.ts';
+import { startTestDaemon, tempDir } from '../support/daemon.ts';
+import { LIBRARY_PROJECT } from '../support/library.ts';
 import { completion, startModelServer, streamOf } from '../support/openai-server.ts';
 import { S3_CREDENTIALS, startS3Server } from '../support/s3-server.ts';
 import { send, startRest, type TestRest } from './rest/support.ts';
 
-const PROJECT = join(import.meta.dirname, '../fixtures/projects/adapters');
 const KEY = 'sk-test-0123456789-abcdefghij';
 const variable = (name: string): string => ['$', `{${name}}`].join('');
 const ENV = { KEY, S3_ID: S3_CREDENTIALS.accessKeyId, S3_KEY: S3_CREDENTIALS.secretAccessKey };
 
 type Step = [service: string, method: string, ...args: unknown[]];
 
-/** The real REST and state services with the plugins of the fixture in their sandboxes. */
-async function start(adapters: object = {}, env: Record<string, string> = ENV) {
+/** The real REST and state services with the fixture's plugin in its sandbox. */
+async function start(
+  adapters: object = {},
+  env: Record<string, string> = ENV,
+  projectDir: string = LIBRARY_PROJECT,
+) {
   const config = { adapters };
   const keeper = await startTestDaemon(state, { config, env });
   const peers = createPeers({ state: keeper.url });
-  const rest = await startRest({ projectDir: PROJECT, peers, config, env });
+  const rest = await startRest({ projectDir, peers, config, env });
   return { rest, keeper };
 }
 
 async function call(
   rest: TestRest,
   steps: Step[],
-  {
-    plugin = 'library',
-    tenant = 'default',
-    failing,
-  }: { plugin?: string; tenant?: string; failing?: 'thrown' } = {},
+  { tenant = 'default', failing }: { tenant?: string; failing?: 'thrown' } = {},
 ) {
-  return send(rest, 'POST', `/api/v1/plugins/${plugin}/call`, {
+  return send(rest, 'POST', '/api/v1/plugins/library/call', {
     body: { steps, ...(failing ? { failing } : {}) },
     headers: { 'x-tenant-id': tenant },
   });
 }
 
 /** What each step answered. */
-async function answers(
-  rest: TestRest,
-  steps: Step[],
-  options?: { plugin?: string; tenant?: string },
-): Promise<never[]> {
+async function answers(rest: TestRest, steps: Step[], options?: { tenant?: string }): Promise<never[]> {
   const { status, body } = await call(rest, steps, options);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return body;
+}
+
+async function projectWithoutPermissions(): Promise<string> {
+  const folder = await tempDir();
+  await cp(LIBRARY_PROJECT, folder, { recursive: true });
+  const file = join(folder, 'plugins/library/svc.plugin.json');
+  const { permissions: _, ...manifest } = JSON.parse(await readFile(file, 'utf8'));
+  await writeFile(file, JSON.stringify(manifest));
+  return folder;
 }
 
 const eventsOf = (rest: TestRest, type: string) =>
@@ -294,15 +300,15 @@ describe('permissions and config', () => {
   ];
 
   test('a plugin that did not ask gets PERMISSION_DENIED, naming what to add', async () => {
-    const { rest } = await start();
-    const refused = await answers(rest, each, { plugin: 'outsider' });
+    const { rest } = await start({}, ENV, await projectWithoutPermissions());
+    const refused = await answers(rest, each);
     each.forEach(([service], index) => {
       expect(refused[index]).toMatchObject({
         code: 'PERMISSION_DENIED',
         details: { permission: `permissions.platform.${service}` },
       });
     });
-    const { status, body } = await call(rest, each, { plugin: 'outsider', failing: 'thrown' });
+    const { status, body } = await call(rest, each, { failing: 'thrown' });
     expect([status, body]).toMatchObject([403, { error: { code: 'PERMISSION_DENIED' } }]);
   });
 
