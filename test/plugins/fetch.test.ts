@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { PlatformError } from '../../src/kit/errors.ts';
 import { createFetchService, type FetchServiceOptions } from '../../src/plugins/services/fetch.ts';
 import {
   checkedLookup,
@@ -9,7 +10,7 @@ import {
   refusePrivateAddress,
 } from '../../src/plugins/services/guarded-dispatcher.ts';
 import { requireHost } from '../../src/plugins/services/network-permission.ts';
-import { failureOf, requestFor, SANDBOXES, startBackend } from './support.ts';
+import { eventually, failureOf, requestFor, SANDBOXES, startBackend } from './support.ts';
 
 async function serve(listener: RequestListener): Promise<{ port: number; url: string; seen: string[] }> {
   const seen: string[] = [];
@@ -272,6 +273,27 @@ test('a server that does not answer, or is not there, is told apart', async () =
   expect((await failureOf(fetcher(['*'], { resolve })('http://absent.test/'))).message).toContain(
     'ENOTFOUND',
   );
+});
+
+test('eight calls of a plugin are made at once; who waits is served in turn, or leaves with its handler', async () => {
+  const answers: Array<() => void> = [];
+  const { url, seen } = await serve((_, response) => void answers.push(() => response.end()));
+  const service = createFetchService();
+  const request = requestFor('h.js#h', { permissions: { network: ['127.0.0.1'] } });
+  const call = (path: number, { signal } = new AbortController()) =>
+    service.request({ request, signal }, [{ url: `${url}/${path}`, method: 'GET', headers: [], body: null }]);
+  const first = Array.from({ length: 8 }, (_, path) => call(path));
+  await eventually(() => answers.length === 8);
+  const leaving = new AbortController();
+  const left = failureOf(call(8, leaving));
+  const last = call(9);
+  leaving.abort(new PlatformError('EXECUTION_ERROR', 'over'));
+  expect((await left).message).toBe('over');
+  for (const answer of answers.splice(0, 1)) answer();
+  await eventually(() => answers.length === 8);
+  expect(seen.at(-1)).toBe('GET /9');
+  for (const answer of answers) answer();
+  expect(await Promise.all([...first, last])).toHaveLength(9);
 });
 
 test.each<[what: string, sent: unknown]>([

@@ -103,10 +103,10 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
   return {
     async request(context, [sent]) {
       const request = readRequest(sent);
+      const leave = await places.enter(context.request.plugin.id, context.signal);
       const timeout = new AbortController();
       const stopTimer = clock.after(timeoutMs, () => timeout.abort(timedOut(request, timeoutMs)));
       const signal = AbortSignal.any([context.signal, timeout.signal]);
-      const leave = await places.enter(context.request.plugin.id);
       try {
         return await follow(request, context, signal);
       } catch (error) {
@@ -232,15 +232,20 @@ function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal
   );
 }
 
+interface Places {
+  /** Returns what gives the place back. Rejects with the signal's reason when that fires first. */
+  enter(pluginId: string, signal: AbortSignal): Promise<() => void>;
+}
+
 /** At most eight calls a plugin at once; the others wait their turn, as many as its processes may have under way. */
-function createPlaces(): { enter(pluginId: string): Promise<() => void> } {
+function createPlaces(): Places {
   const busy = new Map<string, { count: number; waiting: Array<() => void> }>();
   return {
-    async enter(pluginId) {
+    async enter(pluginId, signal) {
       const places = busy.get(pluginId) ?? { count: 0, waiting: [] };
       busy.set(pluginId, places);
       if (places.count < MAX_AT_ONCE) places.count++;
-      else await new Promise<void>((resolve) => places.waiting.push(resolve));
+      else await turnIn(places.waiting, signal);
       return () => {
         const next = places.waiting.shift();
         // Whoever waits takes over the place as it is.
@@ -249,4 +254,19 @@ function createPlaces(): { enter(pluginId: string): Promise<() => void> } {
       };
     },
   };
+}
+
+function turnIn(waiting: Array<() => void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const take = (): void => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    };
+    const leave = (): void => {
+      waiting.splice(waiting.indexOf(take), 1);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    waiting.push(take);
+  });
 }
