@@ -1,13 +1,34 @@
+import { randomBytes } from 'node:crypto';
+
 /**
  * Values that one frame may hold. What reading JSON costs goes by values and not by bytes: six megabytes of `[]` hold
  * us for 0.4 s, as many of text for 0.01 s.
  */
 const MAX_VALUES = 500_000;
-/** Shorter text cannot hold more, nor nest deep enough to matter. */
+/**
+ * New keys that one frame may hold: keys that no object had yet after the same keys before them. Each makes a string
+ * and a shape for objects, which costs ten times what a value does: half a million hold us for 0.8 s.
+ */
+const MAX_NEW_KEYS = 50_000;
+/** Shorter text cannot hold more values, nor nest deep enough to matter. */
 const CHEAP_CHARS = 1024;
+/** A key with its value is `"a":0,` at the least. */
+const KEY_CHARS = 6;
+/** The two sides count a little differently, as each hashes by a seed of its own: the runner is to be the stricter one. */
+const SLACK = 1.2;
 
 /** What makes the text too costly to read, in words that complete "JSON …"; undefined when nothing does. */
-export function costFault(text: string, maxDepth: number, maxValues = MAX_VALUES): string | undefined {
+export function costFault(text: string, maxDepth: number): string | undefined {
+  return valuesFault(text, maxDepth) ?? keysFault(text, maxDepth, MAX_NEW_KEYS * SLACK);
+}
+
+/** The same for text of the runner's own making, which is looked through only when it could hold too much. */
+export function ownCostFault(text: string, maxDepth: number): string | undefined {
+  const fault = text.length > MAX_VALUES ? valuesFault(text, maxDepth) : undefined;
+  return fault ?? keysFault(text, maxDepth, MAX_NEW_KEYS);
+}
+
+function valuesFault(text: string, maxDepth: number): string | undefined {
   if (text.length <= CHEAP_CHARS) return undefined;
   let depth = 0;
   let values = 1;
@@ -24,10 +45,49 @@ export function costFault(text: string, maxDepth: number, maxValues = MAX_VALUES
       if (++depth > maxDepth) return `nested deeper than ${maxDepth} levels`;
     } else if (char === 0x7d || char === 0x5d) depth--;
   }
-  return values > maxValues ? `of more than ${maxValues} values` : undefined;
+  return values > MAX_VALUES ? `of more than ${MAX_VALUES} values` : undefined;
 }
 
-/** The same for text of the runner's own making, which is looked through only when it could hold too many values. */
-export function ownCostFault(text: string, maxDepth: number): string | undefined {
-  return text.length > MAX_VALUES ? costFault(text, maxDepth) : undefined;
+const SEED = randomBytes(4).readInt32LE();
+/** A bit for each new key: with 60,000 of a million set, few are taken for known ones. */
+const SEEN_BITS = 20;
+
+/** Counts by hashes of an object's keys so far. The text nests no deeper than `maxDepth`. */
+function keysFault(text: string, maxDepth: number, maxKeys: number): string | undefined {
+  if (text.length <= maxKeys * KEY_CHARS) return undefined;
+  const seen = new Int32Array(2 ** (SEEN_BITS - 5));
+  const shapes = new Int32Array(maxDepth + 2);
+  let depth = 0;
+  let keys = 0;
+  let hash = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (inString) {
+      if (char === 0x22) inString = false;
+      else hash = mixed(hash, char === 0x5c ? text.charCodeAt(++i) : char);
+    } else if (char === 0x22) {
+      inString = true;
+      hash = SEED;
+    } else if (char === 0x3a) {
+      const shape = mixed(shapes[depth]!, hash);
+      shapes[depth] = shape;
+      const slot = spread(shape) >>> (32 - SEEN_BITS);
+      const bit = 1 << (slot & 31);
+      if ((seen[slot >>> 5]! & bit) !== 0) continue;
+      seen[slot >>> 5]! |= bit;
+      if (++keys > maxKeys) return `of more than ${MAX_NEW_KEYS} different keys`;
+    } else if (char === 0x7b || char === 0x5b) shapes[++depth] = SEED;
+    else if (char === 0x7d || char === 0x5d) depth = Math.max(0, depth - 1);
+  }
+  return undefined;
+}
+
+function mixed(hash: number, value: number): number {
+  return Math.imul(hash ^ value, 0x01000193);
+}
+
+function spread(hash: number): number {
+  const half = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return half ^ (half >>> 13);
 }

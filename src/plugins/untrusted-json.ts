@@ -3,7 +3,7 @@ import { costFault } from './json-cost.ts';
 
 /**
  * Parses JSON that plugin code may have written. Throws SyntaxError, also for text nested deeper than 512
- * levels or of more than 500,000 values. Keys named `__proto__` are dropped, so that code which copies a value cannot set a prototype by it.
+ * levels or of more than 500,000 values or 50,000 different keys. Keys named `__proto__` are dropped, so that code which copies a value cannot set a prototype by it.
  */
 export function parseUntrusted(text: string): unknown {
   const fault = costFault(text, LIMITS.jsonDepth);

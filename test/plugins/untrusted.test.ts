@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
+import { ownCostFault } from '../../src/plugins/json-cost.ts';
 import { createLineReader } from '../../src/plugins/line-reader.ts';
 import { createTokenBucket } from '../../src/plugins/token-bucket.ts';
 import { parseUntrusted } from '../../src/plugins/untrusted-json.ts';
@@ -89,4 +90,42 @@ test('text of too many values is refused before it is parsed, whatever they are'
   expect(parseUntrusted(list('1', 400_000))).toHaveLength(400_000);
   const text = JSON.stringify([',[{'.repeat(1_000_000), '\\",'.repeat(100_000)]);
   expect(parseUntrusted(text)).toHaveLength(2);
+});
+
+test('text of too many new keys is refused before it is parsed, however they are spread over objects', () => {
+  const objects = (count: number, keysOf: (index: number) => string[]) =>
+    `[${Array.from(
+      { length: count },
+      (_, index) =>
+        `{${keysOf(index)
+          .map((key) => `"${key}":0`)
+          .join()}}`,
+    ).join()}]`;
+  const keys = (count: number, prefix = 'k') =>
+    Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+  const refused = 'JSON of more than 50000 different keys';
+  expect(() => parseUntrusted(objects(1, () => keys(70_000)))).toThrow(refused);
+  expect(() => parseUntrusted(objects(70_000, (index) => [`k${index}`]))).toThrow(refused);
+  expect(() => parseUntrusted(objects(3000, (index) => keys(30, `${index}_`)))).toThrow(refused);
+  // Few keys, in ever new orders.
+  expect(() =>
+    parseUntrusted(
+      objects(3000, (index) =>
+        keys(40).map((_, at) => `k${(index * 7 + at * 13 + ((index * at) % 89)) % 997}`),
+      ),
+    ),
+  ).toThrow(refused);
+  expect(() => parseUntrusted(objects(70_000, (index) => [`\\u006b${index}`]))).toThrow(refused);
+
+  expect(parseUntrusted(objects(1, () => keys(50_000)))).toHaveLength(1);
+  expect(parseUntrusted(objects(40_000, () => keys(10)))).toHaveLength(40_000);
+  expect(parseUntrusted(JSON.stringify(['"a":'.repeat(200_000)]))).toHaveLength(1);
+});
+
+test("a runner's own check is the stricter one, so that it tells what the daemon would not read", () => {
+  const text = (count: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0])));
+  expect(ownCostFault(text(49_000), 512)).toBeUndefined();
+  expect(ownCostFault(text(54_000), 512)).toBe('of more than 50000 different keys');
+  expect(() => parseUntrusted(text(54_000))).not.toThrow();
 });

@@ -24,7 +24,7 @@ export interface HostSocketServices {
 const CLOSE_WITHIN_MS = 1000;
 /** What one agent may send on average and at once; one that sends more is read more slowly, which slows it down and nobody else. */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
-/** What its frames may take of our time: eight megabytes made to be slow hold us for 0.4 s. */
+/** What its frames may take of our time: what one may hold can keep us for 0.2 s. */
 const TIME = { msPerSecond: 250, ms: 500 };
 
 /** The socket of host agents: authenticated as any upgrade, then by the host's own key. @spec Authentication 8 */

@@ -21,7 +21,7 @@ const FRAME_COST = 1024;
 const EMPTY_FRAME_COST = 16 * 1024;
 
 /**
- * Large frames are charged by the time they really take: eight megabytes made to be slow hold us for 0.4 s.
+ * Large frames are charged by the time they really take: what one may hold can keep us for 0.2 s.
  * A process that keeps sending such gets a quarter of our time at most.
  */
 const LARGE_CHARS = 64 * 1024;
