@@ -16,13 +16,14 @@ export interface SigningKeys {
 
 /**
  * The JWT keys. Without `GATEWAY_JWT_SECRET` development warns and goes on with a known default; production refuses
- * that, and a secret under 32 bytes, which a graphics card can guess from one token. @spec Authentication 4
+ * that, and a secret under 32 bytes, which a graphics card can guess from one token: VALIDATION_ERROR, as for any setting
+ * that will not do. @spec Authentication 4
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
   const problem = problemOf(keys.jwtSecret);
   if (problem && profile === 'production') {
     throw new PlatformError(
-      'ADAPTER_NOT_CONFIGURED',
+      'VALIDATION_ERROR',
       `${problem} Production needs one of at least ${MIN_BYTES} bytes: set GATEWAY_JWT_SECRET, for example to the output of \`openssl rand -base64 48\`.`,
       { details: { variable: 'GATEWAY_JWT_SECRET', minBytes: MIN_BYTES } },
     );
