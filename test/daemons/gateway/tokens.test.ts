@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { exchangeToken, listClients, refreshToken } from '../../../src/contracts/index.ts';
 import { seconds } from '../../../src/kit/duration.ts';
 import { TEST_KEYS, TEST_OPERATOR } from '../../support/daemon.ts';
+import { asBearer } from './support/login.ts';
 import { rawGet } from './support/raw-http.ts';
 import { CI_HEADERS, CI_TOKEN, signJwt, startGateway, type TestGateway } from './support/start-gateway.ts';
 
@@ -55,7 +56,7 @@ test('a token of the specified claims alone is accepted: typ and jti are ours', 
   });
   const container = await signJwt({ hostId: 'container:e1', executionId: 'e1', typ: undefined });
   expect(await statusWith(gateway, container)).toBe(200);
-  await expect(gateway.call(listClients, { query: {} }, container)).rejects.toMatchObject({
+  await expect(asBearer(gateway, container)(listClients, { query: {} })).rejects.toMatchObject({
     code: 'FORBIDDEN',
   });
 });

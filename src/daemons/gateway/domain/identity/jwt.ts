@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
-import { HostId, LIMITS, NamespaceId } from '../../../../contracts/index.ts';
+import { CONTAINER_HOST_PREFIX, HostId, LIMITS, NamespaceId } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Random } from '../../../../kit/random.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
@@ -11,15 +11,20 @@ export type TokenType = 'access' | 'container';
 
 const ALGORITHM = 'HS256';
 
-/** Times in epoch seconds, as JWTs have them. @spec JWT claims */
-const Claims = z.object({
-  hostId: HostId,
-  namespaceId: NamespaceId,
-  exp: z.number(),
-  typ: z.enum(['access', 'container']),
-  jti: z.string().min(1).max(256).optional(),
-  executionId: z.string().optional(),
-});
+/**
+ * Times in epoch seconds, as JWTs have them. `typ` and `jti` are ours: a token that somebody else signs with the secret
+ * need not have them, and is then of the type that its host id tells. @spec JWT claims; Authentication 1
+ */
+const Claims = z
+  .object({
+    hostId: HostId,
+    namespaceId: NamespaceId,
+    exp: z.number(),
+    typ: z.enum(['access', 'container']).optional(),
+    jti: z.string().min(1).max(256).optional(),
+    executionId: z.string().optional(),
+  })
+  .transform((claims) => ({ ...claims, typ: claims.typ ?? typeOf(claims.hostId) }));
 export type Claims = z.infer<typeof Claims>;
 
 export interface TokenGrant {
@@ -54,7 +59,7 @@ export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Rand
         algorithms: [ALGORITHM],
         clockTolerance: LIMITS.jwtClockToleranceSeconds,
         currentDate: new Date(clock.now()),
-        requiredClaims: ['exp', 'typ'],
+        requiredClaims: ['exp'],
       });
       return claimsOf(payload);
     } catch (error) {
@@ -86,6 +91,10 @@ export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Rand
       return result;
     },
   };
+}
+
+function typeOf(hostId: string): TokenType {
+  return hostId.startsWith(CONTAINER_HOST_PREFIX) ? 'container' : 'access';
 }
 
 function claimsOf(payload: JWTPayload): Claims | AuthFault {
