@@ -24,7 +24,7 @@ test.each([
   ['daemons/rest/index.ts', '../../cli/main.ts'],
   ['testing/index.ts', '../cli/main.ts'],
   ['daemons/rest/index.ts', '../gateway/index.ts'],
-  ['daemons/plugin-runtime.ts', './rest/index.ts'],
+  ['daemons/plugin-runtime/runtime.ts', '../rest/index.ts'],
   ['daemons/rest/domain/plugin-routes.ts', '../routes/plugins.ts'],
   ['daemons/rest/domain/plugin-routes.ts', 'fastify'],
   ['daemons/state/domain/entries.ts', 'better-sqlite3'],

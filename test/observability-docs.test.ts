@@ -44,7 +44,7 @@ const COMPUTED: Record<string, () => string[]> = {
       ...part('daemons/marketplace/domain/announce.ts', 'type MarketplaceAction', ';').matchAll(/'(\w+)'/g),
     ].map(([, action]) => action!.toUpperCase()),
   'daemons/rest/routes/plugins.ts: reasonCode': () => [
-    ...codesIn(part('daemons/oauth-verifier.ts', 'type OAuthFault', ';')),
+    ...codesIn(part('daemons/oauth/verifier.ts', 'type OAuthFault', ';')),
     'ROUTE_SECURITY',
   ],
   // Close codes of sockets, which the page lists as a range.
@@ -54,7 +54,7 @@ const COMPUTED: Record<string, () => string[]> = {
   // Of a PlatformError, whatever it is.
   'daemons/workflow/domain/triggers.ts: code': () => ['VALIDATION_ERROR', 'CONCURRENT_LIMIT_EXCEEDED'],
   "daemons/run-daemon.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
-  "daemons/plugin-reports.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
+  "daemons/plugin-runtime/reports.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
     'INVALID_MANIFEST',
     'INTEGRITY_MISMATCH',
   ],

@@ -8,8 +8,8 @@ import {
   type PluginJob,
   type PluginRun,
 } from '../contracts/index.ts';
-import { commandCall, requireCommand } from '../daemons/plugin-commands.ts';
-import type { PluginCall } from '../daemons/plugin-runtime.ts';
+import { commandCall, requireCommand } from '../daemons/plugin-runtime/commands.ts';
+import type { PluginCall } from '../daemons/plugin-runtime/runtime.ts';
 import { serviceHeaders } from '../http/index.ts';
 import { manualClock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';

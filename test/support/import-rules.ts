@@ -114,7 +114,7 @@ function forbiddenInDaemon(file: string, target: string): string | undefined {
 }
 
 /** Folders of `daemons` that are no daemon. */
-const SHARED_BY_DAEMONS = ['group'];
+const SHARED_BY_DAEMONS = ['group', 'oauth', 'plugin-routes', 'plugin-runtime'];
 
 /** `daemons/rest/domain/x.ts` -> `rest`; a file directly in `daemons` belongs to none. */
 function daemonOf(path: string): string | undefined {

@@ -3,7 +3,7 @@ import { hours, seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { cancelled, type ExecutionBackend, type StreamSink } from '../../plugins/index.ts';
 import type { Member, PrimaryProcess, SiblingProcess } from '../group/process-group.ts';
-import type { ElsewhereBackends } from '../plugin-backends.ts';
+import type { ElsewhereBackends } from '../plugin-runtime/backends.ts';
 
 const RUN = 'elsewhere.run';
 const CANCEL = 'elsewhere.cancel';

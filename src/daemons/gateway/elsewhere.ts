@@ -8,8 +8,8 @@ import {
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import type { ElsewhereBackends } from '../plugin-backends.ts';
-import type { PluginRuntime } from '../plugin-runtime.ts';
+import type { ElsewhereBackends } from '../plugin-runtime/backends.ts';
+import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { type ContainerPasses, createContainerPasses } from './domain/hosts/container-passes.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';

@@ -4,7 +4,7 @@ import { createSeal } from '../../kit/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
-import type { PluginRuntime } from '../plugin-runtime.ts';
+import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createWebhookAdmin } from './domain/webhooks/admin.ts';
 import { createWebhookDeliveries } from './domain/webhooks/deliveries.ts';
 import { createWebhookDelivery } from './domain/webhooks/delivery.ts';

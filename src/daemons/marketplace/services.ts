@@ -1,5 +1,5 @@
 import type { DaemonServices, Resources } from '../define-daemon.ts';
-import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { type Catalogue, readCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';

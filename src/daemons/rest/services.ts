@@ -7,9 +7,13 @@ import type { PluginRegistry } from '../../plugins/index.ts';
 import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
 import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry-reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
-import { createOAuthVerifier, type VerifyOAuth } from '../oauth-verifier.ts';
-import { createPluginRouteTable, type PluginRouteTable, type RoutedPlugin } from '../plugin-routes.ts';
-import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import { createOAuthVerifier, type VerifyOAuth } from '../oauth/verifier.ts';
+import {
+  createPluginRouteTable,
+  type PluginRouteTable,
+  type RoutedPlugin,
+} from '../plugin-routes/route-table.ts';
+import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 

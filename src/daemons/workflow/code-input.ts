@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
-import type { PluginRuntime } from '../plugin-runtime.ts';
+import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { invalidInput } from './domain/compile-common.ts';
 import type { CheckCodeInput } from './domain/run-starter.ts';
 

@@ -2,7 +2,7 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { LogFields, Logger, LogLevel } from '../../kit/logger.ts';
 import { LOG_LEVELS } from '../../kit/logger.ts';
 import type { LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
-import type { PluginRuntime } from '../plugin-runtime.ts';
+import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { DeclaredHandler, Handlers } from './domain/kinds/handlers.ts';
 
 /** The lines that a handler logs, by the request id of its call. */

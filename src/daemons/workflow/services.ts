@@ -8,7 +8,7 @@ import { createFetchService } from '../../plugins/services/fetch.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
-import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime.ts';
+import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { codeInputCheck } from './code-input.ts';
 import { createDefinitions, type Definitions } from './domain/definitions.ts';
 import { createEngine } from './domain/engine.ts';

@@ -1,4 +1,8 @@
-import { createPluginRouteTable, PLUGIN_ROUTES_PREFIX, type RoutedPlugin } from '../../plugin-routes.ts';
+import {
+  createPluginRouteTable,
+  PLUGIN_ROUTES_PREFIX,
+  type RoutedPlugin,
+} from '../../plugin-routes/route-table.ts';
 
 /** The plugins as they are loaded now, and word of when that changes. */
 export interface LoadedPlugins {

@@ -3,7 +3,7 @@ import { type Http, mount } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { packFolder } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
-import type { PluginRuntime } from '../../plugin-runtime.ts';
+import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 
 export interface PluginPackageServices {

@@ -1,7 +1,7 @@
 import { messageOf } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { LoadedPlugin } from '../../../plugins/index.ts';
-import type { PluginRuntime } from '../../plugin-runtime.ts';
+import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 import type { MarketplaceAction } from './announce.ts';
 
 export type LifecycleReason = MarketplaceAction;

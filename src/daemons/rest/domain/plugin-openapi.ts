@@ -7,7 +7,7 @@ import {
   pathParameterNames,
   type SchemaComponents,
 } from '../../../http/openapi.ts';
-import type { PluginRoute } from '../../plugin-routes.ts';
+import type { PluginRoute } from '../../plugin-routes/route-table.ts';
 import type { PluginSchemas } from './plugin-schemas.ts';
 
 /** What is described of a route besides its manifest entry. */

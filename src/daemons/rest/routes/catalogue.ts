@@ -2,7 +2,7 @@ import { listRoutes, type RouteItem } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { isVisible } from '../../../http/openapi.ts';
 import { version } from '../../../kit/paths.ts';
-import { PLUGIN_ROUTES_PREFIX } from '../../plugin-routes.ts';
+import { PLUGIN_ROUTES_PREFIX } from '../../plugin-routes/route-table.ts';
 import { pluginOpenApi } from '../domain/plugin-openapi.ts';
 import type { RestServices } from '../services.ts';
 

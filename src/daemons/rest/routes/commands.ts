@@ -1,7 +1,7 @@
 import { getCommand, listCommands, runCommand } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { requireOperator } from '../../operator.ts';
-import { commandCall, requireCommand } from '../../plugin-commands.ts';
+import { commandCall, requireCommand } from '../../plugin-runtime/commands.ts';
 import { userOf } from '../domain/route-security.ts';
 import type { RestServices } from '../services.ts';
 

@@ -3,8 +3,8 @@ import { ANONYMOUS_HOST, type Caller, HEADERS } from '../../../contracts/index.t
 import { abortedWithCaller, CALLER_LEFT, type Http, type HttpKit, pathOf } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { RunOptions } from '../../../plugins/index.ts';
-import { type OAuthFault, OAuthRefusal } from '../../oauth-verifier.ts';
-import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../../plugin-routes.ts';
+import { type OAuthFault, OAuthRefusal } from '../../oauth/verifier.ts';
+import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../../plugin-routes/route-table.ts';
 import { answerTo, failureFor, type RouteAnswer } from '../domain/route-answer.ts';
 import { requireSecurity, userOf } from '../domain/route-security.ts';
 import type { RestServices } from '../services.ts';

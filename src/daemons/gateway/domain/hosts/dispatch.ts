@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CommandResult, DispatchRequest, ManifestV3, Permissions } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { RunOptions } from '../../../../plugins/index.ts';
-import type { PluginRuntime } from '../../../plugin-runtime.ts';
+import type { PluginRuntime } from '../../../plugin-runtime/runtime.ts';
 import type { ExecutionClaims } from './execution-claims.ts';
 
 /** On whose behalf an execution is dispatched: a daemon for any tenant, a container for its own. */

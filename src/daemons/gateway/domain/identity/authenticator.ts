@@ -5,7 +5,7 @@ import type { Clock } from '../../../../kit/clock.ts';
 import { minutes, seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
-import { OAuthRefusal, type VerifyOAuth } from '../../../oauth-verifier.ts';
+import { OAuthRefusal, type VerifyOAuth } from '../../../oauth/verifier.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
 import type { StaticTokens } from './static-tokens.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ManifestV3 } from '../../src/contracts/index.ts';
-import { createHandlerNames } from '../../src/daemons/handler-names.ts';
+import { ManifestV3 } from '../../../src/contracts/index.ts';
+import { createHandlerNames } from '../../../src/daemons/plugin-runtime/handler-names.ts';
 
 const shared = 'h.js#shared';
 const MANIFEST = ManifestV3.parse({

@@ -1,9 +1,9 @@
-import { beginCodePass, enterCodeStep, settleCodeStep, watchCodeSteps } from '../contracts/index.ts';
-import { createClient } from '../http/index.ts';
-import { minutes } from '../kit/duration.ts';
-import type { StepAccess } from '../plugins/index.ts';
+import { beginCodePass, enterCodeStep, settleCodeStep, watchCodeSteps } from '../../../contracts/index.ts';
+import { createClient } from '../../../http/index.ts';
+import { minutes } from '../../../kit/duration.ts';
+import type { StepAccess } from '../../../plugins/index.ts';
+import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
-import type { Resources } from './define-daemon.ts';
 
 /** An answer may wait for the disk; a watch answers by itself after a third of that. */
 const TIMEOUT_MS = minutes(1);

@@ -1,9 +1,9 @@
-import { type CommandResult, HEADERS, internalDispatch, type PlatformConfig } from '../contracts/index.ts';
-import { createPatientClient, type PatientReply, parseReply } from '../http/index.ts';
-import { seconds } from '../kit/duration.ts';
-import { PlatformError } from '../kit/errors.ts';
-import type { ExecutionBackend, StreamSink } from '../plugins/index.ts';
-import type { Resources } from './define-daemon.ts';
+import { type CommandResult, HEADERS, internalDispatch, type PlatformConfig } from '../../contracts/index.ts';
+import { createPatientClient, type PatientReply, parseReply } from '../../http/index.ts';
+import { seconds } from '../../kit/duration.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import type { ExecutionBackend, StreamSink } from '../../plugins/index.ts';
+import type { Resources } from '../define-daemon.ts';
 
 /** The gateway keeps the handler's time, and fetches a plugin for a host that lacks it; this much later it is stuck. */
 const GRACE_MS = seconds(90);

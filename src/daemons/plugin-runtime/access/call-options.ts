@@ -1,8 +1,8 @@
-import { HEADERS } from '../contracts/index.ts';
-import { type CallOptions, serviceHeaders } from '../http/index.ts';
-import { traceparent } from '../kit/trace.ts';
-import type { CallScope } from '../plugins/index.ts';
-import type { Resources } from './define-daemon.ts';
+import { HEADERS } from '../../../contracts/index.ts';
+import { type CallOptions, serviceHeaders } from '../../../http/index.ts';
+import { traceparent } from '../../../kit/trace.ts';
+import type { CallScope } from '../../../plugins/index.ts';
+import type { Resources } from '../../define-daemon.ts';
 
 /** How one daemon calls another on behalf of an execution: for its tenant and user, under its ids, as long as it lasts. */
 export function callOptions({ internalSecret }: Resources['keys']): (scope: CallScope) => CallOptions {

@@ -1,12 +1,12 @@
-import type { Logger } from '../kit/logger.ts';
+import type { Logger } from '../../kit/logger.ts';
 import {
   adaptersAskedFor,
   type BrokenPlugin,
   type PluginFault,
   type PluginRegistry,
-} from '../plugins/index.ts';
-import { adapterFaults } from './adapters.ts';
-import type { Resources } from './define-daemon.ts';
+} from '../../plugins/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import { adapterFaults } from './access/adapters.ts';
 
 /** Tells what is wrong with each broken plugin: one that ran before goes on as it was, others are left out. */
 export function reportBroken(

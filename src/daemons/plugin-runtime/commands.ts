@@ -1,8 +1,8 @@
-import type { CommandDecl, CommandResult } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
-import { nearest } from '../kit/nearest.ts';
-import type { Invocation, LoadedPlugin, PluginRegistry } from '../plugins/index.ts';
-import type { PluginRuntime } from './plugin-runtime.ts';
+import type { CommandDecl, CommandResult } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { nearest } from '../../kit/nearest.ts';
+import type { Invocation, LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
+import type { PluginRuntime } from './runtime.ts';
 
 /** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for a command it does not have. */
 export function requireCommand(

@@ -9,11 +9,11 @@ import {
   sendSignal,
   startRun,
   submitJob,
-} from '../contracts/index.ts';
-import { createClient } from '../http/index.ts';
-import type { JobAccess, WebhookAccess, WorkflowAccess } from '../plugins/index.ts';
+} from '../../../contracts/index.ts';
+import { createClient } from '../../../http/index.ts';
+import type { JobAccess, WebhookAccess, WorkflowAccess } from '../../../plugins/index.ts';
+import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
-import type { Resources } from './define-daemon.ts';
 
 type Access = Pick<Resources, 'peers' | 'keys'>;
 

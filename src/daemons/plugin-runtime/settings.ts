@@ -1,7 +1,7 @@
-import type { PlatformConfig } from '../contracts/index.ts';
-import { messageOf } from '../kit/errors.ts';
-import { ownValue } from '../kit/own-value.ts';
-import type { LoadedPlugin, PluginDescriber, PluginFault } from '../plugins/index.ts';
+import type { PlatformConfig } from '../../contracts/index.ts';
+import { messageOf } from '../../kit/errors.ts';
+import { ownValue } from '../../kit/own-value.ts';
+import type { LoadedPlugin, PluginDescriber, PluginFault } from '../../plugins/index.ts';
 
 /** What the plugin's own schema says of its entry under `pluginConfig`. */
 export async function configFaults(

@@ -1,4 +1,4 @@
-import type { ExecutionRequest, ManifestV3, RouteDecl } from '../contracts/index.ts';
+import type { ExecutionRequest, ManifestV3, RouteDecl } from '../../contracts/index.ts';
 
 type Called = Pick<ExecutionRequest, 'handler' | 'host' | 'hostContext'>;
 

@@ -1,9 +1,9 @@
-import type { AnalyticsEvent, CommandResult, ExecutionRequest, ManifestV3 } from '../contracts/index.ts';
-import { codeOf } from '../kit/errors.ts';
-import { newSpanId } from '../kit/trace.ts';
-import type { Resources } from './define-daemon.ts';
+import type { AnalyticsEvent, CommandResult, ExecutionRequest, ManifestV3 } from '../../contracts/index.ts';
+import { codeOf } from '../../kit/errors.ts';
+import { newSpanId } from '../../kit/trace.ts';
+import type { Resources } from '../define-daemon.ts';
 import { createHandlerNames } from './handler-names.ts';
-import { createExecutionMetrics } from './plugin-metrics.ts';
+import { createExecutionMetrics } from './metrics.ts';
 
 type Execution = Pick<
   ExecutionRequest,

@@ -1,9 +1,9 @@
-import { deleteState, getState, incrementState, listState, putState } from '../contracts/index.ts';
-import { createClient } from '../http/index.ts';
-import { PlatformError } from '../kit/errors.ts';
-import type { StateAccess, StateScope } from '../plugins/index.ts';
+import { deleteState, getState, incrementState, listState, putState } from '../../../contracts/index.ts';
+import { createClient } from '../../../http/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { StateAccess, StateScope } from '../../../plugins/index.ts';
+import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
-import type { Resources } from './define-daemon.ts';
 
 /** What plugins keep, over HTTP: the state daemon alone writes its file. Each call is made for the tenant of its execution. */
 export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StateAccess {

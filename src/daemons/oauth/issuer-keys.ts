@@ -1,8 +1,8 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
-import type { Clock } from '../kit/clock.ts';
-import { minutes, seconds } from '../kit/duration.ts';
-import { messageOf, PlatformError } from '../kit/errors.ts';
-import type { Logger } from '../kit/logger.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { minutes, seconds } from '../../kit/duration.ts';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
+import type { Logger } from '../../kit/logger.ts';
 
 /** From then on the keys are fetched anew, while the known ones serve on. */
 const FRESH_MS = minutes(10);

@@ -1,5 +1,5 @@
-import type { PlatformConfig } from '../contracts/index.ts';
-import { ownValue } from '../kit/own-value.ts';
+import type { PlatformConfig } from '../../contracts/index.ts';
+import { ownValue } from '../../kit/own-value.ts';
 import {
   createPlatformServices,
   createWorkerBackend,
@@ -9,13 +9,13 @@ import {
   type StepAccess,
   type WebhookAccess,
   type WorkerBackend,
-} from '../plugins/index.ts';
-import { createAdapters } from './adapters.ts';
-import type { Resources } from './define-daemon.ts';
+} from '../../plugins/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import { createAdapters } from './access/adapters.ts';
+import { createStateAccess } from './access/state.ts';
+import { createStepAccess } from './access/steps.ts';
+import { createTaskAccess, createWebhookAccess } from './access/tasks.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
-import { createStateAccess } from './state-access.ts';
-import { createStepAccess } from './step-access.ts';
-import { createTaskAccess, createWebhookAccess } from './task-access.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
 /** The backends that are not in this process: the gateway makes its own, others ask the gateway. */

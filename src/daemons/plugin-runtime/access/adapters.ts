@@ -8,15 +8,21 @@ import {
   statObject,
   upsertVectors,
   writeObject,
-} from '../contracts/index.ts';
-import { createClient } from '../http/index.ts';
-import { adapterMissing } from '../kit/adapter-missing.ts';
-import { PlatformError } from '../kit/errors.ts';
-import { unsetSecrets } from '../kit/secret-ref.ts';
-import type { AdapterParts, ObjectAccess, ObjectScope, VectorAccess, VectorScope } from '../plugins/index.ts';
+} from '../../../contracts/index.ts';
+import { createClient } from '../../../http/index.ts';
+import { adapterMissing } from '../../../kit/adapter-missing.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { unsetSecrets } from '../../../kit/secret-ref.ts';
+import type {
+  AdapterParts,
+  ObjectAccess,
+  ObjectScope,
+  VectorAccess,
+  VectorScope,
+} from '../../../plugins/index.ts';
+import type { Resources } from '../../define-daemon.ts';
 import { createAdapterWatch } from './adapter-metrics.ts';
 import { callOptions } from './call-options.ts';
-import type { Resources } from './define-daemon.ts';
 
 /**
  * What plugins reach beyond their state. Objects and vectors are the state daemon's, which alone writes their files and
@@ -30,11 +36,11 @@ export function createAdapters(resources: Resources): AdapterParts {
     vectors: vectorAccess(resources),
     model: once(async () => {
       if (llm === null) throw adapterMissing('llm');
-      return (await import('../plugins/models/openai.ts')).openAiModel(llm, resources);
+      return (await import('../../../plugins/models/openai.ts')).openAiModel(llm, resources);
     }),
     embedder: once(async () => {
       if (embeddings === null) throw adapterMissing('embeddings');
-      return (await import('../plugins/models/openai.ts')).openAiEmbedder(embeddings, resources);
+      return (await import('../../../plugins/models/openai.ts')).openAiEmbedder(embeddings, resources);
     }),
     watch: createAdapterWatch(metrics),
   };

@@ -6,11 +6,11 @@ import {
   NamespaceId,
   OAUTH_HOST_PREFIX,
   type OAuthIssuer,
-} from '../contracts/index.ts';
-import type { Clock } from '../kit/clock.ts';
-import { PlatformError } from '../kit/errors.ts';
-import type { Logger } from '../kit/logger.ts';
-import { createIssuerKeys } from './oauth-keys.ts';
+} from '../../contracts/index.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import type { Logger } from '../../kit/logger.ts';
+import { createIssuerKeys } from './issuer-keys.ts';
 
 /** Whom a token of the issuer stands for: host id `oauth:<subject>`. */
 export interface OAuthBearer extends Caller {

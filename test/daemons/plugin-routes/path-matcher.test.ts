@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createPathMatcher } from '../../src/daemons/path-matcher.ts';
+import { createPathMatcher } from '../../../src/daemons/plugin-routes/path-matcher.ts';
 
 function matcherOf(...routes: Array<[string, string]>) {
   const matcher = createPathMatcher<string>();

@@ -1,4 +1,4 @@
-import type { ManifestV3, RouteDecl, Security } from '../contracts/index.ts';
+import type { ManifestV3, RouteDecl, Security } from '../../contracts/index.ts';
 import { createPathMatcher, type PathMatch } from './path-matcher.ts';
 
 /** What routes need to know of a plugin. */

@@ -1,6 +1,6 @@
-import { type CommandResult, type ExecutionRequest, LIMITS, type ManifestV3 } from '../contracts/index.ts';
-import { every, systemClock } from '../kit/clock.ts';
-import { ownValue } from '../kit/own-value.ts';
+import { type CommandResult, type ExecutionRequest, LIMITS, type ManifestV3 } from '../../contracts/index.ts';
+import { every, systemClock } from '../../kit/clock.ts';
+import { ownValue } from '../../kit/own-value.ts';
 import {
   createDescriber,
   createIntegrityCache,
@@ -13,14 +13,14 @@ import {
   type PluginDescriber,
   type PluginRegistry,
   type RunOptions,
-} from '../plugins/index.ts';
-import type { Resources } from './define-daemon.ts';
+} from '../../plugins/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import { backendFor, createBackends, type OwnParts } from './backends.ts';
+import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
-import { backendFor, createBackends, type OwnParts } from './plugin-backends.ts';
-import { invokeCommand } from './plugin-commands.ts';
-import { createPoolMetrics } from './plugin-metrics.ts';
-import { reportBroken, reportMissingAdapters } from './plugin-reports.ts';
-import { configFaults } from './plugin-settings.ts';
+import { createPoolMetrics } from './metrics.ts';
+import { reportBroken, reportMissingAdapters } from './reports.ts';
+import { configFaults } from './settings.ts';
 
 /** A plugin as far as running it goes. */
 export interface RunnablePlugin {
