@@ -1,4 +1,5 @@
-import type { PlatformConfig } from '../../contracts/index.ts';
+import type { HostTarget, PlatformConfig } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
 import { ownValue } from '../../kit/own-value.ts';
 import {
   createPlatformServices,
@@ -59,11 +60,22 @@ function throughGateway(resources: Resources): CreateElsewhere {
   });
 }
 
-/** Never another backend than the one asked for: whoever asks for a container relies on its walls. */
+/**
+ * Never another backend than the one asked for: whoever asks for a container relies on its walls. Throws
+ * HOST_UNAVAILABLE where `target` chooses among hosts and the plugin runs on none.
+ */
 export function backendFor(
   execution: PlatformConfig['execution'],
   pluginId: string,
   backends: Backends,
+  target: HostTarget = {},
 ): ExecutionBackend {
-  return backends[ownValue(execution.plugins, pluginId)?.backend ?? execution.default];
+  const name = ownValue(execution.plugins, pluginId)?.backend ?? execution.default;
+  if (name !== 'host' && Object.keys(target).length > 0)
+    throw new PlatformError(
+      'HOST_UNAVAILABLE',
+      `The plugin ${pluginId} runs by the backend "${name}" here, so no host can be chosen for it; leave "target" out, or set execution.plugins["${pluginId}"].backend to "host".`,
+      { details: { pluginId, backend: name, target } },
+    );
+  return backends[name];
 }

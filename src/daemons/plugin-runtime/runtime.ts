@@ -147,7 +147,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     services,
     async execute({ plugin, ...call }, options) {
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
-      const backend = backendFor(config.execution, id, backends);
+      const backend = backendFor(config.execution, id, backends, options?.target);
       const request: ExecutionRequest = {
         ...call,
         executionId: call.executionId ?? random.uuid(),

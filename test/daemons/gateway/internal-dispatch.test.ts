@@ -42,6 +42,13 @@ test('the internal secret lets an execution through; it runs where the config sa
   });
 });
 
+test('who names a host for a plugin that runs on none is told so, instead of running elsewhere', async () => {
+  const gateway = await start();
+  const { status, body } = await post(gateway, { ...ECHO, target: { hostId: 'host_absent' } });
+  expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
+  expect((await post(gateway, { ...ECHO, target: {} })).status).toBe(200);
+});
+
 test.each([
   ['nothing', {}],
   ['a Bearer token alone', bearer(ADMIN_TOKEN)],
