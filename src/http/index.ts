@@ -8,6 +8,7 @@ export * from './error-body.ts';
 export * from './expectations.ts';
 export * from './host-check.ts';
 export * from './identity.ts';
+export * from './linger.ts';
 export * from './mount.ts';
 export type { OpenApiDocument } from './openapi.ts';
 export * from './patient-client.ts';

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors.ts';
+import { endUnread } from './linger.ts';
 
 /** Answers a request that was taken from Fastify (`reply.hijack`) in the error shape. `extra`: more headers, flat. */
 export function sendRawError(
@@ -17,5 +18,6 @@ export function sendRawError(
     ...Object.entries(error.headers).flat(),
     ...(extra ?? []),
   ]);
-  res.end(body);
+  if (res.req.complete) res.end(body);
+  else endUnread(res.req, res, body);
 }

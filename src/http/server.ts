@@ -26,6 +26,7 @@ import { continueWhenWanted, refuseExpectations } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
 import { nameTrace } from './request-ids.ts';
+import { sendRawError } from './raw-error.ts';
 import { requireSound } from './request-line.ts';
 import { pathOf } from './request-path.ts';
 import { originForm } from './request-target.ts';
@@ -274,7 +275,11 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
     );
   }
   // Fastify stops reading a refused body; a connection with half a body in it cannot be used again.
-  if (error.code === 'PAYLOAD_TOO_LARGE') reply.header('connection', 'close');
+  if (error.code === 'PAYLOAD_TOO_LARGE') {
+    reply.hijack();
+    sendRawError(reply.raw, error, request.id, [...(request.corsHeaders ?? []), 'connection', 'close']);
+    return;
+  }
   reply
     .code(error.status)
     .headers({ [HEADERS.requestId]: request.id, ...error.headers })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { HEADERS } from '../../src/contracts/index.ts';
 import { startTestDaemon } from '../support/daemon.ts';
+import { answerWhileSending } from '../support/late-body.ts';
 import { echo, sampleDaemon } from '../support/sample-daemon.ts';
 
 const sample = () =>
@@ -149,6 +150,13 @@ describe('bodies', () => {
       `POST /small HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nc8\r\n"${'x'.repeat(198)}"\r\n0\r\n\r\n`,
     );
     expect([chunked.status, JSON.parse(chunked.body).error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+  });
+
+  test('whoever sends on while it is refused gets to read why', async () => {
+    const head = 'POST /small HTTP/1.1\r\ncontent-type: application/json\r\n';
+    const { answer, failed } = await answerWhileSending(await sample(), head);
+    expect(failed).toBeUndefined();
+    expect(answer).toMatch(/^HTTP\/1\.1 413[\s\S]*connection: close[\s\S]*PAYLOAD_TOO_LARGE/i);
   });
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'nonsense'])(

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { serviceKey } from '../../../src/kit/keys.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
+import { answerWhileSending } from '../../support/late-body.ts';
 import { startUpstream } from './support/echo-upstream.ts';
 import { exchangeBytes, rawGet } from './support/raw-http.ts';
 import { CI_HEADERS, CI_TOKEN, startGateway } from './support/start-gateway.ts';
@@ -385,6 +386,10 @@ describe('what is refused before it gets anywhere', () => {
     );
     expect(counted).toMatch(/^HTTP\/1\.1 413/);
     expect(gateway.upstream.seen).toEqual([]);
+    const head = `POST /api/v1/x HTTP/1.1\r\nauthorization: Bearer ${CI_TOKEN}\r\n`;
+    const { answer, failed } = await answerWhileSending(gateway, head);
+    expect(failed).toBeUndefined();
+    expect(answer).toMatch(/^HTTP\/1\.1 413/);
   });
 
   test('another expectation than 100-continue: 417', async () => {

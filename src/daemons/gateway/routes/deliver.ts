@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
-import { continueIfExpected, type HttpKit } from '../../../http/index.ts';
+import { continueIfExpected, endUnread, type HttpKit } from '../../../http/index.ts';
 import type { DeliveryAnswer, IncomingDelivery, WebhookDelivery } from '../domain/webhooks/delivery.ts';
-import { lingerThen, readBody } from './read-body.ts';
+import { readBody } from './read-body.ts';
 
 /** A delivery with the connection that it came on. */
 export interface ArrivedDelivery {
@@ -55,6 +55,5 @@ function write(
     response.end(text, bytes === text.length ? 'latin1' : 'utf8');
     return;
   }
-  response.write(text);
-  lingerThen(request, () => response.end());
+  endUnread(request, response, text);
 }

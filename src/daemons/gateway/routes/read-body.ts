@@ -1,9 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { PlatformError } from '../../../kit/errors.ts';
 
-/** How long what a sender still sends after a 413 is thrown away, so that it gets to read the answer instead of a reset. */
-const LINGER_MS = 500;
-
 /**
  * The raw bytes of a body, as sent, at most `limitBytes`. Throws PAYLOAD_TOO_LARGE as soon as the limit is known
  * to be passed, keeping nothing; rejects with REQUEST_TIMEOUT's sibling when the sender goes away. Its listeners stay:
@@ -49,15 +46,4 @@ function tooLarge(limitBytes: number): PlatformError {
       details: { maxBodyBytes: limitBytes },
     },
   );
-}
-
-/** Discards the rest of a refused body until the sender stops or half a second has passed, then runs `close`. */
-export function lingerThen(request: IncomingMessage, close: () => void): void {
-  const finish = (): void => {
-    clearTimeout(timer);
-    request.off('end', finish).off('close', finish);
-    close();
-  };
-  const timer = setTimeout(finish, LINGER_MS);
-  request.on('end', finish).on('close', finish).resume();
 }
