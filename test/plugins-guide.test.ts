@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../src/cli/command-table.ts';
 import { packageRoot } from '../src/kit/paths.ts';
@@ -10,6 +8,7 @@ import { createDescriber, validatePlugin } from '../src/plugins/index.ts';
 import { writeFiles } from './daemons/marketplace/support.ts';
 import { startBackend } from './plugins/support.ts';
 import { tempDir } from './support/daemon.ts';
+import { runPluginTests } from './support/plugin-tests.ts';
 
 interface Block {
   file: string | undefined;
@@ -37,16 +36,9 @@ test('the plugin of the guide is valid, and its tests pass', async () => {
   const { faults } = await validatePlugin(folder, createDescriber(backend, systemRandom()));
   expect(faults).toEqual([]);
 
-  const hooks = pathToFileURL(join(packageRoot, 'test/support/use-sources.js')).href;
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(?:SVC_|GATEWAY_|NODE_|VITEST)/.test(name)),
-  );
-  const { code, stdout } = await new Promise<{ code: number; stdout: string }>((resolve) => {
-    const args = ['--import', hooks, '--test', '--test-reporter=tap'];
-    execFile(process.execPath, args, { cwd: folder, env }, (error, stdout) =>
-      resolve({ code: error ? 1 : 0, stdout }),
-    );
-  });
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(packageRoot, join(folder, 'node_modules/svc-platform'));
+  const { code, stdout } = await runPluginTests(folder);
   expect(code, stdout).toBe(0);
   expect(stdout).toMatch(/# pass 5/);
 });

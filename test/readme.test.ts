@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { cp, readFile, symlink } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { SERVICE_NAMES } from '../src/contracts/index.ts';
 import { packageRoot } from '../src/kit/paths.ts';
 import { tempDir } from './support/daemon.ts';
+import { freePort } from './support/ports.ts';
+import { userEnvironment } from './support/user-environment.ts';
 
 interface Exchange {
   command: string;
@@ -81,14 +82,6 @@ async function runAll(commands: string[], cwd: string, env: NodeJS.ProcessEnv): 
     .map((part) => part.split('\n').slice(0, -1));
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** Folder and ports of the page; the test has others. */
 const SHOWN_FOLDER = '/home/you/svc';
 const SHOWN_PORTS: Record<string, number> = {
@@ -112,11 +105,8 @@ test('the transcript of the README happens as it says', { timeout: 120_000 }, as
   );
   expect(exchanges.length).toBeGreaterThan(12);
 
-  const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|VITEST|FORCE_COLOR$)/.test(name),
-  );
   const env = {
-    ...Object.fromEntries(kept),
+    ...userEnvironment(),
     ...Object.fromEntries(ports.map(([name, port]) => [`SVC_${name.toUpperCase()}_PORT`, String(port)])),
   };
   onTestFinished(async () => void (await runAll(['./bin/svc down'], cwd, env)));

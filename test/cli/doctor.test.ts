@@ -1,18 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import type { Finding } from '../../src/cli/commands/doctor/check.ts';
 import { tempDir } from '../support/daemon.ts';
+import { FREE_PORTS, freePort } from '../support/ports.ts';
 import { occupyPort, testPlatform } from './platform.ts';
 import { runSvc } from './svc.ts';
 
 const SLOW = { timeout: 60_000 };
-const FREE_PORTS = Object.fromEntries(
-  ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
-);
 
 async function project(config: Record<string, unknown> = {}): Promise<string> {
   const folder = await tempDir();
@@ -171,13 +168,7 @@ test('a clock that was set back shows in files of the future', async () => {
 });
 
 test('an upstream out of reach, an absent engine and a broken plugin are told', async () => {
-  const dead = await new Promise<number>((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
+  const dead = await freePort();
   const folder = await project({
     gateway: { port: 0, upstreams: { rest: { url: `http://127.0.0.1:${dead}` } } },
     execution: { default: 'container', container: { socket: '/nowhere/engine.sock' } },

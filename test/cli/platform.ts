@@ -6,6 +6,8 @@ import { onTestFinished } from 'vitest';
 import { identify } from '../../src/cli/supervisor/process-identity.ts';
 import { entryFile, packageRoot } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
+import { FREE_PORTS } from '../support/ports.ts';
+import { userEnvironment } from '../support/user-environment.ts';
 
 export interface CliRun {
   code: number | null;
@@ -47,10 +49,6 @@ export interface ServiceView {
   lastExit: { reason: string; signal: string | null } | null;
 }
 
-const FREE_PORTS = Object.fromEntries(
-  ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
-);
-
 /** The launcher, as users start it: it builds what is out of date. */
 const LAUNCHER = [join(packageRoot, 'bin', 'svc')];
 /** The program itself; the sources or the build, as the tests are told. */
@@ -59,17 +57,14 @@ export const PROGRAM = [process.execPath, entryFile('cli')];
 /** A project folder with `svc` to run in it; whatever still runs is stopped when the test ends. */
 export async function testPlatform(
   config: Record<string, unknown> = {},
-  env: Record<string, string> = {},
+  env: Record<string, string | undefined> = {},
   [command, ...first]: readonly string[] = LAUNCHER,
 ): Promise<TestPlatform> {
   const folder = join(await tempDir(), 'project');
   await mkdir(folder);
   await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|VITEST|FORCE_COLOR$|NODE_COMPILE_CACHE$)/.test(name),
-  );
+  const environment = { ...userEnvironment(), ...env };
 
-  const environment = { ...Object.fromEntries(inherited), ...env };
   function start(...args: string[]): StartedCli {
     const child = spawn(command!, [...first, ...args], {
       cwd: folder,

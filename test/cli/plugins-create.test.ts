@@ -1,31 +1,14 @@
-import { execFile } from 'node:child_process';
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { entryFile, packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
-
-interface Finished {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-function run(args: string[], cwd: string): Promise<Finished> {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(?:SVC_|GATEWAY_|NODE_|VITEST)/.test(name)),
-  );
-  return new Promise((resolve) => {
-    execFile(process.execPath, args, { cwd, env }, (error, stdout, stderr) =>
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-    );
-  });
-}
+import { runPluginTests } from '../support/plugin-tests.ts';
+import { runSvc } from './svc.ts';
 
 const svc = async (cwd: string, ...args: string[]) => {
-  const { stdout, code } = await run([entryFile('cli'), ...args, '--json'], cwd);
-  return { code, envelope: JSON.parse(stdout) };
+  const { code, json } = await runSvc(cwd, [...args, '--json']);
+  return { code, envelope: json };
 };
 
 test.each(['rest', 'webhook', 'workflow', 'command'])(
@@ -46,8 +29,7 @@ test.each(['rest', 'webhook', 'workflow', 'command'])(
       envelope: { ok: true, result: { id: '@acme/orders' } },
     });
     expect((await svc(folder, 'plugins', 'validate')).code).toBe(0);
-    const hooks = pathToFileURL(join(packageRoot, 'test/support/use-sources.js')).href;
-    const tested = await run(['--import', hooks, '--test', '--test-reporter=tap'], folder);
+    const tested = await runPluginTests(folder);
     expect(tested.stdout).toMatch(/# pass [1-9]/);
     expect(tested, tested.stdout).toMatchObject({ code: 0 });
   },

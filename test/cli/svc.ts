@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { entryFile } from '../../src/kit/paths.ts';
+import { userEnvironment } from '../support/user-environment.ts';
 
 export interface SvcRun {
   code: number | null;
@@ -15,12 +16,9 @@ export async function runSvc(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<SvcRun> {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|FORCE_COLOR$|VITEST|NODE_COMPILE_CACHE$)/.test(name),
-  );
   const child = spawn(process.execPath, [entryFile('cli'), ...args], {
     cwd,
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: { ...userEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

@@ -2,7 +2,6 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { gateway } from '../../src/daemons/gateway/index.ts';
@@ -13,6 +12,7 @@ import { state } from '../../src/daemons/state/index.ts';
 import { workflow } from '../../src/daemons/workflow/index.ts';
 import { packageRoot } from '../../src/kit/paths.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
+import { freePort } from '../support/ports.ts';
 
 const PROJECT = join(import.meta.dirname, '../fixtures/projects/telemetry');
 const CONFIG = join(packageRoot, 'config/prometheus.yml');
@@ -42,14 +42,6 @@ async function startServices(): Promise<Map<number, number>> {
     [marketplace.defaultPort, market.port],
     [state.defaultPort, kept.port],
   ]);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** A Prometheus with the file of this repository, whose ports are those of the test and whose patience is a second. */

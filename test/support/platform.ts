@@ -4,16 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/kit/paths.ts';
+import { FREE_PORTS } from './ports.ts';
+import { userEnvironment } from './user-environment.ts';
 
 const run = promisify(execFile);
 
 /** The package whose `svc` is run: an installed one when SVC_TEST_PACKAGE names it, else this checkout's build. */
 export const INSTALLED = process.env.SVC_TEST_PACKAGE ?? packageRoot;
-
-/** Any free port for each daemon. */
-const FREE_PORTS = Object.fromEntries(
-  ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
-);
 
 export interface CliReply {
   exitCode: number;
@@ -37,9 +34,7 @@ export interface Platform {
 export async function createPlatform(config: Record<string, unknown> = {}): Promise<Platform> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-platform-'));
   await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|VITEST)/.test(name)),
-  );
+  const env = userEnvironment();
 
   async function svc(...args: string[]): Promise<CliReply> {
     const file = join(INSTALLED, 'bin', 'svc');

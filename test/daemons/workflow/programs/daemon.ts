@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { PlatformConfig } from '../../../../src/contracts/index.ts';
 import { createPeers } from '../../../../src/daemons/peers.ts';
 import { startDaemon } from '../../../../src/daemons/run-daemon.ts';
@@ -28,3 +29,5 @@ const daemon = await startDaemon(workflow, {
 });
 process.on('SIGTERM', () => void daemon.close().then(() => process.exit(0)));
 writeSync(1, `${daemon.url}\n`);
+// Those that are killed would leave nothing to the next.
+flushCompileCache();
