@@ -62,7 +62,7 @@ export const getJob = endpoint({
   tags: ['jobs'],
   params,
   reply: Job,
-  errors: ['NOT_FOUND'],
+  errors: ['JOB_NOT_FOUND'],
 });
 
 export const listJobs = endpoint({
@@ -86,5 +86,5 @@ export const cancelJob = endpoint({
   tags: ['jobs'],
   params,
   reply: z.object({ cancelled: z.boolean(), status: RunStatus }),
-  errors: ['NOT_FOUND', 'WORKFLOW_ALREADY_CANCELLED'],
+  errors: ['JOB_NOT_FOUND', 'WORKFLOW_ALREADY_CANCELLED'],
 });

@@ -41,13 +41,13 @@ export function createJobsService(jobs: JobAccess): PlatformService {
     return callScope(context);
   }
 
-  /** Throws NOT_FOUND also for a job that the plugin may not submit. */
+  /** Throws JOB_NOT_FOUND also for a job that the plugin may not submit. */
   async function find(context: PlatformCallContext, id: unknown) {
     const scope = scopeOf(context);
     const jobId = parsedArgument(JobId, id, 'the job');
     const job = await jobs.get(scope, jobId);
     if (isOwn(context.request, job.handler) || mayInvoke(context.request, job.handler)) return { scope, job };
-    throw new PlatformError('NOT_FOUND', `There is no job "${jobId}".`, { details: { jobId } });
+    throw new PlatformError('JOB_NOT_FOUND', `There is no job "${jobId}".`, { details: { jobId } });
   }
 
   return {

@@ -152,7 +152,7 @@ test('a call is made for its own tenant: another one sees nothing', async () => 
   expect(await ask('tasks', ['workflows', 'cancel', run.id], 'globex')).toMatchObject({
     failed: 'WORKFLOW_RUN_NOT_FOUND',
   });
-  expect(await ask('tasks', ['jobs', 'get', job.id], 'globex')).toMatchObject({ failed: 'NOT_FOUND' });
+  expect(await ask('tasks', ['jobs', 'get', job.id], 'globex')).toMatchObject({ failed: 'JOB_NOT_FOUND' });
   expect((await ask('tasks', ['workflows', 'list'], 'globex')).items).toEqual([]);
   const theirs = await ask('tasks', ['workflows', 'start', 'hold', {}, { idempotencyKey: 'k' }], 'globex');
   expect(theirs.id).not.toBe(run.id);
@@ -173,8 +173,8 @@ test('jobs: the own ones, and those that permissions.invoke lists', async () => 
   });
 
   const theirs = await ask('other', ['jobs', 'submit', 'work', {}, { runAt: 4e12 }]);
-  expect(await ask('tasks', ['jobs', 'get', theirs.id])).toMatchObject({ failed: 'NOT_FOUND' });
-  expect(await ask('tasks', ['jobs', 'cancel', theirs.id])).toMatchObject({ failed: 'NOT_FOUND' });
+  expect(await ask('tasks', ['jobs', 'get', theirs.id])).toMatchObject({ failed: 'JOB_NOT_FOUND' });
+  expect(await ask('tasks', ['jobs', 'cancel', theirs.id])).toMatchObject({ failed: 'JOB_NOT_FOUND' });
   expect(await ask('other', ['jobs', 'cancel', theirs.id])).toMatchObject({ cancelled: true });
 });
 

@@ -223,7 +223,7 @@ describe('background jobs', () => {
     await expect(it.call(cancelJob, { params: { jobId: planned.id } })).rejects.toMatchObject({
       code: 'WORKFLOW_ALREADY_CANCELLED',
     });
-    await expect(job(it, 'job_none')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(job(it, 'job_none')).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
   });
 });
 

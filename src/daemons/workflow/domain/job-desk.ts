@@ -24,13 +24,13 @@ export interface JobRequest {
 export interface JobDesk {
   /** Throws JOB_NOT_FOUND, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
   submit(request: JobRequest, starter: Starter): Promise<Job>;
-  /** Throws NOT_FOUND. */
+  /** Throws JOB_NOT_FOUND. */
   get(tenantId: string, id: string): Promise<Job>;
   list(
     tenantId: string,
     filter: PageRequest & { status?: RunStatus | undefined; handler?: string | undefined },
   ): Promise<Page<Job>>;
-  /** Throws NOT_FOUND, WORKFLOW_ALREADY_CANCELLED. */
+  /** Throws JOB_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED. */
   cancel(tenantId: string, id: string): Promise<CancelResult>;
 }
 
@@ -46,7 +46,7 @@ export function createJobDesk(deps: {
   async function find(tenantId: string, id: string): Promise<RunRecord> {
     const run = await store.find(tenantId, id);
     if (run?.kind === 'job') return run;
-    throw new PlatformError('NOT_FOUND', `There is no job "${id}".`, { details: { jobId: id } });
+    throw new PlatformError('JOB_NOT_FOUND', `There is no job "${id}".`, { details: { jobId: id } });
   }
 
   async function view(run: RunRecord): Promise<Job> {
