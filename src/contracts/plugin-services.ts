@@ -63,8 +63,8 @@ export interface JobOptions extends StartOptions {
 
 /**
  * Background jobs, for the tenant and user of the call: the plugin's own (`sync`), and those of others that
- * `permissions.invoke` lists (`@acme/mail/send`). Rejects with PERMISSION_DENIED, JOB_NOT_FOUND (no such handler),
- * NOT_FOUND (no such job), VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
+ * `permissions.invoke` lists (`@acme/mail/send`). Rejects with PERMISSION_DENIED, JOB_NOT_FOUND (no such
+ * handler or job), VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
  */
 export interface JobsAccess {
   /** Resolves when the job is on disk. */

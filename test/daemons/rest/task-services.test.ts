@@ -139,7 +139,7 @@ test('faults of a call keep their codes', async () => {
   expect(await failed('workflows', 'get', 'run_nothing')).toBe('WORKFLOW_RUN_NOT_FOUND');
   expect(await failed('workflows', 'get', '..')).toBe('VALIDATION_ERROR');
   expect(await failed('jobs', 'submit', 'nothing')).toBe('JOB_NOT_FOUND');
-  expect(await failed('jobs', 'get', 'job_nothing')).toBe('NOT_FOUND');
+  expect(await failed('jobs', 'get', 'job_nothing')).toBe('JOB_NOT_FOUND');
 });
 
 test('a call is made for its own tenant: another one sees nothing', async () => {
