@@ -20,6 +20,12 @@ export const PluginRecord = z
     enabled: z.boolean(),
     status: z.enum(['loaded', 'broken', 'disabled']),
     faults: z.array(PluginFault),
+    keptVersion: z
+      .string()
+      .nullable()
+      .describe(
+        'Of a broken one: the version that runs on, as what is on disk now cannot; null when none does',
+      ),
     root: z.string(),
     integrity: z.string().nullable().describe('Covers every file; null where files may change'),
     installedAt: z.iso.datetime().nullable(),

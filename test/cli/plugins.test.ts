@@ -53,7 +53,7 @@ async function startPlatform() {
       },
     };
   }
-  return { projectDir, svc, spawnSvc };
+  return { projectDir, svc, spawnSvc, owner };
 }
 
 test('install shows what comes and wants an answer; update shows the difference', async () => {
@@ -109,6 +109,21 @@ test('plugins are listed, shown, switched, linked and removed', async () => {
     ok: false,
     error: { code: 'PLUGIN_NOT_FOUND' },
   });
+});
+
+test('a plugin that broke and runs on as it was is told to do so', async () => {
+  const { projectDir, svc, owner } = await startPlatform();
+  const folder = await pluginFolder();
+  await svc(projectDir, 'plugins', 'link', folder);
+  await expect.poll(() => owner.services.plugins.registry.plugins).toHaveLength(1);
+  await writeFiles(folder, { 'svc.plugin.json': '{' });
+  expect((await svc(projectDir, 'plugins', 'list')).stdout).toMatch(
+    /@acme\/greeter\s+\S+\s+broken, 1\.0\.0 runs on\s+linked/,
+  );
+  const { stdout } = await svc(projectDir, 'plugins', 'show', '@acme/greeter');
+  expect(stdout).toMatch(/status\s+broken; version 1\.0\.0 runs on\n[\s\S]*commands\s+greet-acmegreeter/);
+  const shown = await svc(projectDir, 'plugins', 'show', '@acme/greeter', '--json');
+  expect(JSON.parse(shown.stdout).result).toMatchObject({ status: 'broken', keptVersion: '1.0.0' });
 });
 
 test('dev has the services read a folder anew when it changes, and tells what is broken', async () => {

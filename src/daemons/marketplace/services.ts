@@ -1,12 +1,13 @@
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
-import { type Catalogue, readCatalogue } from './domain/catalogue.ts';
+import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
 
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
   installer: Installer;
+  /** As the plugins are on disk now, not as they were at the daemon's start. */
   readCatalogue: () => Promise<Catalogue>;
   /** Hosts that may change what is installed. */
   admins: readonly string[];
@@ -15,7 +16,7 @@ export interface MarketplaceServices extends DaemonServices {
 /** Builds the marketplace's parts, and clears away what interrupted installations left. */
 export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
   const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
-  const plugins = await createPluginRuntime(resources);
+  const plugins = await createPluginRuntime(resources, { tellsOfPlugins: true });
   const load = () => plugins.read();
   const installer = createInstaller({
     projectDir,
@@ -28,5 +29,6 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     analytics,
   });
   await installer.sweep();
-  return { plugins, installer, readCatalogue: () => readCatalogue(load), admins: config.gateway.admins };
+  const readCatalogue = async () => createCatalogue(await load(), plugins.registry);
+  return { plugins, installer, readCatalogue, admins: config.gateway.admins };
 }

@@ -29,6 +29,8 @@ export interface OwnParts {
   webhooks?: WebhookAccess;
   /** The workflow service has the runs itself. */
   steps?: StepAccess;
+  /** Whether it is the one that tells what is wrong with plugins, which every service finds when it loads them. */
+  tellsOfPlugins?: boolean;
 }
 
 type Backends = ElsewhereBackends & { worker: WorkerBackend };

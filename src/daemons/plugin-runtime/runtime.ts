@@ -19,7 +19,7 @@ import { backendFor, createBackends, type OwnParts } from './backends.ts';
 import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
-import { reportBroken, reportMissingAdapters } from './reports.ts';
+import { createPluginReports } from './reports.ts';
 import { configFaults } from './settings.ts';
 
 /** A plugin as far as running it goes. */
@@ -110,15 +110,14 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     await backends.worker.close();
     throw error;
   }
-  reportBroken(registry.broken, registry, logger);
-  reportMissingAdapters(registry, resources);
+  const report = createPluginReports(resources, own.tellsOfPlugins === true);
+  report(registry, []);
   let reloading: Promise<void> | undefined;
 
   async function swap(): Promise<void> {
     const { registry: next, kept } = keepRunning(registry, await load());
     registry = next;
-    reportBroken(next.broken, next, logger);
-    reportMissingAdapters(next, resources);
+    report(next, kept);
     backends.worker.retire(runsOn(next, kept));
     for (const listener of listeners) listener(next);
   }

@@ -1,4 +1,4 @@
-import { cp, rm } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { getPlugin, listPlugins } from '../../../src/contracts/index.ts';
@@ -24,6 +24,7 @@ test('installed plugins are listed by id, broken ones with what is wrong', async
       enabled: true,
       status: 'loaded',
       faults: [],
+      keptVersion: null,
       root: join(PROJECT, 'plugins/shop'),
     },
     expect.objectContaining({
@@ -31,6 +32,7 @@ test('installed plugins are listed by id, broken ones with what is wrong', async
       version: null,
       status: 'broken',
       faults: [{ code: 'INVALID_MANIFEST', path: 'webhooks[0].auth', message: expect.any(String) }],
+      keptVersion: null,
     }),
     expect.objectContaining({ id: 'squatter', status: 'loaded' }),
   ]);
@@ -66,6 +68,20 @@ test('the list is what is on disk now', async () => {
   expect((await daemon.call(listPlugins)).items).toHaveLength(3);
   await rm(join(projectDir, 'plugins/squatter'), { recursive: true });
   expect((await daemon.call(listPlugins)).items.map(({ id }) => id)).toEqual(['@acme/shop', 'broken']);
+});
+
+test('a plugin that broke and runs on says so, under its own id and with what still runs', async () => {
+  const projectDir = await tempDir();
+  await cp(PROJECT, projectDir, { recursive: true });
+  const daemon = await startTestDaemon(marketplace, { projectDir });
+  await writeFile(join(projectDir, 'plugins/shop/svc.plugin.json'), '{');
+  const { items } = await daemon.call(listPlugins);
+  expect(items).toContainEqual(
+    expect.objectContaining({ id: '@acme/shop', status: 'broken', version: null, keptVersion: '2.1.0' }),
+  );
+  const shop = await daemon.call(getPlugin, { params: { pluginId: '@acme/shop' as never } });
+  expect(shop).toMatchObject({ status: 'broken', keptVersion: '2.1.0', display: { name: 'Shop' } });
+  expect(shop.faults).toEqual([expect.objectContaining({ code: 'INVALID_MANIFEST' })]);
 });
 
 test('it is alive, guarded and describes itself', async () => {

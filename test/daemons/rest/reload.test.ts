@@ -93,7 +93,12 @@ test('a linked folder is read anew when asked; one that broke leaves what ran in
     .toContain('plugin.kept');
   expect(await get(rest)).toBe('1.1.0');
   const { items } = await marketplace.call(listPlugins);
-  expect(items).toMatchObject([{ id: 'clock', status: 'broken', faults: [{ code: 'INVALID_MANIFEST' }] }]);
+  expect(items).toMatchObject([
+    { id: 'clock', status: 'broken', faults: [{ code: 'INVALID_MANIFEST' }], keptVersion: '1.1.0' },
+  ]);
+  // Both services found it; one of them tells.
+  const told = [marketplace, rest].map(({ logs }) => logs.lines.find(({ event }) => event === 'plugin.kept'));
+  expect(told.map((line) => line?.level)).toEqual(['error', 'debug']);
 
   await writeFiles(folder, clockPlugin('1.2.0'));
   await marketplace.call(reloadPlugins);
@@ -136,6 +141,9 @@ test('an installed plugin that was tampered with goes, though it ran', async () 
   await writeFile(join(root, 'routes.js'), "export const version = () => 'evil';");
   await marketplace.call(reloadPlugins);
   await until(rest, expect.objectContaining({ error: expect.objectContaining({ code: 'NOT_FOUND' }) }));
+  await expect
+    .poll(async () => (await marketplace.call(listPlugins)).items, { timeout: 10_000 })
+    .toMatchObject([{ status: 'broken', keptVersion: null }]);
   expect(rest.logs.lines).toContainEqual(
     expect.objectContaining({ event: 'plugin.broken', reasonCode: 'INTEGRITY_MISMATCH' }),
   );

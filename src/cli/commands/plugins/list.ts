@@ -13,10 +13,10 @@ export const list = defineCommand({
   text({ items }: ReplyOf<typeof listPlugins>, style) {
     if (items.length === 0) return 'There are no plugins. svc plugins create makes one.';
     const colour = { loaded: style.green, broken: style.red, disabled: style.yellow };
-    const rows = items.map(({ id, version, origin, status, source }) => [
+    const rows = items.map(({ id, version, origin, status, keptVersion, source }) => [
       id,
       version ?? '-',
-      colour[status](status),
+      colour[status](keptVersion === null ? status : `${status}, ${keptVersion} runs on`),
       origin,
       source,
     ]);

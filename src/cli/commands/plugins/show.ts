@@ -15,12 +15,12 @@ export const show = defineCommand({
 
 /** One plugin for people. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
-  const { routes, webhooks, commands, jobs, permissions, faults } = plugin;
+  const { routes, webhooks, commands, jobs, permissions, faults, keptVersion } = plugin;
   const lines = (items: string[]) => (items.length === 0 ? '-' : items.join(', '));
   return pairs(
     [
       ['plugin', `${plugin.id} ${plugin.version ?? ''}`.trim()],
-      ['status', plugin.status],
+      ['status', keptVersion === null ? plugin.status : `${plugin.status}; version ${keptVersion} runs on`],
       ['from', `${plugin.origin}, ${plugin.source}`],
       ['folder', plugin.root],
       ['routes', lines(routes.map(({ method, path }) => `${method} ${path}`))],

@@ -1,6 +1,12 @@
 import { basename } from 'node:path';
 import type { LockEntry, PluginDetail, PluginRecord } from '../../../contracts/index.ts';
-import type { BrokenPlugin, DisabledPlugin, LoadedPlugin, PluginRegistry } from '../../../plugins/index.ts';
+import {
+  type BrokenPlugin,
+  type DisabledPlugin,
+  type LoadedPlugin,
+  type PluginRegistry,
+  runningFrom,
+} from '../../../plugins/index.ts';
 
 /** The plugins of the project as the marketplace tells them. @spec docs/decisions.md "Marketplace records" */
 export interface Catalogue {
@@ -12,26 +18,32 @@ export interface Catalogue {
   detail(id: string): PluginDetail;
 }
 
-/** `load` reads the project anew: what it answers is what is on disk now, not what was at the daemon's start. */
-export async function readCatalogue(load: () => Promise<PluginRegistry>): Promise<Catalogue> {
-  const registry = await load();
+/** `onDisk` is what there is now, `running` what the services run: a plugin that broke since runs on as it was. */
+export function createCatalogue(onDisk: PluginRegistry, running: PluginRegistry): Catalogue {
+  const broken = onDisk.broken.map((plugin) => ({ plugin, kept: keptOf(plugin) }));
   const records = [
-    ...registry.plugins.map(loadedRecord),
-    ...registry.disabled.map(disabledRecord),
-    ...registry.broken.map(brokenRecord),
+    ...onDisk.plugins.map(loadedRecord),
+    ...onDisk.disabled.map(disabledRecord),
+    ...broken.map(({ plugin, kept }) => brokenRecord(plugin, kept)),
   ].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 
+  /** Where another folder has the plugin, that one runs. */
+  function keptOf(plugin: BrokenPlugin): LoadedPlugin | undefined {
+    const found = runningFrom(running, plugin);
+    return found && !onDisk.find(found.id) ? found : undefined;
+  }
+
   function record(id: string): PluginRecord {
-    const plugin = registry.find(id);
+    const plugin = onDisk.find(id);
     if (plugin) return loadedRecord(plugin);
     // What is not loaded says why; who is asked for by no record at all is told what was likely meant.
-    return records.find((entry) => entry.id === id) ?? loadedRecord(registry.require(id));
+    return records.find((entry) => entry.id === id) ?? loadedRecord(onDisk.require(id));
   }
   return {
     list: () => records,
     record,
     detail(id) {
-      const plugin = registry.find(id);
+      const plugin = onDisk.find(id) ?? broken.find(({ kept }) => kept?.id === id)?.kept;
       return { ...record(id), ...(plugin ? contents(plugin) : NO_CONTENTS) };
     },
   };
@@ -48,23 +60,26 @@ function whereFrom(locked: LockEntry | undefined, root: string): Where {
 }
 
 function loadedRecord({ id, version, root, locked }: LoadedPlugin): PluginRecord {
-  return { id, version, ...whereFrom(locked, root), enabled: true, status: 'loaded', faults: [], root };
+  const where = whereFrom(locked, root);
+  return { id, version, ...where, enabled: true, status: 'loaded', faults: [], keptVersion: null, root };
 }
 
 function disabledRecord({ id, version, folder, locked }: DisabledPlugin): PluginRecord {
   const where = whereFrom(locked, folder);
-  return { id, version, ...where, enabled: false, status: 'disabled', faults: [], root: folder };
+  const rest = { faults: [], keptVersion: null, root: folder };
+  return { id, version, ...where, enabled: false, status: 'disabled', ...rest };
 }
 
-/** A folder whose manifest does not even tell its id goes by the folder's name. */
-function brokenRecord({ id, folder, faults, locked }: BrokenPlugin): PluginRecord {
+/** A folder whose manifest does not even tell its id goes by what runs from it, else by the folder's name. */
+function brokenRecord({ id, folder, faults, locked }: BrokenPlugin, kept?: LoadedPlugin): PluginRecord {
   return {
-    id: id ?? basename(folder),
+    id: id ?? kept?.id ?? basename(folder),
     version: locked?.version ?? null,
     ...whereFrom(locked, folder),
     enabled: true,
     status: 'broken',
     faults: faults.map(({ code, path, message }) => ({ code, path, message })),
+    keptVersion: kept?.version ?? null,
     root: folder,
   };
 }
