@@ -32,7 +32,7 @@ export type InstanceId = z.infer<typeof InstanceId>;
 /** A tenant. One word for both sides of the spec: `namespaceId` in tokens, tenant id in `X-Tenant-ID`. */
 export const NamespaceId = z
   .string()
-  .max(128)
+  .max(128, 'must be at most 128 characters long')
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/,
     'must start with a letter or digit and hold only letters, digits and . _ : @ -',

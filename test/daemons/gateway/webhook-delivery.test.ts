@@ -43,8 +43,12 @@ test('step 2: a missing namespace header is 400, also when the URL names one tha
     const { status, body } = await deliver(gateway, { event: 'plain', secret, namespace: null, query });
     expect([status, body.error.code]).toEqual([400, 'NAMESPACE_REQUIRED']);
   }
+  const empty = await deliver(gateway, { event: 'plain', secret, namespace: '' });
+  expect([empty.status, empty.body.error.code]).toEqual([400, 'NAMESPACE_REQUIRED']);
   const odd = await deliver(gateway, { event: 'plain', secret, namespace: 'a b' });
   expect([odd.status, odd.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
+  const long = await deliver(gateway, { event: 'plain', secret, namespace: 'x'.repeat(129) });
+  expect(long.body.error.message).toBe('The x-svc-namespace header must be at most 128 characters long.');
 });
 
 test('the namespace may stand in the URL where provisioning said so', async () => {
@@ -366,7 +370,7 @@ test('a body over maxBodyBytes is 413 and the connection is closed, whether its 
 
 test('webhooks are delivered with POST alone', async () => {
   const gateway = await startGateway();
-  for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']) {
+  for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     const response = await gateway.fetch('/webhooks/%40acme%2Forders/plain', { method });
     expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, 'POST']);
   }

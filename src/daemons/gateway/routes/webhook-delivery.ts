@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Http } from '../../../http/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
 import { spanIdOf } from '../../../kit/trace.ts';
 import type { WebhookDelivery } from '../domain/webhooks/delivery.ts';
 import { type ArrivedDelivery, createDeliver } from './deliver.ts';
@@ -34,16 +33,6 @@ export function webhookDeliveryRoutes(http: Http, { delivery }: { delivery: Webh
           });
         },
         handler: unreachable,
-      });
-      scope.route({
-        method: ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'],
-        url: path,
-        exposeHeadRoute: false,
-        handler: () => {
-          throw new PlatformError('METHOD_NOT_ALLOWED', 'Webhooks are delivered with POST.', {
-            headers: { allow: 'POST' },
-          });
-        },
       });
     }
   });

@@ -40,7 +40,8 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
   /** Step 2. The secret's record tells whether the URL may name the namespace, so it is read here. */
   async function findNamespace(passage: Passage): Promise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = passage.incoming;
-    const sent = singleHeader(rawHeaders, HEADERS.namespace);
+    // An empty one names nothing: it is missing.
+    const sent = singleHeader(rawHeaders, HEADERS.namespace) || undefined;
     const named = sent ?? namespaceInUrl;
     const isNamed = typeof named === 'string' && isNamespace(named);
     if (sent !== undefined && !isNamed) {
