@@ -46,6 +46,15 @@ describe('letting a host in', () => {
     expect(await refusedWith(connectRaw(gateway, token))).toBe(status);
   });
 
+  test('a plain request is authenticated, and told to upgrade', async () => {
+    const gateway = await start();
+    const plain = (headers: Record<string, string>) => gateway.fetch('/hosts/connect', { headers });
+    expect((await plain({})).status).toBe(401);
+    const told = await plain({ authorization: `Bearer ${ADMIN_TOKEN}` });
+    expect([told.status, told.headers.get('upgrade')]).toEqual([426, 'websocket']);
+    expect(await told.json()).toMatchObject({ error: { code: 'UPGRADE_REQUIRED' } });
+  });
+
   test('a container token connects no host', async () => {
     const gateway = await start();
     const token = await signJwt({ hostId: 'container:e1', typ: 'container', executionId: 'e1' });

@@ -73,6 +73,22 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
       throw new PlatformError('FORBIDDEN', "A container's token connects no host.");
     server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => connect(upgrade, socket));
   });
+  http.get(HOST_SOCKET.path, {
+    exposeHeadRoute: false,
+    async onRequest(request) {
+      request.caller = await kit.authenticate(request);
+      throw new PlatformError(
+        'UPGRADE_REQUIRED',
+        'Hosts connect here by WebSocket; this is a plain request.',
+        {
+          headers: { upgrade: 'websocket', connection: 'upgrade' },
+        },
+      );
+    },
+    handler: () => {
+      throw new Error('It is refused before its handler.');
+    },
+  });
   revocations.onRevoked(hostSessions.checkRevoked);
   http.addHook('preClose', async () => {
     isDraining = true;
