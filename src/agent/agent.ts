@@ -59,6 +59,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const config = { ...PlatformConfig.parse({}).execution.worker, ...options.worker };
   let closeBackend = async (): Promise<void> => {};
   const executions = createAgentExecutions({
+    namespaceId: identity.namespaceId,
     cache,
     logger,
     createBackend(services) {

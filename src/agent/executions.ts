@@ -48,6 +48,8 @@ export interface AgentExecutions {
 }
 
 export interface AgentExecutionsDeps {
+  /** The tenant that the host is registered for: its processes serve no other, whatever they are sent. */
+  namespaceId: string;
   cache: PluginCache;
   /** Made with the services of these executions. */
   createBackend(services: PlatformServices): ExecutionBackend & { isBusy(pluginId: string): boolean };
@@ -70,6 +72,7 @@ interface WaitingCall {
 
 /** Runs what the gateway gives, and passes on what handlers ask of the platform. */
 export function createAgentExecutions({
+  namespaceId,
   cache,
   createBackend,
   logger,
@@ -103,6 +106,12 @@ export function createAgentExecutions({
       running.delete(executionId);
       if (running.size === 0) onIdle();
     }
+  }
+
+  function whyNot({ request: { tenantId } }: ExecuteFrame): string | undefined {
+    if (isDraining) return 'The host is stopping.';
+    if (tenantId === namespaceId) return undefined;
+    return `The host runs for the namespace ${namespaceId} alone, and was sent an execution of ${tenantId}.`;
   }
 
   /** The handler's stream, as the gateway pulls it. */
@@ -182,9 +191,9 @@ export function createAgentExecutions({
         return;
       }
       taken.set(executionId, link);
-      if (isDraining) {
-        const error = { code: 'HOST_UNAVAILABLE', message: 'The host is stopping.' };
-        link.send({ type: 'error', executionId, error });
+      const message = whyNot(frame);
+      if (message !== undefined) {
+        link.send({ type: 'error', executionId, error: { code: 'HOST_UNAVAILABLE', message } });
         return;
       }
       const abort = new AbortController();

@@ -50,6 +50,20 @@ test.each([
   expect((await dispatch(gateway, 'echo', { input: 1 })).body.result.result).toBe(1);
 });
 
+test('an agent runs for the namespace it is registered for, whatever it is sent', async () => {
+  const gateway = await startHostGateway();
+  const host = await registerTestHost(gateway, ADMIN_TOKEN);
+  await startTestAgent(gateway, { host: { ...host, namespaceId: 'globex' } });
+  const { status, body } = await dispatch(gateway, 'about');
+  expect([status, body.error]).toMatchObject([
+    503,
+    {
+      code: 'HOST_UNAVAILABLE',
+      message: 'The host runs for the namespace globex alone, and was sent an execution of default.',
+    },
+  ]);
+});
+
 test('a plugin is fetched once, by its digest; a changed copy is fetched anew', async () => {
   const gateway = await startHostGateway();
   const first = await startTestAgent(gateway);
