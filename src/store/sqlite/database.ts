@@ -4,6 +4,7 @@ import { PlatformError } from '../../kit/errors.ts';
 import { type Logger, silentLogger } from '../../kit/logger.ts';
 import { configureConnection } from './connection.ts';
 import { createGroupCommit } from './group-commit.ts';
+import { openLog } from './log-sync.ts';
 import { checkedVersion, type Migrations, migrate } from './migrate.ts';
 import { BLOCKING_WAIT_MS, BUSY_PATIENCE_MS, whileBusy } from './patience.ts';
 import { createPrivateFile } from './private-file.ts';
@@ -21,6 +22,8 @@ export interface DatabaseOptions {
   pageBytes?: number;
   /** What a power cut may take the last of: `synchronous=NORMAL`, no fsync per commit. The file stays sound. */
   losable?: boolean;
+  /** A commit waits for the disk beside the event loop instead of on it; every promise settles as late as without. */
+  syncBeside?: boolean;
   /** A shared library that brings more functions to this connection. */
   extension?: string;
 }
@@ -29,7 +32,7 @@ export interface DatabaseOptions {
 export interface Database {
   readonly file: string;
   prepare: Sqlite.Database['prepare'];
-  /** Runs a query; what is queued by `write` and not yet settled is not seen. */
+  /** Runs a query; what is queued by `write` and not yet committed is not seen, and whatever is seen is on disk. */
   read<T>(query: () => T): Promise<T>;
   /** Group commit: settles once `work` is on disk. See GroupCommit for what `work` may do. */
   write<T>(work: () => T): Promise<T>;
@@ -54,7 +57,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   } catch (error) {
     throw storeError(file, error);
   }
-  return wrap(sqlite, file, busyPatienceMs);
+  return wrap(sqlite, options);
 }
 
 function connect({
@@ -64,6 +67,7 @@ function connect({
   readonly = false,
   pageBytes = 4096,
   losable = false,
+  syncBeside = false,
   extension,
 }: DatabaseOptions): Sqlite.Database {
   // better-sqlite3 answers a missing file and a missing folder with errors of its own that carry no code.
@@ -78,6 +82,7 @@ function connect({
     const applied = readonly ? 0 : migrate(sqlite, migrations);
     if (applied > 0)
       logger.info(`Brought ${file} to schema ${migrations.length}`, { meta: { file, applied } });
+    if (syncBeside) sqlite.pragma('synchronous = normal');
     return sqlite;
   } catch (error) {
     sqlite.close();
@@ -101,12 +106,15 @@ function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean)
   if (losable) sqlite.pragma('synchronous = normal');
 }
 
-function wrap(sqlite: Sqlite.Database, file: string, busyPatienceMs: number): Database {
-  const commits = createGroupCommit(sqlite, busyPatienceMs);
+function wrap(sqlite: Sqlite.Database, options: DatabaseOptions): Database {
+  const { file, busyPatienceMs = BUSY_PATIENCE_MS } = options;
+  const log = options.syncBeside ? openLog(file) : undefined;
+  const commits = createGroupCommit(sqlite, busyPatienceMs, log?.sync);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
     await commits.idle();
+    log?.close();
     sqlite.close();
   }
   function requireOpen(): void {
@@ -127,7 +135,12 @@ function wrap(sqlite: Sqlite.Database, file: string, busyPatienceMs: number): Da
     file,
     prepare: sqlite.prepare.bind(sqlite),
     pragma: (source) => sqlite.pragma(source),
-    read: (query) => translated(() => whileBusy(query, busyPatienceMs)),
+    read: (query) =>
+      translated(async () => {
+        const found = await whileBusy(query, busyPatienceMs);
+        await commits.synced();
+        return found;
+      }),
     write: (work) => translated(() => commits.write(work)),
     close: () => (closing ??= close()),
   };

@@ -9,6 +9,8 @@ export interface GroupCommit {
    * nothing but the database, and may run twice (see below): only its last run counts.
    */
   write<T>(work: () => T): Promise<T>;
+  /** Settles once what is committed by now is on disk too: what a query has seen may be behind by one sync. */
+  synced(): Promise<void>;
   /** Settles when nothing is queued. */
   idle(): Promise<void>;
 }
@@ -31,11 +33,19 @@ const LARGEST_BATCH = 512;
  * 7.9 when a failure makes the batch run twice. Failures are rare and cost half as much again; savepoints would cost
  * a quarter on every write. When the transaction itself is lost (a full disk makes SQLite roll back everything), each
  * write gets a transaction of its own, so that those which still fit, such as deletes, are not refused with the rest.
+ *
+ * `sync`, where given, brings the log to the disk behind each commit, which then does not wait for it itself. The next
+ * batch gathers meanwhile. It must not fail: whoever gives it ends the process instead.
  */
-export function createGroupCommit(sqlite: Sqlite.Database, busyPatienceMs: number): GroupCommit {
+export function createGroupCommit(
+  sqlite: Sqlite.Database,
+  busyPatienceMs: number,
+  sync?: () => Promise<void>,
+): GroupCommit {
   const { together, apart } = transactions(sqlite);
   let queue: Write[] = [];
   let draining: Promise<void> | undefined;
+  let syncing: Promise<void> | undefined;
 
   async function commit(batch: Write[]): Promise<Outcome[]> {
     for (const run of [together, apart]) {
@@ -56,6 +66,9 @@ export function createGroupCommit(sqlite: Sqlite.Database, busyPatienceMs: numbe
       const batch = queue.slice(0, LARGEST_BATCH);
       queue = queue.slice(LARGEST_BATCH);
       const outcomes = await commit(batch);
+      syncing = sync?.();
+      await syncing;
+      syncing = undefined;
       batch.forEach((write, index) => {
         settle(write, outcomes[index]!);
       });
@@ -70,6 +83,7 @@ export function createGroupCommit(sqlite: Sqlite.Database, busyPatienceMs: numbe
         draining ??= drain();
       });
     },
+    synced: async () => syncing,
     idle: async () => draining,
   };
 }

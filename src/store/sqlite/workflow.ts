@@ -19,7 +19,12 @@ export async function sqliteWorkflowStore(options: {
   logger: Logger;
 }): Promise<WorkflowStore> {
   const file = join(options.dataDir, WORKFLOW_FILE);
-  const db = await openDatabase({ file, migrations: WORKFLOW_MIGRATIONS, logger: options.logger });
+  const db = await openDatabase({
+    file,
+    migrations: WORKFLOW_MIGRATIONS,
+    logger: options.logger,
+    syncBeside: true,
+  });
   const rows = workflowRows(db);
   const keys = workflowKeys(db, rows);
   const definition = db.prepare<[{ hash: string }], DefinitionRecord>(

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
@@ -41,3 +42,12 @@ test('two processes write to one file, and a third reads and writes too', async 
   expect(keys.size).toBe(800);
   expect(counted).toBe(900);
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'a log that cannot be brought to the disk ends the process before anything is acknowledged',
+  async () => {
+    const writer = startProgram('lose-log', join(await tempDir(), 'lines.db'));
+    expect(await writer.ended).toBe(1);
+    expect(writer.lines).toEqual(['first']);
+  },
+);

@@ -57,6 +57,38 @@ test('writes of one turn of the event loop share a transaction, in their order',
   expect(statements.filter((sql) => sql === 'commit')).toHaveLength(1);
 });
 
+test('with a sync beside it a commit settles behind that, while the next batch gathers', async () => {
+  const sqlite = new Sqlite(':memory:');
+  sqlite.exec(MIGRATIONS[0]!);
+  const insert = sqlite.prepare<[string]>('insert into line (text) values (?)');
+  const syncs: Array<() => void> = [];
+  const { write, synced } = createGroupCommit(
+    sqlite,
+    1000,
+    () => new Promise((resolve) => syncs.push(resolve)),
+  );
+  const settled: string[] = [];
+  const add = (text: string) => write(() => insert.run(text)).then(() => settled.push(text));
+
+  const first = [add('a'), add('b')];
+  await expect.poll(() => syncs.length).toBe(1);
+  const later = [add('c'), add('d')];
+  let seen = false;
+  const read = synced().then(() => {
+    seen = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect([settled, seen, syncs.length]).toEqual([[], false, 1]);
+
+  syncs[0]!();
+  await Promise.all([...first, read]);
+  expect(settled).toEqual(['a', 'b']);
+  await expect.poll(() => syncs.length).toBe(2);
+  syncs[1]!();
+  await Promise.all(later);
+  expect(settled).toEqual(['a', 'b', 'c', 'd']);
+});
+
 test('a write settles when others can see it', async () => {
   const { add, file } = await openLines();
   const count = neighbour(file).prepare<[], number>('select count(*) from line').pluck();

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Tracer } from '../../../kit/tracer.ts';
 import type { RunRecord } from '../../../store/ports/index.ts';
 import type { StepFailure } from './retry-policy.ts';
@@ -6,7 +6,7 @@ import { type StepPart, stepIdOf } from './run-parts.ts';
 
 /** 16 hex digits made of what the span is of, so that a daemon that takes a run up again goes on with the same ones. */
 function spanOf(...parts: Array<string | number>): string {
-  return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16);
+  return hash('sha256', parts.join('\n')).slice(0, 16);
 }
 
 /** The span of a run: the parent of its steps'. */

@@ -16,7 +16,10 @@ export interface Program {
 }
 
 /** Starts one of this folder's programs in a process of its own; ended with the test. */
-export function startProgram(name: 'acknowledge' | 'keep-objects' | 'own', ...args: string[]): Program {
+export function startProgram(
+  name: 'acknowledge' | 'keep-objects' | 'lose-log' | 'own',
+  ...args: string[]
+): Program {
   const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'close').then(([code]) => code as number | null);

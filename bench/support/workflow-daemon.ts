@@ -1,0 +1,90 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cpuUsOf } from './process-usage.ts';
+import type { Told } from './workflow-process.ts';
+
+const PROGRAM = fileURLToPath(new URL('./workflow-process.ts', import.meta.url));
+
+/** The whole service in a process of its own; its clients are in this one, as any client of a service is elsewhere. */
+export interface WorkflowDaemon {
+  /** Starts a run of three such steps over HTTP and waits for its end. */
+  once(): Promise<void>;
+  /** Of the service and its plugins' processes since its start, in microseconds. Linux. */
+  cpuUs(): number;
+  close(): Promise<void>;
+}
+
+/** A project with the plugin `bench`, whose one command does nothing. */
+async function writeProject(folder: string): Promise<string> {
+  const projectDir = await mkdtemp(join(folder, 'project-'));
+  const plugin = join(projectDir, 'plugins/bench');
+  await mkdir(plugin, { recursive: true });
+  await writeFile(join(plugin, 'package.json'), '{"name": "bench", "version": "1.0.0", "type": "module"}');
+  await writeFile(join(plugin, 'noop.js'), 'export const noop = () => null;\n');
+  await writeFile(
+    join(plugin, 'svc.plugin.json'),
+    JSON.stringify({
+      schema: 'svc.plugin/3',
+      id: 'bench',
+      version: '1.0.0',
+      commands: [{ id: 'noop', handler: 'noop.js#noop', idempotent: true }],
+    }),
+  );
+  return projectDir;
+}
+
+export async function startWorkflowDaemon(folder: string, step: { uses: string }): Promise<WorkflowDaemon> {
+  const child = fork(PROGRAM, [await writeProject(folder)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const waiting = new Map<string, () => void>();
+  /** Told of before the answer to their start was read. */
+  const early = new Set<string>();
+  const [first] = (await once(child, 'message')) as [{ url: string }];
+  child.on('message', (told: Told) => {
+    for (const id of 'ended' in told ? told.ended : []) {
+      const tell = waiting.get(id);
+      if (tell) tell();
+      else early.add(id);
+      waiting.delete(id);
+    }
+  });
+  const body = JSON.stringify({ definition: { id: 'bench', jobs: { main: { steps: [step, step, step] } } } });
+  const agent = new Agent({ keepAlive: true });
+
+  return {
+    async once() {
+      const id = await startRun(first.url, body, agent);
+      if (!early.delete(id)) await new Promise<void>((resolve) => waiting.set(id, resolve));
+    },
+    cpuUs: () => cpuUsOf(child.pid!),
+    async close() {
+      agent.destroy();
+      child.disconnect();
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** The id of the run. A client library would cost more than the service under test. */
+function startRun(url: string, body: string, agent: Agent): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const post = request(`${url}/api/v1/workflows/runs`, { method: 'POST', agent, headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+      });
+      response.on('end', () =>
+        response.statusCode === 202
+          ? resolve((JSON.parse(text) as { run: { id: string } }).run.id)
+          : reject(new Error(text)),
+      );
+    });
+    post.on('error', reject).end(body);
+  });
+}

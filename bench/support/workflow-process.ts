@@ -1,0 +1,51 @@
+import { PlatformConfig } from '../../src/contracts/index.ts';
+import { createPeers } from '../../src/daemons/peers.ts';
+import { startDaemon } from '../../src/daemons/run-daemon.ts';
+import { workflow } from '../../src/daemons/workflow/index.ts';
+import { EVENT_LINE } from '../../src/kit/analytics.ts';
+import { systemClock } from '../../src/kit/clock.ts';
+import { systemRandom } from '../../src/kit/random.ts';
+
+/** What the service tells the process that started it. */
+export type Told = { url: string } | { ended: string[] };
+
+/**
+ * A workflow service alone: `workflow-process.ts <project folder>`. It tells its parent where it listens, and which runs
+ * have ended, as its own events say: polling it would measure the polling.
+ */
+const [projectDir] = process.argv.slice(2) as [string];
+const random = systemRandom();
+let ended: string[] = [];
+
+function take(line: string): void {
+  const found = line.startsWith(EVENT_LINE) && /"type":"workflow\.run\..*"runId":"(\w+)"/.exec(line);
+  if (!found) return;
+  if (ended.push(found[1]!) === 1) setImmediate(tell);
+}
+
+function tell(): void {
+  process.send!({ ended } satisfies Told);
+  ended = [];
+}
+
+const daemon = await startDaemon(workflow, {
+  config: PlatformConfig.parse({}),
+  profile: 'development',
+  projectDir,
+  dataDir: `${projectDir}/.svc`,
+  keys: {
+    jwtSecret: null,
+    previousJwtSecret: null,
+    internalSecret: random.secret(32),
+    masterKey: random.secret(32),
+  },
+  operator: null,
+  clock: systemClock,
+  random,
+  peers: createPeers(),
+  output: { write: take, flush: () => {} },
+  logLevel: 'error',
+  listen: { host: '127.0.0.1', port: 0 },
+});
+process.on('disconnect', () => void daemon.close());
+process.send!({ url: daemon.url } satisfies Told);
