@@ -72,6 +72,8 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
         const path = joinPath(base, declaration.path);
         // A base path that is the alias gives one path twice; the registry refuses manifests with equal routes.
         if (matcher.add(declaration.method, path, route)) route.paths.push(path);
+        // Joined to the letter, the path "/" ends with a slash: found there too, and listed once.
+        if (declaration.path === '/') matcher.add(declaration.method, `${base}/`, route);
       }
       routes.push(route);
     }

@@ -38,6 +38,15 @@ test('the input is the JSON body of POST, PUT and PATCH, and the query of GET an
   expect(empty.body).toMatchObject({ input: 'nothing' });
 });
 
+test('a route of the path "/" is at the base path, with and without the slash', async () => {
+  const daemon = await startRest();
+  for (const path of [SHOP, `${SHOP}/`]) expect((await send(daemon, 'GET', path)).status).toBe(200);
+  const { body } = await send(daemon, 'GET', '/api/v1/routes');
+  expect((body as { items: Array<{ path: string }> }).items.map(({ path }) => path)).not.toContain(
+    `${SHOP}/`,
+  );
+});
+
 test('an input that its schema refuses is 400 with every fault, and the handler does not run', async () => {
   const daemon = await startRest();
   const { status, body } = await send(daemon, 'POST', `${SHOP}/orders`, {
