@@ -1,13 +1,120 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { COMMANDS } from '../src/cli/command-table.ts';
 import { PLATFORM_CODES } from '../src/contracts/index.ts';
+import { configFileSchema } from '../src/kit/config/files.ts';
 import { packageRoot } from '../src/kit/paths.ts';
 
-test('docs/errors.md lists exactly the codes there are, with their statuses', async () => {
-  const text = await readFile(join(packageRoot, 'docs/errors.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| (\d{3}) \| \S.* \| \S.* \|$/gm)].map(
+const read = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
+const PAGES = [
+  ...readdirSync(packageRoot).filter((name) => name.endsWith('.md')),
+  ...readdirSync(join(packageRoot, 'docs')).map((name) => `docs/${name}`),
+];
+const withoutCode = (text: string): string =>
+  text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
+
+/** The anchors of a page's headings, as code hosts make them. */
+function anchorsOf(page: string): Set<string> {
+  const headings = [
+    ...read(page)
+      .replace(/^```[\s\S]*?^```/gm, '')
+      .matchAll(/^#+ (.+)$/gm),
+  ];
+  return new Set(
+    headings.map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+test('docs/errors.md lists exactly the codes there are, with their statuses', () => {
+  const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d{3}) \| \S.* \| \S.* \|$/gm)].map(
     ([, code, status]) => [code, Number(status)],
   );
   expect(rows.toSorted()).toEqual(Object.entries(PLATFORM_CODES).toSorted());
+});
+
+test('every link between pages leads to a file, and to a heading of it', () => {
+  const broken: string[] = [];
+  let links = 0;
+  for (const page of PAGES) {
+    for (const [, target] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target!)) continue;
+      links++;
+      const [file, anchor] = target!.split('#') as [string, string?];
+      const linked = file === '' ? page : join(dirname(page), file);
+      if (!existsSync(join(packageRoot, linked))) broken.push(`${page}: ${target} is no file`);
+      else if (anchor && !anchorsOf(linked).has(anchor)) broken.push(`${page}: ${target} is no heading`);
+    }
+  }
+  expect(broken).toEqual([]);
+  expect(links).toBeGreaterThan(30);
+});
+
+/** What stands between backticks, page by page, where it matches. */
+function quoted(pattern: RegExp): Array<{ page: string; found: RegExpExecArray }> {
+  return PAGES.flatMap((page) =>
+    [
+      ...read(page)
+        .replace(/^```[\s\S]*?^```/gm, '')
+        .matchAll(/`([^`\n]+)`/g),
+    ].flatMap(([, text]) => {
+      const found = pattern.exec(text!);
+      return found ? [{ page, found }] : [];
+    }),
+  );
+}
+
+test('every file of this repository that a page names is there', () => {
+  const named = quoted(/^(?:src|test|docs|config|scripts|examples|bench|bin|docker)\/[\w./-]*$/);
+  const absent = named.filter(({ found: [path] }) => !existsSync(join(packageRoot, path)));
+  expect(absent.map(({ page, found: [path] }) => `${page}: ${path}`)).toEqual([]);
+  expect(named.length).toBeGreaterThan(30);
+});
+
+test('every command that a page names is there', () => {
+  const names = new Set(COMMANDS.map(({ name }) => name));
+  const nouns = new Set(COMMANDS.map(({ name }) => name.split(' ')[0]));
+  // `complete` is called by shells alone; "svc runs already on …" is a message.
+  const named = quoted(/^svc (?!complete |runs already)([a-z]+)(?: ([a-z]+))?/);
+  const absent = named.filter(({ found: [, word, verb] }) => {
+    const noun = nouns.has(word) ? word : `${word}s`;
+    return !names.has(noun!) && !(verb ? names.has(`${noun} ${verb}`) : nouns.has(noun));
+  });
+  expect(absent.map(({ page, found }) => `${page}: ${found.input}`)).toEqual([]);
+  expect(named.length).toBeGreaterThan(50);
+});
+
+interface Schema {
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema | boolean;
+  anyOf?: Schema[];
+}
+
+/** Whether a config may have something at `keys`; `*`, and names of tenants, plugins and the like, are any. */
+function hasKey(schema: Schema, [key, ...rest]: string[]): boolean {
+  if (key === undefined) return true;
+  const { properties = {}, additionalProperties, anyOf = [] } = schema;
+  const inside =
+    key === '*' ? Object.values(properties) : Object.hasOwn(properties, key) ? [properties[key]!] : [];
+  if (inside.length === 0 && typeof additionalProperties === 'object') inside.push(additionalProperties);
+  return inside.some((one) => hasKey(one, rest)) || anyOf.some((one) => hasKey(one, [key, ...rest]));
+}
+
+/** Named as keys are: analytics and diagnostic events, files, a key of a manifest. */
+const NO_KEYS = /^(?:workflow\.run|cache\.(?:hit|miss)|marketplace\.plugin)\b|_|\.(?:db|json)$|^auth\.type$/;
+
+test('every key of the config that a page names is there', () => {
+  const schema = configFileSchema() as Schema;
+  const sections = Object.keys(schema.properties!).join('|');
+  const named = quoted(new RegExp(`^(?:${sections})(?:\\.[a-z*][\\w*-]*)+(?=$|: )`)).filter(
+    ({ found: [key] }) => !NO_KEYS.test(key),
+  );
+  const absent = named.filter(({ found: [key] }) => !hasKey(schema, key.split('.')));
+  expect(absent.map(({ page, found: [key] }) => `${page}: ${key}`)).toEqual([]);
+  expect(named.length).toBeGreaterThan(40);
 });
