@@ -1,6 +1,6 @@
 export type { AnsweredRequest } from './account.ts';
 export * from './client.ts';
-export { type ClientSideOf, createClientSide } from './client-side.ts';
+export { type ClientSide, type ClientSideOf, createClientSide } from './client-side.ts';
 export * from './cors.ts';
 export * from './early.ts';
 export * from './encodings.ts';
@@ -15,6 +15,8 @@ export * from './patient-client.ts';
 export * from './raw-error.ts';
 export * from './raw-upgrade-error.ts';
 export * from './reply-stream.ts';
+export * from './request-ids.ts';
+export * from './request-line.ts';
 export * from './request-path.ts';
 export { methodNotAllowed } from './route-table.ts';
 export * from './server.ts';

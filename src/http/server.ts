@@ -15,7 +15,7 @@ import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
 import { type CreateLimiter, localLimiters } from '../kit/rate-limiter.ts';
-import { newSpanId, saneId } from '../kit/trace.ts';
+import { saneId } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import { type Account, type AnsweredRequest, createAccount } from './account.ts';
 import { createClientErrorAnswer } from './client-error.ts';
@@ -25,8 +25,8 @@ import { toHttpError } from './error-body.ts';
 import { continueWhenWanted, refuseExpectations } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
-import { nameTrace } from './request-ids.ts';
 import { sendRawError } from './raw-error.ts';
+import { nameTrace } from './request-ids.ts';
 import { requireSound } from './request-line.ts';
 import { pathOf } from './request-path.ts';
 import { originForm } from './request-target.ts';
@@ -39,8 +39,7 @@ declare module 'fastify' {
     startedAt: number;
     traceId: string;
     /** This request's own span: what calls made for it name as their parent. */
-    readonly spanId: string;
-    ownSpanId: string;
+    spanId: string;
     /** Set once authenticated. */
     caller: Caller | null;
     /** What metrics and log call the route where Fastify's own pattern (a wildcard) says too little. */
@@ -168,13 +167,7 @@ export function createHttp(options: HttpOptions): Http {
   });
   http.decorateRequest('startedAt', 0);
   http.decorateRequest('traceId', '');
-  http.decorateRequest('ownSpanId', '');
-  http.decorateRequest('spanId', {
-    getter(this: FastifyRequest) {
-      if (this.ownSpanId === '') this.ownSpanId = newSpanId(random);
-      return this.ownSpanId;
-    },
-  });
+  http.decorateRequest('spanId', '');
   http.decorateRequest('caller', null);
   http.decorateRequest('routeLabel', null);
   parseJsonStrictly(http);

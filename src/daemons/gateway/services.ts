@@ -212,7 +212,7 @@ function limited(authenticator: Authenticator, limitRequests: LimitRequests | nu
   return async (request) => {
     const caller = await authenticator.authenticate(subjectOf(request));
     refuseContainers(caller);
-    const counted = limitRequests?.(countedOf(request, caller));
+    const counted = limitRequests?.(countedOf(request.raw, caller, request.ip));
     if (counted instanceof Promise) await counted;
     return caller;
   };

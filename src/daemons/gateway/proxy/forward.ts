@@ -1,16 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
-import {
-  continueIfExpected,
-  type HttpKit,
-  sendRawError,
-  unknownTransferCoding,
-} from '../../../http/index.ts';
+import { continueIfExpected, sendRawError, unknownTransferCoding } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
+import { atTurnEnd } from '../../../kit/turn-end.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
+import { account, type ProxiedCall } from './proxied-call.ts';
 import { createRequestHeaders } from './request-headers.ts';
 import { type ResponseHead, responseHead } from './response-headers.ts';
 import {
@@ -19,7 +15,6 @@ import {
   type UpstreamHandler,
   upstreamError,
 } from './upstream-client.ts';
-import type { Upstream } from './upstreams.ts';
 
 export interface ForwarderDeps {
   client: UpstreamClient;
@@ -29,44 +24,39 @@ export interface ForwarderDeps {
 }
 
 /**
- * Hands an authenticated request to its upstream and its answer back; answers errors itself. Never throws.
- * `extra`: headers of the gateway's own for the answer, flat.
+ * Hands an authenticated call to its upstream and the answer back; answers errors itself. Never throws. `acting`: its
+ * caller, in the namespace that it acts on. `extra`: headers of the gateway's own for the answer, flat.
  */
-export type Forward = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  upstream: Upstream,
-  caller: Caller,
-  extra: readonly string[] | null,
-) => void;
+export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 
 export function createForwarder({ client, internalSecret, bodyLimitBytes, count }: ForwarderDeps): Forward {
   const headersFor = createRequestHeaders(internalSecret);
 
-  return (request, reply, upstream, caller, extra) => {
-    const { raw } = request;
-    const answer = new Answer(request, reply.raw, upstream.name, count, extra);
+  return (call, caller, extra) => {
+    const { request, upstream, requestId, traceId, spanId } = call;
+    const answer = new Answer(call, count, extra);
     try {
-      const { contentLength, chunked } = framingOf(raw, bodyLimitBytes);
+      const { contentLength, chunked } = framingOf(request, bodyLimitBytes);
       const headers = headersFor({
-        rawHeaders: raw.rawHeaders,
-        connection: raw.headers.connection,
+        rawHeaders: request.rawHeaders,
+        connection: request.headers.connection,
         caller,
-        requestId: request.id,
-        traceId: request.traceId,
-        traceparent: traceparentOf(raw.headers, request.traceId, request.spanId),
-        forwardedFor: request.ip,
-        forwardedHost: request.host,
-        forwardedProto: request.protocol === 'https' ? 'https' : 'http',
+        requestId,
+        traceId,
+        traceparent: traceparentOf(request.headers, traceId, spanId),
+        forwardedFor: call.client.ip,
+        forwardedHost: call.client.host,
+        forwardedProto: call.client.proto,
         contentLength,
       });
       const origin = upstream.origin();
-      const path = upstream.basePath + raw.url!;
+      const path = upstream.basePath + request.url!;
       let body: Readable | null = null;
-      if (contentLength !== null) body = raw;
-      else if (chunked) body = metered(raw, bodyLimitBytes, answer);
-      if (body) continueIfExpected(raw, reply.raw);
-      answer.begin(client.send({ origin, method: request.method, path, headers, body, chunked }, answer));
+      if (contentLength !== null) body = request;
+      else if (chunked) body = metered(request, bodyLimitBytes, answer);
+      if (body) continueIfExpected(request, call.response);
+      const method = request.method!;
+      answer.begin(client.send({ origin, method, path, headers, body, contentLength }, answer));
     } catch (error) {
       answer.fail(toPlatformError(error));
     }
@@ -82,46 +72,40 @@ const SMALL_BYTES = 16 * 1024;
  * A class, as there is one for each request: closures for each of its parts would cost more than forwarding does.
  */
 class Answer implements UpstreamHandler {
-  private readonly request: FastifyRequest;
-  private readonly res: ServerResponse;
-  private readonly upstream: string;
+  private readonly call: ProxiedCall;
   private readonly count: CountUpstreamRequest;
   private readonly extra: readonly string[] | null;
-  private readonly kit: HttpKit;
-  private call: UpstreamCall | undefined;
+  private upstreamCall: UpstreamCall | undefined;
   private head: ResponseHead | undefined;
   private received = 0;
+  /** What is to leave last: all of the body, where it came in one piece. */
+  private rest: Buffer | undefined;
+  /** The upstream has said everything; what is left of it has yet to leave. */
+  private complete = false;
+  /** Answered, or given up. */
   private over = false;
 
-  constructor(
-    request: FastifyRequest,
-    res: ServerResponse,
-    upstream: string,
-    count: CountUpstreamRequest,
-    extra: readonly string[] | null,
-  ) {
-    this.request = request;
-    this.res = res;
-    this.upstream = upstream;
+  constructor(call: ProxiedCall, count: CountUpstreamRequest, extra: readonly string[] | null) {
+    this.call = call;
     this.count = count;
     this.extra = extra;
-    this.kit = request.server.kit;
-    res.on('close', () => this.onClientGone());
+    call.response.on('close', () => this.onClientGone());
   }
 
-  begin(call: UpstreamCall): void {
-    this.call = call;
-    if (this.over) call.abort();
+  begin(upstreamCall: UpstreamCall): void {
+    this.upstreamCall = upstreamCall;
+    if (this.over) upstreamCall.abort();
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
-    this.count(this.upstream, status);
-    this.head = responseHead(status, rawHeaders, this.request.id, this.extra);
+    const { upstream, requestId, response } = this.call;
+    this.count(upstream.name, status);
+    this.head = responseHead(status, rawHeaders, requestId, this.extra);
     // A short body is close behind: its head waits for it. A stream's must not.
     const { contentLength } = this.head;
     if (contentLength !== null && contentLength < SMALL_BYTES) return;
     this.writeHead();
-    this.res.flushHeaders();
+    response.flushHeaders();
   }
 
   onData(chunk: Buffer): boolean {
@@ -130,68 +114,82 @@ class Answer implements UpstreamHandler {
       this.finish(chunk);
       return true;
     }
-    if (!this.res.headersSent) this.writeHead();
-    if (this.res.write(chunk)) return true;
-    this.res.once('drain', () => this.call?.resume());
+    const { response } = this.call;
+    if (!response.headersSent) this.writeHead();
+    if (response.write(chunk)) return true;
+    response.once('drain', () => this.upstreamCall?.resume());
     return false;
   }
 
   onEnd(): void {
-    if (!this.over) this.finish(undefined);
+    if (!this.complete) this.finish(undefined);
   }
 
   onError(error: Error): void {
-    if (this.over) return;
-    if (!this.head) this.count(this.upstream, 'error');
-    const { id: requestId, traceId, caller } = this.request;
-    this.kit.logger.warn(`The ${this.upstream} service failed a call: ${error.message}`, {
+    if (this.over || this.complete) return;
+    const { kit, upstream, requestId, traceId, caller } = this.call;
+    if (!this.head) this.count(upstream.name, 'error');
+    kit.logger.warn(`The ${upstream.name} service failed a call: ${error.message}`, {
       requestId,
       traceId,
       tenantId: caller?.namespaceId ?? '',
-      meta: { upstream: this.upstream, error },
+      meta: { upstream: upstream.name, error },
     });
-    this.fail(upstreamError(this.upstream, error));
+    this.fail(upstreamError(upstream.name, error));
   }
 
   fail(error: PlatformError): void {
     if (this.over) return;
     this.over = true;
-    this.call?.abort();
-    const { res, request } = this;
+    this.upstreamCall?.abort();
+    const { response, requestId } = this.call;
     // Half an answer must not look whole: its framing stays unfinished.
-    if (res.headersSent) res.destroy();
-    else sendRawError(res, error, request.id, this.extra);
-    this.kit.account(request, res.statusCode);
+    if (response.headersSent) response.destroy();
+    else sendRawError(response, error, requestId, this.extra);
+    account(this.call, response.statusCode);
   }
 
-  private finish(chunk: Buffer | undefined): void {
+  private finish(rest: Buffer | undefined): void {
+    if (!this.call.response.headersSent) this.writeHead();
+    this.complete = true;
+    this.rest = rest;
+    endSoon(this);
+  }
+
+  end(): void {
+    if (this.over) return;
     this.over = true;
-    const { res } = this;
-    if (!res.headersSent) this.writeHead();
-    if (chunk === undefined) res.end();
+    const { rest } = this;
+    const { request, response } = this.call;
+    if (rest === undefined) response.end();
     // As text it leaves in one write with the head.
-    else if (chunk.length < SMALL_BYTES) res.end(chunk.toString('latin1'), 'latin1');
-    else res.end(chunk);
-    this.kit.account(this.request, res.statusCode);
+    else if (rest.length < SMALL_BYTES) response.end(rest.toString('latin1'), 'latin1');
+    else response.end(rest);
+    // The upstream did not wait for all of the body: what is left of it is thrown away, as the next request is behind it.
+    if (!request.complete) request.unpipe().resume();
+    account(this.call, response.statusCode);
   }
 
   private writeHead(): void {
     const { status, headers } = this.head!;
-    if (this.kit.draining) headers.push('connection', 'close');
-    this.res.writeHead(status, headers);
+    const { kit, response } = this.call;
+    if (kit.draining) headers.push('connection', 'close');
+    response.writeHead(status, headers);
   }
 
   private onClientGone(): void {
     if (this.over) return;
     this.over = true;
-    this.call?.abort();
-    this.kit.account(this.request, CLIENT_LEFT);
+    this.upstreamCall?.abort();
+    account(this.call, CLIENT_LEFT);
   }
 }
 
+const endSoon = atTurnEnd((answer: Answer) => answer.end());
+
 interface Framing {
-  /** As sent; null: there is no body, or one in chunks. */
-  contentLength: string | null;
+  /** Bytes; null: there is no body, or one in chunks. */
+  contentLength: number | null;
   chunked: boolean;
 }
 
@@ -207,8 +205,9 @@ function framingOf({ headers }: IncomingMessage, limit: number): Framing {
     throw unknownTransferCoding();
   }
   if (length === undefined) return NO_BODY;
-  if (Number(length) > limit) throw tooLarge(limit);
-  return { contentLength: length, chunked: false };
+  const contentLength = Number(length);
+  if (contentLength > limit) throw tooLarge(limit);
+  return { contentLength, chunked: false };
 }
 
 /** A body of unannounced length, counted as it passes. */

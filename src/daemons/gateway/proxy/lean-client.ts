@@ -62,11 +62,11 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
   }
 
   function settleLost(connection: LeanConnection, exchange: Exchange, error: Error): void {
-    const { request, answered, handler } = exchange;
+    const { request, begun, answered, handler } = exchange;
     // The other side closed an idle connection while this request was on its way: it was never looked at.
-    if (connection.used && !answered && !request.body && REPEATABLE.has(request.method)) {
-      dispatch(exchange, open(request.origin, poolOf(request.origin)));
-    } else handler.onError(error);
+    const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
+    if (connection.used && mayRepeat) dispatch(exchange, open(request.origin, poolOf(request.origin)));
+    else handler.onError(error);
   }
 
   function dispatch(exchange: Exchange, connection: LeanConnection): void {
@@ -90,7 +90,14 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
   return {
     send(request, handler) {
       const pool = poolOf(request.origin);
-      const exchange: Exchange = { request, handler, deadline: 0, answered: false, connection: undefined };
+      const exchange: Exchange = {
+        request,
+        handler,
+        deadline: 0,
+        begun: false,
+        answered: false,
+        connection: undefined,
+      };
       dispatch(exchange, pool.idle.pop() ?? open(request.origin, pool));
       return {
         resume: () => exchange.connection?.resume(),

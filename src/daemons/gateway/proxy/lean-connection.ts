@@ -1,5 +1,6 @@
-import { connect, type Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import { connect } from 'node:net';
+import { atTurnEnd } from '../../../kit/turn-end.ts';
+import { sendBody } from './request-body.ts';
 import { createResponseParser, ProtocolError } from './response-parser.ts';
 import type { UpstreamHandler, UpstreamRequest } from './upstream-client.ts';
 
@@ -9,7 +10,9 @@ export interface Exchange {
   handler: UpstreamHandler;
   /** `performance.now()` by which the head must have come; moves on while the body is being sent. */
   deadline: number;
-  /** Whether anything of the answer has come. */
+  /** Whether anything of it has been written. */
+  begun: boolean;
+  /** Whether the head of the answer has come. */
   answered: boolean;
   /**
    * What carries it, until it ended. A field, not a map of those under way: the table of a map that an entry joins and
@@ -45,6 +48,8 @@ export interface ConnectionOptions {
   timeoutMs: number;
   events: ConnectionEvents;
 }
+
+const soon = atTurnEnd((transmit: () => void) => transmit());
 
 /** One kept-alive socket to an upstream. Its listeners are set once and serve every exchange: setting them anew for each costs more than the request. */
 export function openConnection({ host, port, timeoutMs, events }: ConnectionOptions): LeanConnection {
@@ -117,6 +122,32 @@ export function openConnection({ host, port, timeoutMs, events }: ConnectionOpti
     lose(new ProtocolError('It closed the connection before its answer was complete.')),
   );
 
+  function transmit(): void {
+    // Given up in the meantime, or lost with its connection.
+    if (!exchange) return;
+    const current = exchange;
+    const { request } = current;
+    current.begun = true;
+    // Not before: bytes that come earlier are no answer.
+    parser.expect(request.method);
+    const head = headText(request, authority);
+    if (!request.body) {
+      socket.write(head, 'latin1');
+      return;
+    }
+    sent = false;
+    sendBody(socket, head, request.body, request.contentLength, {
+      current: () => exchange === current,
+      onProgress: () => {
+        current.deadline = performance.now() + timeoutMs;
+      },
+      onSent: () => {
+        sent = true;
+      },
+      onCut: () => lose(new Error('The client left.')),
+    });
+  }
+
   const connection: LeanConnection = {
     get used() {
       return used;
@@ -126,30 +157,9 @@ export function openConnection({ host, port, timeoutMs, events }: ConnectionOpti
     },
     idleSince: 0,
     send(next) {
-      const { request } = next;
       exchange = next;
       next.connection = connection;
-      parser.expect(request.method);
-      const head = headText(request, authority);
-      if (!request.body) {
-        socket.write(head, 'latin1');
-        return;
-      }
-      sent = false;
-      // Head and first bytes of the body leave in one packet.
-      socket.cork();
-      socket.write(head, 'latin1');
-      streamBody(socket, request.body, request.chunked, {
-        current: () => exchange === next,
-        onProgress: () => {
-          next.deadline = performance.now() + timeoutMs;
-        },
-        onSent: () => {
-          sent = true;
-        },
-        onCut: () => lose(new Error('The client left.')),
-      });
-      process.nextTick(() => socket.uncork());
+      soon(transmit);
     },
     pause: () => socket.pause(),
     resume: () => socket.resume(),
@@ -161,55 +171,12 @@ export function openConnection({ host, port, timeoutMs, events }: ConnectionOpti
   return connection;
 }
 
-function headText({ method, path, headers, chunked }: UpstreamRequest, authority: string): string {
+function headText(
+  { method, path, headers, body, contentLength }: UpstreamRequest,
+  authority: string,
+): string {
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n`;
-  if (chunked) text += 'transfer-encoding: chunked\r\n';
+  if (body && contentLength === null) text += 'transfer-encoding: chunked\r\n';
   for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${text}\r\n`;
-}
-
-interface BodyEvents {
-  /** Whether the exchange is still the one that this body belongs to. */
-  current(): boolean;
-  onProgress(): void;
-  onSent(): void;
-  /** The client left in the middle. */
-  onCut(): void;
-}
-
-function streamBody(socket: Socket, body: Readable, chunked: boolean, events: BodyEvents): void {
-  const onDrain = (): void => {
-    body.resume();
-  };
-  const stop = (): void => {
-    socket.off('drain', onDrain);
-    body.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onClose);
-  };
-  const onData = (chunk: Buffer): void => {
-    if (!events.current()) {
-      stop();
-      return;
-    }
-    events.onProgress();
-    if (chunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
-    let room = socket.write(chunk);
-    if (chunked) room = socket.write('\r\n', 'latin1');
-    if (!room) body.pause();
-  };
-  const onEnd = (): void => {
-    stop();
-    if (!events.current()) return;
-    if (chunked) socket.write('0\r\n\r\n', 'latin1');
-    events.onSent();
-  };
-  const onCut = (): void => {
-    const mine = events.current();
-    stop();
-    if (mine) events.onCut();
-  };
-  const onClose = (): void => {
-    if (!body.readableEnded) onCut();
-  };
-  socket.on('drain', onDrain);
-  body.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onClose);
 }

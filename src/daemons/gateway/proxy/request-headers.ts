@@ -58,7 +58,7 @@ export interface ForwardedRequest {
   forwardedHost: string;
   forwardedProto: 'http' | 'https';
   /** Bytes of the body; null when there is none, or none told. */
-  contentLength: string | null;
+  contentLength: number | null;
 }
 
 /** Builds the headers of the upstream request in one pass, as a flat list of names and values. @spec Authentication 12 */
@@ -98,7 +98,7 @@ export function createRequestHeaders(internalSecret: string) {
       'x-forwarded-proto',
       request.forwardedProto,
     ];
-    if (request.contentLength !== null) headers.push('content-length', request.contentLength);
+    if (request.contentLength !== null) headers.push('content-length', String(request.contentLength));
     let hosts = 0;
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!;

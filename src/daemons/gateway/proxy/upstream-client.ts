@@ -11,8 +11,8 @@ export interface UpstreamRequest {
   headers: string[];
   /** Streamed; null when the request has no body. */
   body: Readable | null;
-  /** Whether the body's length is unknown, so that it travels in chunks; else a content-length is among the headers. */
-  chunked: boolean;
+  /** Bytes of the body, as a content-length among the headers tells; null: none, or in chunks. */
+  contentLength: number | null;
 }
 
 /** What becomes of it: one head, data, one end; or one error at any point. Nothing follows `onEnd` and `onError`. */

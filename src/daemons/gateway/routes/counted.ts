@@ -1,18 +1,11 @@
-import type { FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../../contracts/index.ts';
 import { tokenText } from '../domain/identity/bearer.ts';
 import type { Counted } from '../domain/request-limits.ts';
 
-/** Whom an authenticated request counts against. */
-export function countedOf(request: FastifyRequest, { namespaceId }: Caller): Counted {
-  return {
-    get token() {
-      const { authorization } = request.raw.headers;
-      return authorization === undefined ? `(none) ${request.ip}` : tokenText(authorization);
-    },
-    namespaceId,
-    get ip() {
-      return request.ip;
-    },
-  };
+/** Whom an authenticated request from the address `ip` counts against. */
+export function countedOf({ headers }: IncomingMessage, { namespaceId }: Caller, ip: string): Counted {
+  const { authorization } = headers;
+  const token = authorization === undefined ? `(none) ${ip}` : tokenText(authorization);
+  return { token, namespaceId, ip };
 }

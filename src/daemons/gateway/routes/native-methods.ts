@@ -1,7 +1,7 @@
 import type { HTTPMethods } from 'fastify';
 import { type Http, methodNotAllowed } from '../../../http/index.ts';
+import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
-import { PROXIED_METHODS } from './proxy.ts';
 
 /**
  * A path of the gateway's own that lies below an upstream's prefix, called by a method that it does not take: 405 here,

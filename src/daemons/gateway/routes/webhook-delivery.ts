@@ -26,7 +26,7 @@ export function webhookDeliveryRoutes(http: Http, { delivery }: { delivery: Webh
           reply.hijack();
           const webhookId = http.kit.random.uuid();
           // Whatever is done about the delivery finds its span by its id.
-          request.ownSpanId = spanIdOf(webhookId);
+          request.spanId = spanIdOf(webhookId);
           deliver(arrivedThrough(request, reply, webhookId), (_arrived, status, caller) => {
             request.caller = caller;
             http.kit.account(request, status);
