@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { opendir, realpath } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Permissions } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { entryFile, isBuilt, packageRoot } from '../../kit/paths.ts';
@@ -30,13 +30,16 @@ const MAX_ENTRIES = 500_000;
  * the `package.json` files above (Node reads them), and what the manifest asks for.
  * Throws SANDBOX_ERROR when one of them would give away the platform's data, or leaves by a symbolic link.
  */
-export async function resolveGrants({ root, permissions, dataDir }: GrantsInput): Promise<Grants> {
+export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
+  // Whatever name it goes by: paths are compared as text.
+  const dataDir = await realPathOf(input.dataDir);
   refuseDataFolder(root, dataDir, "the plugin's folder");
   const dependencies = [
     ...(await resolveDependencies(root)),
     // The SDK and the runner's own schema checker.
     ...(await resolveDependencies(packageRoot, isBuilt ? ['zod'] : ['zod', 'ajv'])),
   ].filter(({ real }) => !isInside(root, real));
+  for (const { path, real } of dependencies) refuseDataFolder(real, dataDir, `the dependency ${path}`);
   const asked = {
     read: await manifestPaths('read', permissions.fs?.read ?? [], root, dataDir),
     write: await manifestPaths('write', permissions.fs?.write ?? [], root, dataDir),
@@ -82,14 +85,23 @@ async function manifestPaths(
 ): Promise<string[]> {
   return Promise.all(
     paths.map(async (path, index) => {
-      const asked = resolve(root, path);
-      const real = await realpath(asked).catch(() => asked);
+      const real = await realPathOf(resolve(root, path));
       const what = `permissions.fs.${kind}[${index}] "${path}"`;
       refuseDataFolder(real, dataDir, what);
       refuseKernelFolder(real, what);
       return real;
     }),
   );
+}
+
+/** Without links, also of what is not there yet: it may come to be after we looked. */
+async function realPathOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(await realPathOf(parent), basename(path));
+  }
 }
 
 /** A folder that holds `.svc`, or lies in it, would show the platform's keys and databases to the plugin. */

@@ -1,0 +1,67 @@
+import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Permissions } from '../../src/contracts/index.ts';
+import { resolveGrants } from '../../src/plugins/sandbox/grants.ts';
+import { tempDir } from '../support/daemon.ts';
+
+/** A project with a data folder and a plugin, and a link beside it by which all of it can be named again. */
+let project: string;
+let link: string;
+beforeEach(async () => {
+  const folder = await realpath(await tempDir());
+  project = join(folder, 'project');
+  link = join(folder, 'link');
+  await mkdir(join(project, '.svc/plugins/installed'), { recursive: true });
+  await mkdir(join(project, 'plugin'));
+  await writeFile(join(project, '.svc/keys.json'), '{}');
+  await symlink(project, link);
+});
+
+const grants = (fs: { read?: string[]; write?: string[] }, dataDir = join(project, '.svc')) =>
+  resolveGrants({ root: join(project, 'plugin'), permissions: Permissions.parse({ fs }), dataDir });
+const opensData = { code: 'SANDBOX_ERROR', message: expect.stringContaining('would open the platform') };
+
+describe("the platform's data folder is granted by no name", () => {
+  test.each([
+    ['itself', '../.svc'],
+    ['a folder above', '..'],
+    ['the root of all', '/'],
+    ['a file in it', '../.svc/keys.json'],
+    ['what is not there yet', '../.svc/new/file'],
+    ['all that is installed', '../.svc/plugins'],
+  ])('%s: %s', async (_what, path) => {
+    for (const kind of ['read', 'write'])
+      await expect(grants({ [kind]: [path] })).rejects.toMatchObject(opensData);
+  });
+
+  test('nor by way of a link, be it the folder that is named so or the path that is asked for', async () => {
+    await expect(grants({ read: [join(link, '.svc')] })).rejects.toMatchObject(opensData);
+    await expect(grants({ write: [join(link, '.svc/new')] })).rejects.toMatchObject(opensData);
+    for (const asked of [project, link, join(project, '.svc/keys.json')])
+      await expect(grants({ read: [asked] }, join(link, '.svc'))).rejects.toMatchObject(opensData);
+    // A link in the data folder's place, as it is moved to another disk.
+    const moved = join(project, 'data');
+    await symlink(join(project, '.svc'), moved);
+    await expect(grants({ read: ['../.svc'] }, moved)).rejects.toMatchObject(opensData);
+  });
+});
+
+test.each([
+  ['the data folder itself', '.svc'],
+  ['a folder that holds it', '.'],
+])('nor as a dependency that is a link to %s', async (_what, target) => {
+  const plugin = join(project, 'plugin');
+  await writeFile(join(plugin, 'package.json'), JSON.stringify({ dependencies: { helpful: '*' } }));
+  await mkdir(join(plugin, 'node_modules'));
+  await symlink(join(project, target), join(plugin, 'node_modules/helpful'));
+  await expect(grants({})).rejects.toMatchObject(opensData);
+});
+
+test('what is granted is a real path, also where nothing is yet', async () => {
+  const outside = join(project, '../outside');
+  await mkdir(outside);
+  await symlink(outside, join(project, 'plugin-data'));
+  const { write } = await grants({ write: ['../plugin-data/later/file'] });
+  expect(write).toEqual([join(outside, 'later/file')]);
+});
