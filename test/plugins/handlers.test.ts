@@ -161,6 +161,13 @@ describe.each(SANDBOXES)('schemas named by the manifest, under the sandbox "%s"'
     });
   });
 
+  test("zod: the plugin's own package by its name, without exports", async () => {
+    const options = { plugin: 'plain-package', root: join(FIXTURES, 'plain-package') };
+    const schemas = { input: { zod: 'plain-package#Order' } };
+    expect(await run(schemas, { sku: 'ab' }, options)).toMatchObject({ result: { sku: 'ab' } });
+    await expect(run(schemas, { sku: 1 }, options)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+  });
+
   test('$ref into a file of the plugin', async () => {
     const $ref = 'order.schema.json#/$defs/order';
     expect(await run({ input: { $ref } }, { sku: 'ab', count: 3 })).toMatchObject({ result: { count: 3 } });

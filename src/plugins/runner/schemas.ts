@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { isAbsolute, relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { SchemaRef, StandardResult, StandardSchema } from '../../contracts/index.ts';
@@ -90,9 +90,9 @@ async function importedSchema(root: string, ref: string): Promise<Check> {
 /** The schema that `<package>#<export>` means to the plugin. Throws INVALID_HANDLER. */
 export async function importedStandardSchema(root: string, ref: string): Promise<StandardSchema> {
   const [from, name] = splitRef(ref);
-  const specifier = from.startsWith('.')
-    ? pathToFileURL(resolveInside(root, from, ref)).href
-    : pluginSpecifier(from);
+  const file = from.startsWith('.') ? from : ownMain(root, from);
+  const specifier =
+    file === undefined ? pluginSpecifier(from) : pathToFileURL(resolveInside(root, file, ref)).href;
   const schema = findExport(await importFor(ref, specifier), name) as StandardSchema | undefined;
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}" is no zod schema: ${from} has no such export.`, {
@@ -100,6 +100,23 @@ export async function importedStandardSchema(root: string, ref: string): Promise
     });
   }
   return schema;
+}
+
+/** The main file of the plugin's own package, named as any other: Node lets a package name itself by `exports` alone. */
+function ownMain(root: string, packageName: string): string | undefined {
+  const path = join(root, 'package.json');
+  if (!existsSync(path)) return undefined;
+  const own = packageAt(path);
+  return own.name === packageName && own.exports === undefined ? (own.main ?? 'index.js') : undefined;
+}
+
+function packageAt(path: string): { name?: string; main?: string; exports?: unknown } {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    // Node says it of this file itself, and better, when it imports the schema.
+    return {};
+  }
 }
 
 async function importFor(ref: string, specifier: string): Promise<Record<string, unknown>> {
