@@ -31,7 +31,7 @@ export function workflowCalls(
     try {
       return await client.call(getJob, { params: { jobId: id as never } }, as(caller));
     } catch (error) {
-      if (!(error instanceof PlatformError) || error.code !== 'NOT_FOUND') throw error;
+      if (!(error instanceof PlatformError) || error.code !== 'JOB_NOT_FOUND') throw error;
       return client.call(getRun, { params: { runId: id as never } }, as(caller));
     }
   }
