@@ -33,7 +33,7 @@ export type Streams = 'always' | `with --${string}` | `without --${string}`;
 
 export interface Expanded {
   command: AnyCommand;
-  argv: readonly (string | undefined)[];
+  argv: readonly string[];
 }
 
 // What the caller of commands needs to know of one; arguments are parsed by its own schema.

@@ -16,10 +16,7 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
   try {
     const expanded = await command.expand?.(argv, contextFor(globals));
     const meant = expanded?.command ?? command;
-    const parsed = parseArgs(
-      meant,
-      (expanded?.argv ?? argv).filter((token) => token !== undefined),
-    );
+    const parsed = parseArgs(meant, expanded?.argv ?? argv);
     if ('help' in parsed) {
       const { help } = parsed;
       process.stdout.write(`${globals.json ? JSON.stringify({ ok: true, result: { help } }) : help}\n`);

@@ -26,7 +26,7 @@ async function svcRun(...calls: string[][]): Promise<Finished[]> {
       const flags = ['--url', url, '--token', ADMIN_TOKEN];
       execFile(
         process.execPath,
-        [entryFile('cli'), 'run', ...args, ...flags],
+        [entryFile('cli'), ...flags, 'run', ...args],
         { cwd },
         (error, stdout, stderr) => {
           resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
@@ -89,6 +89,16 @@ test('svc run makes its flags, help and envelope from the command', async () => 
   expect(person!.stderr).toMatch(/Everybody has gone\.[\s\S]*TOO_LATE/);
   expect(JSON.parse(none!.stdout).error.message).toMatch(/did you mean "greet"/);
   expect([list!.code, list!.stderr]).toEqual([2, expect.stringMatching(/greet {2}Greet somebody/)]);
+});
+
+test('flags stand on either side of the words, and after --', async () => {
+  const [before, between, after] = await svcRun(
+    ['--json', 'greeter', 'greet', '--name', 'Ada'],
+    ['greeter', '--json', 'greet', '--name', 'Ada'],
+    ['greeter', 'greet', '--json', '--', '--name', 'Ada'],
+  );
+  for (const { stdout } of [before!, between!, after!])
+    expect(JSON.parse(stdout).result).toMatchObject({ text: 'Hello Ada' });
 });
 
 test('properties that make no flag are given by --input', () => {

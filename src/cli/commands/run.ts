@@ -9,6 +9,7 @@ import {
 } from '../../contracts/index.ts';
 import type { CommandContext } from '../context.ts';
 import { type AnyCommand, defineCommand } from '../define-command.ts';
+import { splitWords } from '../globals.ts';
 import { UsageError } from '../parse-args.ts';
 import { flagsOf, inputOf } from './run/flags.ts';
 
@@ -30,25 +31,19 @@ export const run = defineCommand({
     throw new UsageError('svc run needs a plugin and a command.', { hint: HINT });
   },
   async expand(argv, context) {
-    const [plugin, command, ...rest] = leadingWords(argv, 2);
+    const { words, rest } = splitWords(argv, () => 2);
+    const [plugin, command] = words;
     if (plugin === undefined) return undefined;
+    // What follows a lone `--` are flags of the plugin's command, as those before it may be.
+    const flags = rest.filter((_, index) => index !== rest.indexOf('--'));
     const pluginId = PluginId.safeParse(plugin);
     if (!pluginId.success) throw new UsageError(`"${plugin}" is no plugin id.`, { hint: HINT });
-    if (command === undefined) return { command: await listing(pluginId.data, context), argv: rest };
+    if (command === undefined) return { command: await listing(pluginId.data, context), argv: flags };
     const params = { pluginId: pluginId.data, commandId: command };
     const detail = await context.client.call(getCommand, { params });
-    return { command: concrete(detail, params), argv: rest };
+    return { command: concrete(detail, params), argv: flags };
   },
 });
-
-/** The words before the first flag. */
-function leadingWords(argv: readonly string[], count: number): (string | undefined)[] {
-  const words: (string | undefined)[] = [];
-  const rest = [...argv];
-  while (words.length < count && rest[0] !== undefined && !rest[0].startsWith('-')) words.push(rest.shift());
-  while (words.length < count) words.push(undefined);
-  return [...words, ...rest];
-}
 
 /** `svc run <plugin>`: what could follow. */
 async function listing(pluginId: PluginId, { client }: CommandContext): Promise<AnyCommand> {
