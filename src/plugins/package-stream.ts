@@ -61,7 +61,15 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
 /** Writes the files of such a stream into an empty folder. Throws VALIDATION_ERROR for names that lead out and for too much of anything. */
 export async function unpackFolder(packed: AsyncIterable<Uint8Array>, root: string): Promise<void> {
   const bytes = Readable.from(packed).compose(createGunzip()) as unknown as Readable;
-  const reader = createReader(bytes);
+  try {
+    await unpack(createReader(bytes), root);
+  } finally {
+    // What was refused is not read to its end: its sender is told.
+    bytes.destroy();
+  }
+}
+
+async function unpack(reader: ReturnType<typeof createReader>, root: string): Promise<void> {
   let files = 0;
   let total = 0;
   for (let line = await reader.line(); line !== undefined; line = await reader.line()) {

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { parseSource } from '../../../src/daemons/marketplace/sources/parse-source.ts';
 import { unpackTarball } from '../../../src/daemons/marketplace/sources/tar.ts';
+import type { PlatformError } from '../../../src/kit/errors.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { pluginArchive } from './support.ts';
 
@@ -147,4 +148,33 @@ test.each([
   'http://example.com/a.tgz',
 ])('%j is no source', (text) => {
   expect(() => parseSource(text, '/nowhere')).toThrow(/cannot be installed/);
+});
+
+test.each([
+  ['git+https://user:s3cret@example.com/a.git', 'https://example.com/a.git'],
+  ['https://s3cret@example.com/a.git#main', 'https://example.com/a.git'],
+  ['https://user:s3cret@example.com/a.tgz', 'https://example.com/a.tgz'],
+  ['git+ssh://git:s3cret@example.com/a.git', 'ssh://example.com/a.git'],
+])(
+  '%s is refused, since what is installed is listed and logged; its secret is not repeated',
+  (text, shown) => {
+    let error: PlatformError | undefined;
+    try {
+      parseSource(text, '/nowhere');
+    } catch (thrown) {
+      error = thrown as PlatformError;
+    }
+    expect(error).toMatchObject({ code: 'VALIDATION_ERROR', details: { source: shown } });
+    expect(error?.message).toContain('holds credentials');
+    expect(JSON.stringify([error?.message, error?.details])).not.toContain('s3cret');
+  },
+);
+
+test('an archive that goes while it is read fails its installation alone', async () => {
+  await expect(unpackTarball(join(await tempDir(), 'gone.tgz'), '/nowhere', new Set())).rejects.toMatchObject(
+    {
+      code: 'VALIDATION_ERROR',
+      message: expect.stringContaining('ENOENT'),
+    },
+  );
 });

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { getPlugin, installPlugin } from '../../../src/contracts/index.ts';
+import { tempDir } from '../../support/daemon.ts';
 import { asCaller, send, startRest } from '../rest/support.ts';
-import { greeter, pluginFolder, startMarketplace } from './support.ts';
+import { type Files, greeter, pluginFolder, startMarketplace, writeFiles } from './support.ts';
 
 /** Why these tests are skipped here; undefined when npm's registry answers. */
 const unreachable = ((): string | undefined => {
@@ -99,19 +100,63 @@ test.skipIf(unreachable)(
   120_000,
 );
 
-test('dependencies by path, and scripts, are not taken', async () => {
+/** A plugin whose package.json, and whatever files beside it, are chosen to lead npm astray. */
+const astray = (manifest: object, files: Files = {}) =>
+  pluginFolder(greeter('1.0.0', {}, { 'package.json': { name: '@acme/greeter', ...manifest }, ...files }));
+
+test.each([
+  ['path', 'file:/etc'],
+  ['path', '../../secrets'],
+  ['git address', 'git+https://git.example/evil.git'],
+  ['git address', 'git@git.example:evil/evil'],
+  ['git address', 'https://git.example/evil.git#main'],
+  ['git address', 'evil/evil'],
+  ['git address', 'github:evil/evil#semver:1'],
+])('a dependency by %s (%s) is not taken', async (way, range) => {
   const daemon = await startMarketplace();
-  const source = await pluginFolder(
-    greeter(
-      '1.0.0',
-      {},
-      {
-        'package.json': { name: '@acme/greeter', dependencies: { secrets: 'file:/etc' } },
-      },
-    ),
-  );
+  const source = await astray({ dependencies: { secrets: range } });
   await expect(daemon.call(installPlugin, { body: { source } })).rejects.toMatchObject({
     code: 'VALIDATION_ERROR',
-    message: expect.stringContaining('by the path "file:/etc"'),
+    message: expect.stringContaining(`by the ${way} "${range}"`),
   });
 });
+
+test('a lock file that leads npm to git runs nothing that lies there', async () => {
+  const daemon = await startMarketplace();
+  const place = await tempDir();
+  const witness = join(place, 'ran');
+  const program = join(place, 'git.sh');
+  await writeFile(program, `#!/bin/sh\ntouch ${witness}\nexec git "$@"\n`, { mode: 0o755 });
+  const evil = await writeFiles(join(place, 'evil'), {
+    '.npmrc': `git=${program}\n`,
+    'package.json': {
+      name: 'evil',
+      version: '1.0.0',
+      scripts: { prepare: `touch ${witness}` },
+      dependencies: { other: `git+file://${place}/evil` },
+    },
+  });
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: evil, encoding: 'utf8' }).trim();
+  git('init', '--quiet');
+  git('add', '.');
+  git('-c', 'user.name=t', '-c', 'user.email=t@example.com', 'commit', '--quiet', '-m', 'one');
+  const resolved = `git+file://${evil}#${git('rev-parse', 'HEAD')}`;
+  const dependencies = { evil: '1.0.0' };
+  const source = await astray(
+    { version: '1.0.0', dependencies },
+    {
+      'package-lock.json': {
+        name: '@acme/greeter',
+        version: '1.0.0',
+        lockfileVersion: 3,
+        requires: true,
+        packages: {
+          '': { name: '@acme/greeter', version: '1.0.0', dependencies },
+          'node_modules/evil': { version: '1.0.0', resolved },
+        },
+      },
+    },
+  );
+  await daemon.call(installPlugin, { body: { source } }).catch(() => {});
+  expect(existsSync(witness)).toBe(false);
+}, 60_000);

@@ -10,6 +10,19 @@ import { unpackTarball } from './tar.ts';
 const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
 const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
 const NPM_QUIET = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
+/**
+ * What comes with a plugin comes from the registry. npm prepares a package from git in its own folder, where the
+ * settings that lie there name the programs it calls; folders become links, and workspaces may lie anywhere.
+ */
+const REGISTRY_ALONE = [
+  '--allow-git=none',
+  '--allow-file=none',
+  '--allow-directory=none',
+  '--workspaces=false',
+];
+/** A dependency that is no version, range or tag of a name. */
+const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
+const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
 
 /**
  * Brings a source into `folder`, a new one, with its dependencies in its own `node_modules`; no script of any
@@ -95,10 +108,11 @@ async function installDependencies(folder: string): Promise<void> {
   const dependencies = await readDependencies(folder);
   if (Object.keys(dependencies).length === 0) return;
   for (const [name, range] of Object.entries(dependencies)) {
-    if (!/^(?:file:|link:|workspace:|[./~])/.test(String(range))) continue;
+    const way = BY_PATH.test(String(range)) ? 'path' : BY_GIT.test(String(range)) ? 'git address' : undefined;
+    if (way === undefined) continue;
     throw new PlatformError(
       'VALIDATION_ERROR',
-      `The plugin depends on ${name} by the path "${range}"; publish it, or bundle it into the plugin.`,
+      `The plugin depends on ${name} by the ${way} "${range}"; publish it, or bundle it into the plugin.`,
       { details: { dependency: name } },
     );
   }
@@ -106,7 +120,7 @@ async function installDependencies(folder: string): Promise<void> {
   await rm(join(folder, 'node_modules'), { recursive: true, force: true });
   await runTool(
     'npm',
-    ['install', '--omit=dev', '--omit=peer', '--no-bin-links', '--no-save', ...NPM_QUIET],
+    ['install', '--omit=dev', '--omit=peer', '--no-bin-links', '--no-save', ...REGISTRY_ALONE, ...NPM_QUIET],
     folder,
   );
   await rm(join(folder, 'node_modules', '.package-lock.json'), { force: true });

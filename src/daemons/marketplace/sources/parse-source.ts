@@ -21,12 +21,25 @@ const GITHUB = /^github:([\w.-]+\/[\w.-]+?)(?:\.git)?$/;
 export function parseSource(text: string, projectDir: string): Source {
   // The text becomes an argument of npm and git; one that begins with a dash would be an option of theirs.
   if (text.startsWith('-') || /[\0\r\n]/.test(text)) throw refused(text, 'it is no name, path or address');
+  refuseCredentials(text);
   const git = parseGit(text);
   if (git) return git;
   if (text.startsWith('https://') && URL.canParse(text) && ARCHIVE.test(new URL(text).pathname))
     return { kind: 'npm', text, spec: text };
   if (looksLikePath(text)) return parsePath(text, resolve(projectDir, text));
   return parseName(text);
+}
+
+/** The source is kept, listed and logged. A user of ssh alone is no secret. */
+function refuseCredentials(text: string): void {
+  const address = text.replace(/^git\+/, '');
+  if (!address.includes('://') || !URL.canParse(address)) return;
+  const { protocol, username, password, host, pathname } = new URL(address);
+  if (password === '' && (username === '' || protocol === 'ssh:')) return;
+  throw refused(
+    `${protocol}//${host}${pathname}`,
+    'its address holds credentials; leave them to git (a credential helper, or ssh) or to npm (.npmrc)',
+  );
 }
 
 function looksLikePath(text: string): boolean {

@@ -4,6 +4,16 @@ import { PlatformError } from '../../../kit/errors.ts';
 const TIMEOUT_MS = 300_000;
 const OUTPUT_CHARS = 1024 * 1024;
 
+/**
+ * Nobody is asked anything, and no program runs that a package names: settings of the environment go before those that
+ * lie in a package's folder, also for the npm that npm calls.
+ */
+const SETTINGS = {
+  GIT_TERMINAL_PROMPT: '0',
+  npm_config_yes: 'true',
+  npm_config_git: 'git',
+  npm_config_ignore_scripts: 'true',
+};
 /** The platform's own secrets stay here: what npm and git call is not ours. */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
@@ -15,7 +25,7 @@ export async function runTool(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   const inherited = Object.entries(environment).filter(([name]) => !WITHHELD.test(name));
-  const env = { ...Object.fromEntries(inherited), GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
+  const env = { ...Object.fromEntries(inherited), ...SETTINGS };
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: TIMEOUT_MS });
     let stdout = '';

@@ -17,7 +17,11 @@ export async function unpackTarball(
   folder: string,
   skip: ReadonlySet<string>,
 ): Promise<void> {
-  const reader = readTar(createReadStream(archive).pipe(createGunzip()));
+  const file = createReadStream(archive);
+  const bytes = createGunzip();
+  // `pipe` passes no failure on, and one that nobody hears ends the service.
+  file.on('error', (error) => bytes.destroy(error));
+  const reader = readTar(file.pipe(bytes));
   const seen = { files: 0, bytes: 0 };
   try {
     for (let entry = await reader.next(); entry; entry = await reader.next()) {
@@ -28,6 +32,7 @@ export async function unpackTarball(
     throw refused(`it cannot be read: ${messageOf(error)}`, error);
   } finally {
     reader.close();
+    file.destroy();
   }
 }
 
