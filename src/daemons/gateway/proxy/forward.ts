@@ -142,10 +142,11 @@ class Answer implements UpstreamHandler {
     if (this.over) return;
     this.over = true;
     this.upstreamCall?.abort();
-    const { response, requestId } = this.call;
+    const { request, response, requestId } = this.call;
     // Half an answer must not look whole: its framing stays unfinished.
     if (response.headersSent) response.destroy();
     else sendRawError(response, error, requestId, this.extra);
+    discardRest(request);
     account(this.call, response.statusCode);
   }
 
@@ -165,8 +166,7 @@ class Answer implements UpstreamHandler {
     // As text it leaves in one write with the head.
     else if (rest.length < SMALL_BYTES) response.end(rest.toString('latin1'), 'latin1');
     else response.end(rest);
-    // The upstream did not wait for all of the body: what is left of it is thrown away, as the next request is behind it.
-    if (!request.complete) request.unpipe().resume();
+    discardRest(request);
     account(this.call, response.statusCode);
   }
 
@@ -224,6 +224,11 @@ function metered(raw: IncomingMessage, limit: number, answer: Answer): Readable 
     if (!raw.complete) meter.destroy();
   });
   return raw.pipe(meter);
+}
+
+/** What is left of a body that nobody waited for, since the next request is behind it. */
+function discardRest(request: IncomingMessage): void {
+  if (!request.complete) request.unpipe().resume();
 }
 
 const CLOSE = { headers: { connection: 'close' } };
