@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type BackupManifest, DATA_PREFIX } from '../../src/cli/commands/backup/manifest.ts';
 import { decodeHeader, encodeHeader } from '../../src/kit/tar/header.ts';
 import { DATA_FILES } from '../../src/store/sqlite/data-files.ts';
 import { tempDir } from '../support/daemon.ts';
-import { type TestPlatform, testPlatform } from './platform.ts';
+import { sharedPlatform, type TestPlatform, testPlatform } from './platform.ts';
 
 const SLOW = { timeout: 120_000 };
 const SENDERS = 4;
@@ -128,14 +128,20 @@ test('every database that a running platform keeps is one that backup and doctor
   await expect.poll(names, { timeout: 10_000 }).toEqual(known.toSorted());
 });
 
-/** A platform that ran once, and a backup of it. */
+/** A platform that ran once; tests may put its data aside for a backup of the same. */
+let ran: Awaited<ReturnType<typeof sharedPlatform>>;
+beforeAll(async () => {
+  ran = await sharedPlatform();
+  await ran.svc('up', '-d');
+  await ran.svc('down');
+  return ran.end;
+}, 60_000);
+
+/** That platform, and a backup of it. */
 async function backedUp(...flags: string[]) {
-  const platform = await testPlatform();
-  await platform.svc('up', '-d');
-  await platform.svc('down');
-  const archive = join(platform.folder, '..', 'backup.tar.gz');
-  const made = await platform.svc('backup', archive, ...flags);
-  return { ...platform, archive, made };
+  const archive = join(await tempDir(), 'backup.tar.gz');
+  const made = await ran.svc('backup', archive, ...flags);
+  return { ...ran, archive, made };
 }
 
 test("a backup brings plugins' objects and vectors back", SLOW, async () => {
@@ -189,6 +195,7 @@ test('restore keeps the former data aside, refuses a running platform, and asks 
     'CONFLICT',
     'svc down',
   ]);
+  await svc('down');
 });
 
 test(

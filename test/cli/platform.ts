@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { identify } from '../../src/cli/supervisor/process-identity.ts';
@@ -54,13 +55,38 @@ const LAUNCHER = [join(packageRoot, 'bin', 'svc')];
 /** The program itself; the sources or the build, as the tests are told. */
 export const PROGRAM = [process.execPath, entryFile('cli')];
 
+type PlatformOptions = [
+  config?: Record<string, unknown>,
+  env?: Record<string, string | undefined>,
+  program?: readonly string[],
+];
+
 /** A project folder with `svc` to run in it; whatever still runs is stopped when the test ends. */
-export async function testPlatform(
+export async function testPlatform(...options: PlatformOptions): Promise<TestPlatform> {
+  const platform = await createProject(join(await tempDir(), 'project'), ...options);
+  onTestFinished(async () => void (await platform.svc('down')));
+  return platform;
+}
+
+/** One that several tests share, for `beforeAll`: `end` stops it and removes its folder. */
+export async function sharedPlatform(
+  ...options: PlatformOptions
+): Promise<TestPlatform & { end(): Promise<void> }> {
+  const parent = await mkdtemp(join(tmpdir(), 'svc-test-'));
+  const platform = await createProject(join(parent, 'project'), ...options);
+  const end = async (): Promise<void> => {
+    await platform.svc('down');
+    await rm(parent, { recursive: true, force: true, maxRetries: 3 });
+  };
+  return { ...platform, end };
+}
+
+async function createProject(
+  folder: string,
   config: Record<string, unknown> = {},
   env: Record<string, string | undefined> = {},
   [command, ...first]: readonly string[] = LAUNCHER,
 ): Promise<TestPlatform> {
-  const folder = join(await tempDir(), 'project');
   await mkdir(folder);
   await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
   const environment = { ...userEnvironment(), ...env };
@@ -80,7 +106,6 @@ export async function testPlatform(
     return { child, stdout: () => stdout, stderr: () => stderr, done };
   }
   const svc = (...args: string[]): Promise<CliRun> => start(...args, '--json').done;
-  onTestFinished(async () => void (await svc('down')));
   return {
     folder,
     dataDir: join(folder, '.svc'),

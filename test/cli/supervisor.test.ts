@@ -1,9 +1,16 @@
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { SERVICE_NAMES } from '../../src/contracts/index.ts';
-import { isAlive, occupyPort, type ServiceView, testPlatform } from './platform.ts';
+import {
+  isAlive,
+  occupyPort,
+  type ServiceView,
+  sharedPlatform,
+  type TestPlatform,
+  testPlatform,
+} from './platform.ts';
 
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 15_000, interval: 100 };
@@ -11,136 +18,45 @@ const POLL = { timeout: 15_000, interval: 100 };
 const health = async (service: ServiceView) =>
   (await fetch(service.url + (service.name === 'rest' ? '/api/v1/health' : '/health'))).status;
 
-test('up -d returns when all five are ready; status tells of each; down ends them all', SLOW, async () => {
-  const { svc, dataDir } = await testPlatform();
-  const up = await svc('up', '-d');
-  expect([up.code, up.json.ok, up.json.result.firstStart]).toEqual([0, true, true]);
-  expect(up.stderr).toContain('webhooks provision');
-
-  const { json } = await svc('status');
-  const services: ServiceView[] = json.result.services;
-  expect(
-    services.map(({ name, state, restarts, lastExit }) => ({ name, state, restarts, lastExit })),
-  ).toEqual(SERVICE_NAMES.map((name) => ({ name, state: 'ready', restarts: 0, lastExit: null })));
-  expect(await Promise.all(services.map(health))).toEqual([200, 200, 200, 200, 200]);
-  expect(json.result.sandbox.mode).toMatch(/^(?:bwrap|permission)$/);
-
-  for (const file of ['keys.json', 'credentials.json'])
-    expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600);
-  expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
-
-  const down = await svc('down');
-  expect(down.json).toMatchObject({ ok: true, result: { stopped: true } });
-  expect([...services.map(({ pid }) => pid), json.result.pid].filter(isAlive)).toEqual([]);
-  const after = await svc('status');
-  expect([after.code, after.json.result.running]).toEqual([0, false]);
-  expect(new Set(after.json.result.services.map(({ state }: ServiceView) => state))).toEqual(
-    new Set(['stopped']),
-  );
-});
-
-test('secrets stand neither in arguments nor in the environment of the daemons', SLOW, async () => {
-  const secret = 'a-jwt-secret-of-more-than-thirty-two-bytes-in-the-environment';
-  const { svc, service, dataDir } = await testPlatform({}, { GATEWAY_JWT_SECRET: secret });
-  await svc('up', '-d');
-  const { pid } = await service('gateway');
-  const { masterKey, internalSecret } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'));
-  for (const file of ['cmdline', 'environ']) {
-    const text = await readFile(`/proc/${pid}/${file}`, 'utf8');
-    for (const value of [secret, masterKey, internalSecret]) expect(text).not.toContain(value);
-  }
-});
-
 test(
-  'keys and ports given at the second start are those of the first; the notice is given once',
+  'up -d returns when all five are ready; status tells of each; down ends them all; the next start has the same keys',
   SLOW,
   async () => {
     const { svc, dataDir } = await testPlatform();
-    await svc('up', '-d');
+    const up = await svc('up', '-d');
+    expect([up.code, up.json.ok, up.json.result.firstStart]).toEqual([0, true, true]);
+    expect(up.stderr).toContain('webhooks provision');
+
+    const { json } = await svc('status');
+    const services: ServiceView[] = json.result.services;
+    expect(
+      services.map(({ name, state, restarts, lastExit }) => ({ name, state, restarts, lastExit })),
+    ).toEqual(SERVICE_NAMES.map((name) => ({ name, state: 'ready', restarts: 0, lastExit: null })));
+    expect(await Promise.all(services.map(health))).toEqual([200, 200, 200, 200, 200]);
+    expect(json.result.sandbox.mode).toMatch(/^(?:bwrap|permission)$/);
+
+    for (const file of ['keys.json', 'credentials.json'])
+      expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600);
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+
+    const down = await svc('down');
+    expect(down.json).toMatchObject({ ok: true, result: { stopped: true } });
+    expect([...services.map(({ pid }) => pid), json.result.pid].filter(isAlive)).toEqual([]);
+    const after = await svc('status');
+    expect([after.code, after.json.result.running]).toEqual([0, false]);
+    expect(new Set(after.json.result.services.map(({ state }: ServiceView) => state))).toEqual(
+      new Set(['stopped']),
+    );
+
     const keys = await readFile(join(dataDir, 'keys.json'), 'utf8');
-    await svc('down');
     const again = await svc('up', '-d');
-    expect([again.json.result.firstStart, await readFile(join(dataDir, 'keys.json'), 'utf8')]).toEqual([
+    expect([again.json.result.firstStart, again.stderr.includes('webhooks provision')]).toEqual([
       false,
-      keys,
+      false,
     ]);
+    expect(await readFile(join(dataDir, 'keys.json'), 'utf8')).toBe(keys);
   },
 );
-
-test('a killed daemon comes back on its port, and the others learn nothing of it', SLOW, async () => {
-  const { svc, service } = await testPlatform();
-  await svc('up', '-d');
-  const before = await service('gateway');
-  process.kill(before.pid, 'SIGKILL');
-  await expect.poll(async () => (await service('gateway')).restarts, POLL).toBe(1);
-  await expect.poll(async () => (await service('gateway')).state, POLL).toBe('ready');
-  const after = await service('gateway');
-  expect(after).toMatchObject({
-    port: before.port,
-    lastExit: { signal: 'SIGKILL', reason: 'signal SIGKILL' },
-  });
-  expect(after.pid).not.toBe(before.pid);
-  expect((await service('state')).restarts).toBe(0);
-});
-
-test('a crash loop is stopped with its reason and last lines, and restart mends it', SLOW, async () => {
-  const { svc, service, dataDir } = await testPlatform();
-  await svc('up', '-d');
-  for (let crashes = 0; crashes < 5; crashes++) {
-    const { pid } = await service('state');
-    process.kill(pid, 'SIGKILL');
-    await expect
-      .poll(async () => {
-        const now = await service('state');
-        return now.state === 'failed' || (now.state === 'ready' && now.pid !== pid);
-      }, POLL)
-      .toBe(true);
-  }
-  expect(await service('state')).toMatchObject({ state: 'failed', restarts: 4, pid: null });
-  const log = await readFile(join(dataDir, 'logs', 'supervisor.log'), 'utf8');
-  const record = JSON.parse(
-    log
-      .trim()
-      .split('\n')
-      .findLast((line) => line.includes('CRASH_LOOP')) ?? '{}',
-  );
-  expect(record).toMatchObject({ level: 'fatal', evidence: { service: 'state', reason: 'signal SIGKILL' } });
-  expect(record.evidence.lastLines.length).toBeGreaterThan(0);
-
-  const restarted = await svc('restart', 'state');
-  expect([restarted.code, (await service('state')).state]).toEqual([0, 'ready']);
-});
-
-test('restart of one service leaves the others alone; restart of all gives new processes', SLOW, async () => {
-  const { svc } = await testPlatform();
-  const pids = async () => (await svc('status')).json.result.services.map(({ pid }: ServiceView) => pid);
-  await svc('up', '-d');
-  const first = await pids();
-  await svc('restart', 'workflow');
-  const second = await pids();
-  expect(second.map((pid: number, index: number) => pid === first[index])).toEqual([
-    true,
-    true,
-    false,
-    true,
-    true,
-  ]);
-  await svc('restart');
-  expect((await pids()).filter((pid: number) => second.includes(pid))).toEqual([]);
-});
-
-test('restarts of one service at once follow each other', SLOW, async () => {
-  const { svc, service } = await testPlatform();
-  await svc('up', '-d');
-  const replies = await Promise.all([
-    svc('restart', 'state'),
-    svc('restart', 'state'),
-    svc('restart', 'state'),
-  ]);
-  expect(replies.map(({ code }) => code)).toEqual([0, 0, 0]);
-  const pids = replies.map(({ json }) => json.result.services[0].pid);
-  expect(pids.filter(isAlive)).toEqual([(await service('state')).pid]);
-});
 
 test('a daemon that does not drain holds up one Ctrl-C, and not a second', SLOW, async () => {
   const { start, service } = await testPlatform();
@@ -193,20 +109,6 @@ test('when one service fails a restart of all, none is left running', SLOW, asyn
     'state stopped',
     'workflow stopped',
   ]);
-});
-
-test('restart reads the config anew, and refuses a faulty one while all goes on', SLOW, async () => {
-  const { svc, service, folder } = await testPlatform();
-  await svc('up', '-d');
-  const config = JSON.parse(await readFile(join(folder, 'svc.config.json'), 'utf8'));
-  const port = await occupyPort();
-  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...config, gatway: {} }));
-  const refused = await svc('restart', 'gateway');
-  expect([refused.code, refused.json.error.code]).toEqual([1, 'VALIDATION_ERROR']);
-  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...config, rest: { port } }));
-  const clash = await svc('restart', 'rest');
-  expect(clash.json.error).toMatchObject({ code: 'CONFLICT', details: { owner: { pid: process.pid } } });
-  expect([(await service('gateway')).state, (await service('rest')).state]).toEqual(['ready', 'failed']);
 });
 
 test(
@@ -298,32 +200,6 @@ test('a data folder whose path is too long for a socket still works', SLOW, asyn
   expect((await start('status').done).code).toBe(0);
 });
 
-test('logs shows the latest records of the chosen services in order, and follows them', SLOW, async () => {
-  const { svc, start, service } = await testPlatform();
-  await svc('up', '-d');
-  const { url } = await service('gateway');
-  await fetch(`${url}/health`, { headers: { 'x-request-id': 'first-request' } });
-  await expect
-    .poll(async () => (await start('logs', 'gateway', '--json').done).stdout, POLL)
-    .toContain('first-request');
-  const lines = (await start('logs', '--json', '-n', '5').done).stdout.trim().split('\n');
-  const times = lines.map((line) => JSON.parse(line).time);
-  expect([times.length, times]).toEqual([5, times.toSorted((a, b) => a - b)]);
-
-  for (const extra of [[], ['--raw']]) {
-    const following = start('logs', '-f', '--lines', '0', 'gateway', ...extra);
-    await expect
-      .poll(async () => {
-        await fetch(`${url}/health`, { headers: { 'x-request-id': 'second-request' } });
-        return following.stdout();
-      }, POLL)
-      .toContain('requestId=second-request');
-    expect(following.stdout()).not.toContain('first-request');
-    following.child.kill('SIGINT');
-    await following.done;
-  }
-});
-
 test(
   'logs chooses by level, request, age and words, from the store and from the files alike',
   SLOW,
@@ -355,3 +231,136 @@ test(
     expect(await readFile(join(dataDir, 'logs', 'gateway.log'), 'utf8')).not.toContain('"schema"');
   },
 );
+
+describe('one platform, over and over', () => {
+  const secret = 'a-jwt-secret-of-more-than-thirty-two-bytes-in-the-environment';
+  let platform: Awaited<ReturnType<typeof sharedPlatform>>;
+  beforeAll(async () => {
+    platform = await sharedPlatform({}, { GATEWAY_JWT_SECRET: secret });
+    await platform.svc('up', '-d');
+    return platform.end;
+  }, 60_000);
+  const svc: TestPlatform['svc'] = (...args) => platform.svc(...args);
+  const service: TestPlatform['service'] = (name) => platform.service(name);
+
+  test('secrets stand neither in arguments nor in the environment of the daemons', SLOW, async () => {
+    const { pid } = await service('gateway');
+    const { masterKey, internalSecret } = JSON.parse(
+      await readFile(join(platform.dataDir, 'keys.json'), 'utf8'),
+    );
+    for (const file of ['cmdline', 'environ']) {
+      const text = await readFile(`/proc/${pid}/${file}`, 'utf8');
+      for (const value of [secret, masterKey, internalSecret]) expect(text).not.toContain(value);
+    }
+  });
+
+  test('logs shows the latest records of the chosen services in order, and follows them', SLOW, async () => {
+    const { url } = await service('gateway');
+    await fetch(`${url}/health`, { headers: { 'x-request-id': 'first-request' } });
+    await expect
+      .poll(async () => (await platform.start('logs', 'gateway', '--json').done).stdout, POLL)
+      .toContain('first-request');
+    const lines = (await platform.start('logs', '--json', '-n', '5').done).stdout.trim().split('\n');
+    const times = lines.map((line) => JSON.parse(line).time);
+    expect([times.length, times]).toEqual([5, times.toSorted((a, b) => a - b)]);
+
+    for (const extra of [[], ['--raw']]) {
+      const following = platform.start('logs', '-f', '--lines', '0', 'gateway', ...extra);
+      await expect
+        .poll(async () => {
+          await fetch(`${url}/health`, { headers: { 'x-request-id': 'second-request' } });
+          return following.stdout();
+        }, POLL)
+        .toContain('requestId=second-request');
+      expect(following.stdout()).not.toContain('first-request');
+      following.child.kill('SIGINT');
+      await following.done;
+    }
+  });
+
+  test('a killed daemon comes back on its port, and the others learn nothing of it', SLOW, async () => {
+    const before = await service('gateway');
+    process.kill(before.pid, 'SIGKILL');
+    await expect.poll(async () => (await service('gateway')).restarts, POLL).toBe(1);
+    await expect.poll(async () => (await service('gateway')).state, POLL).toBe('ready');
+    const after = await service('gateway');
+    expect(after).toMatchObject({
+      port: before.port,
+      lastExit: { signal: 'SIGKILL', reason: 'signal SIGKILL' },
+    });
+    expect(after.pid).not.toBe(before.pid);
+    expect((await service('state')).restarts).toBe(0);
+  });
+
+  test('a crash loop is stopped with its reason and last lines, and restart mends it', SLOW, async () => {
+    for (let crashes = 0; crashes < 5; crashes++) {
+      const { pid } = await service('state');
+      process.kill(pid, 'SIGKILL');
+      await expect
+        .poll(async () => {
+          const now = await service('state');
+          return now.state === 'failed' || (now.state === 'ready' && now.pid !== pid);
+        }, POLL)
+        .toBe(true);
+    }
+    expect(await service('state')).toMatchObject({ state: 'failed', restarts: 4, pid: null });
+    const log = await readFile(join(platform.dataDir, 'logs', 'supervisor.log'), 'utf8');
+    const record = JSON.parse(
+      log
+        .trim()
+        .split('\n')
+        .findLast((line) => line.includes('CRASH_LOOP')) ?? '{}',
+    );
+    expect(record).toMatchObject({
+      level: 'fatal',
+      evidence: { service: 'state', reason: 'signal SIGKILL' },
+    });
+    expect(record.evidence.lastLines.length).toBeGreaterThan(0);
+
+    const restarted = await svc('restart', 'state');
+    expect([restarted.code, (await service('state')).state]).toEqual([0, 'ready']);
+  });
+
+  test(
+    'restart of one service leaves the others alone; restart of all gives new processes',
+    SLOW,
+    async () => {
+      const pids = async () => (await svc('status')).json.result.services.map(({ pid }: ServiceView) => pid);
+      const first = await pids();
+      await svc('restart', 'workflow');
+      const second = await pids();
+      expect(second.map((pid: number, index: number) => pid === first[index])).toEqual([
+        true,
+        true,
+        false,
+        true,
+        true,
+      ]);
+      await svc('restart');
+      expect((await pids()).filter((pid: number) => second.includes(pid))).toEqual([]);
+    },
+  );
+
+  test('restarts of one service at once follow each other', SLOW, async () => {
+    const replies = await Promise.all([
+      svc('restart', 'state'),
+      svc('restart', 'state'),
+      svc('restart', 'state'),
+    ]);
+    expect(replies.map(({ code }) => code)).toEqual([0, 0, 0]);
+    const pids = replies.map(({ json }) => json.result.services[0].pid);
+    expect(pids.filter(isAlive)).toEqual([(await service('state')).pid]);
+  });
+
+  test('restart reads the config anew, and refuses a faulty one while all goes on', SLOW, async () => {
+    const config = JSON.parse(await readFile(join(platform.folder, 'svc.config.json'), 'utf8'));
+    const port = await occupyPort();
+    await writeFile(join(platform.folder, 'svc.config.json'), JSON.stringify({ ...config, gatway: {} }));
+    const refused = await svc('restart', 'gateway');
+    expect([refused.code, refused.json.error.code]).toEqual([1, 'VALIDATION_ERROR']);
+    await writeFile(join(platform.folder, 'svc.config.json'), JSON.stringify({ ...config, rest: { port } }));
+    const clash = await svc('restart', 'rest');
+    expect(clash.json.error).toMatchObject({ code: 'CONFLICT', details: { owner: { pid: process.pid } } });
+    expect([(await service('gateway')).state, (await service('rest')).state]).toEqual(['ready', 'failed']);
+  });
+});
