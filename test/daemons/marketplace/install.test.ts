@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFile, chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   disablePlugin,
   enablePlugin,
@@ -345,4 +345,27 @@ test('installing what was tampered with again mends it', async () => {
   expect(mended).toMatchObject({ status: 'loaded', version: '1.0.0' });
   expect(mended.root).not.toBe(root);
   expect(await readFile(join(mended.root, 'h.js'), 'utf8')).not.toContain('evil');
+});
+
+test('a platform that stops ends what npm is doing, and what npm started', async () => {
+  const daemon = await startMarketplace();
+  const bin = await tempDir();
+  const pids = join(bin, 'pids');
+  // As npm does: a program of its own that is at work while it waits.
+  await writeFile(join(bin, 'npm'), `#!/bin/sh\nsleep 600 &\necho $$ $! > ${pids}\nwait\n`, { mode: 0o755 });
+  const path = process.env.PATH;
+  process.env.PATH = `${bin}:${path}`;
+  onTestFinished(() => {
+    process.env.PATH = path;
+  });
+  const installing = daemon.call(installPlugin, { body: { source: '@acme/absent' } }).catch((error) => error);
+  await expect.poll(() => readFile(pids, 'utf8').catch(() => ''), { timeout: 10_000 }).toMatch(/\d+ \d+\n/);
+  await daemon.close();
+  expect(await installing).toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  // Whoever is dead may wait to be reaped by the first process of this machine.
+  const state = (pid: string) =>
+    spawnSync('ps', ['-o', 'stat=', '-p', pid], { encoding: 'utf8' }).stdout.trim();
+  for (const pid of (await readFile(pids, 'utf8')).trim().split(' '))
+    expect(state(pid)).toMatch(/^(?:Z.*)?$/);
+  expect(await readdir(join(daemon.dataDir, 'plugins'))).toEqual([]);
 });

@@ -43,6 +43,8 @@ export interface Installer {
   touch(): Promise<number>;
   /** Removes what interrupted installations left behind. */
   sweep(): Promise<void>;
+  /** Calls off what is being fetched; nothing of it has happened. */
+  stop(): void;
 }
 
 /**
@@ -51,7 +53,8 @@ export interface Installer {
  */
 export function createInstaller(deps: InstallerDeps): Installer {
   const { projectDir, dataDir, clock, logger, load } = deps;
-  const folders = createPluginFolders(dataDir, deps.describer);
+  const stopping = new AbortController();
+  const folders = createPluginFolders(dataDir, deps.describer, stopping.signal);
   const entries = createLockEntries(dataDir, clock);
   const neighbours = createNeighbours(load);
   const announce = createAnnounce(deps.analytics, logger);
@@ -219,5 +222,10 @@ export function createInstaller(deps: InstallerDeps): Installer {
         const installed = Object.values(plugins).filter(({ origin }) => origin === 'installed');
         await folders.sweep(new Set(installed.map(({ folder }) => folder)));
       }),
+
+    stop: () =>
+      stopping.abort(
+        new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping; no plugin was changed.'),
+      ),
   };
 }

@@ -35,7 +35,12 @@ export interface PluginFolders {
   sweep(kept: ReadonlySet<string>): Promise<void>;
 }
 
-export function createPluginFolders(dataDir: string, describer: PluginDescriber): PluginFolders {
+/** `signal` ends what is being fetched. */
+export function createPluginFolders(
+  dataDir: string,
+  describer: PluginDescriber,
+  signal: AbortSignal,
+): PluginFolders {
   const home = pluginsFolder(dataDir);
 
   async function requireSound(folder: string): Promise<LoadedPlugin> {
@@ -56,7 +61,7 @@ export function createPluginFolders(dataDir: string, describer: PluginDescriber)
       const folder = join(workDir, 'plugin');
       await mkdir(workDir, { recursive: true, mode: 0o700 });
       try {
-        const resolved = await fetchSource(source, folder, workDir);
+        const resolved = await fetchSource(source, folder, { cwd: workDir, signal });
         return await use({ plugin: await requireSound(folder), resolved });
       } finally {
         await remove(name);

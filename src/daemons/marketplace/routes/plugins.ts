@@ -22,6 +22,9 @@ export function pluginCatalogueRoutes(http: Http, services: MarketplaceServices)
   const detail = async (id: string) => (await readCatalogue()).detail(id);
   const record = async (id: string) => (await readCatalogue()).record(id);
 
+  // npm may take minutes, which nobody who stops the platform waits for.
+  http.addHook('preClose', async () => installer.stop());
+
   mount(http, listPlugins, caller, async () => ({
     items: (await readCatalogue()).list(),
     nextCursor: null,

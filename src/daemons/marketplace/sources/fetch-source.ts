@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { copyFolder } from './copy-folder.ts';
 import type { Source } from './parse-source.ts';
-import { runTool } from './run-tool.ts';
+import { runTool, type ToolPlace } from './run-tool.ts';
 import { unpackTarball } from './tar.ts';
 
 /** Files of a package that would tell npm what to do: registries, programs to call. */
@@ -26,15 +26,15 @@ const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)
 
 /**
  * Brings a source into `folder`, a new one, with its dependencies in its own `node_modules`; no script of any
- * package runs. Resolves with what the source turned out to be. Throws VALIDATION_ERROR, UPSTREAM_UNAVAILABLE.
+ * package runs. npm and git work in `at`, an empty folder. Resolves with what the source turned out to be. Throws VALIDATION_ERROR, UPSTREAM_UNAVAILABLE.
  */
-export async function fetchSource(source: Source, folder: string, workDir: string): Promise<string> {
-  const resolved = await bring(source, folder, workDir);
-  await installDependencies(folder);
+export async function fetchSource(source: Source, folder: string, at: ToolPlace): Promise<string> {
+  const resolved = await bring(source, folder, at);
+  await installDependencies({ ...at, cwd: folder });
   return resolved;
 }
 
-async function bring(source: Source, folder: string, workDir: string): Promise<string> {
+async function bring(source: Source, folder: string, at: ToolPlace): Promise<string> {
   await mkdir(folder, { recursive: true });
   switch (source.kind) {
     case 'folder':
@@ -44,19 +44,19 @@ async function bring(source: Source, folder: string, workDir: string): Promise<s
       await unpackTarball(source.path, folder, NPM_SETTINGS);
       return source.path;
     case 'npm':
-      return fromRegistry(source.spec, folder, workDir);
+      return fromRegistry(source.spec, folder, at);
     case 'git':
-      return fromGit(source.url, source.ref, folder, workDir);
+      return fromGit(source.url, source.ref, folder, at);
   }
 }
 
-async function fromRegistry(spec: string, folder: string, workDir: string): Promise<string> {
-  const packed = join(workDir, 'packed');
+async function fromRegistry(spec: string, folder: string, at: ToolPlace): Promise<string> {
+  const packed = join(at.cwd, 'packed');
   await mkdir(packed);
   const output = await runTool(
     'npm',
     ['pack', '--json', '--pack-destination', packed, ...NPM_QUIET, '--', spec],
-    workDir,
+    at,
   );
   const archive = (await readdir(packed)).find((name) => name.endsWith('.tgz'));
   if (!archive) throw new PlatformError('UPSTREAM_UNAVAILABLE', `npm packed nothing for ${spec}.`);
@@ -78,8 +78,9 @@ function describePacked(output: string): string | undefined {
   }
 }
 
-async function fromGit(url: string, ref: string | null, folder: string, workDir: string): Promise<string> {
-  const clone = join(workDir, 'clone');
+async function fromGit(url: string, ref: string | null, folder: string, at: ToolPlace): Promise<string> {
+  const clone = join(at.cwd, 'clone');
+  const inClone = { ...at, cwd: clone };
   // Neither hooks, nor helpers that an address could name, nor links.
   const safe = [
     '-c',
@@ -92,19 +93,16 @@ async function fromGit(url: string, ref: string | null, folder: string, workDir:
   const isCommit = ref !== null && /^[0-9a-f]{7,40}$/.test(ref);
   const branch = ref !== null && !isCommit ? ['--branch', ref] : [];
   const depth = isCommit ? [] : ['--depth', '1'];
-  await runTool(
-    'git',
-    [...safe, 'clone', '--quiet', '--no-tags', ...depth, ...branch, '--', url, clone],
-    workDir,
-  );
-  if (isCommit) await runTool('git', [...safe, 'checkout', '--quiet', '--detach', ref], clone);
-  const commit = (await runTool('git', ['rev-parse', 'HEAD'], clone)).trim();
+  await runTool('git', [...safe, 'clone', '--quiet', '--no-tags', ...depth, ...branch, '--', url, clone], at);
+  if (isCommit) await runTool('git', [...safe, 'checkout', '--quiet', '--detach', ref], inClone);
+  const commit = (await runTool('git', ['rev-parse', 'HEAD'], inClone)).trim();
   await copyFolder(clone, folder, NOT_COPIED);
   return `${url}#${commit}`;
 }
 
 /** Nothing is asked of npm for a plugin that depends on nothing, so that it installs without a network. */
-async function installDependencies(folder: string): Promise<void> {
+async function installDependencies(at: ToolPlace): Promise<void> {
+  const folder = at.cwd;
   const dependencies = await readDependencies(folder);
   if (Object.keys(dependencies).length === 0) return;
   for (const [name, range] of Object.entries(dependencies)) {
@@ -121,7 +119,7 @@ async function installDependencies(folder: string): Promise<void> {
   await runTool(
     'npm',
     ['install', '--omit=dev', '--omit=peer', '--no-bin-links', '--no-save', ...REGISTRY_ALONE, ...NPM_QUIET],
-    folder,
+    at,
   );
   await rm(join(folder, 'node_modules', '.package-lock.json'), { force: true });
 }

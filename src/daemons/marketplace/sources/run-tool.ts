@@ -1,7 +1,9 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { systemClock } from '../../../kit/clock.ts';
+import { minutes } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = minutes(5);
 const OUTPUT_CHARS = 1024 * 1024;
 
 /**
@@ -17,17 +19,27 @@ const SETTINGS = {
 /** The platform's own secrets stay here: what npm and git call is not ours. */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
+export interface ToolPlace {
+  cwd: string;
+  /** Ends it and whatever it started; it fails with the signal's reason then. */
+  signal: AbortSignal;
+}
+
 /** Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the last of what it said. */
 export async function runTool(
   command: 'npm' | 'git',
   args: readonly string[],
-  cwd: string,
-  environment: NodeJS.ProcessEnv = process.env,
+  { cwd, signal }: ToolPlace,
 ): Promise<string> {
-  const inherited = Object.entries(environment).filter(([name]) => !WITHHELD.test(name));
+  signal.throwIfAborted();
+  const inherited = Object.entries(process.env).filter(([name]) => !WITHHELD.test(name));
   const env = { ...Object.fromEntries(inherited), ...SETTINGS };
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: TIMEOUT_MS });
+    // A group of its own, so that what npm calls ends with it.
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const end = (): void => endGroup(child);
+    const stopTimer = systemClock.after(TIMEOUT_MS, end);
+    signal.addEventListener('abort', end, { once: true });
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -38,10 +50,22 @@ export async function runTool(
     });
     child.on('error', (cause) => reject(failed(command, `it cannot be started: ${cause.message}`, cause)));
     child.on('close', (code) => {
-      if (code === 0) resolve(stdout);
+      stopTimer();
+      signal.removeEventListener('abort', end);
+      if (signal.aborted) reject(signal.reason);
+      else if (code === 0) resolve(stdout);
       else reject(failed(command, lastWords(stderr) || `exit code ${code}`));
     });
   });
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGTERM');
+  } catch {
+    // Gone already.
+  }
 }
 
 /** What a tool said last that tells anything. */
