@@ -60,8 +60,8 @@ export function mount<E extends Endpoint>(
     ...(options.bodyLimitBytes === undefined ? {} : { bodyLimit: options.bodyLimitBytes }),
     ...(options.auth === 'caller'
       ? {
-          onRequest: async (request: FastifyRequest) => {
-            request.caller = await kit.authenticate(request);
+          onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
+            request.caller = await kit.authenticate(request, reply);
           },
         }
       : {}),

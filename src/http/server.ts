@@ -54,8 +54,11 @@ declare module 'fastify' {
   }
 }
 
-/** Resolves who calls, or throws UNAUTHORIZED. Synchronous when it can be: a promise costs the hot path. */
-export type Authenticate = (request: FastifyRequest) => Caller | Promise<Caller>;
+/**
+ * Resolves who calls, or throws UNAUTHORIZED; what it has to say of the caller's limits goes into `reply`. Synchronous
+ * when it can be: a promise costs the hot path.
+ */
+export type Authenticate = (request: FastifyRequest, reply?: FastifyReply) => Caller | Promise<Caller>;
 
 /** What `mount` and the standard routes need beside the server itself. */
 export interface HttpKit {

@@ -198,7 +198,6 @@ interface Closing {
   lock: OwnerLock;
 }
 
-/** Who calls one of the gateway's own endpoints; counted against the same limits as proxied calls. */
 /** A plugin's container calls the services behind the gateway; secrets, tokens and hosts are not its to administer. */
 function refuseContainers({ kind }: Principal): void {
   if (kind !== 'container') return;
@@ -208,12 +207,13 @@ function refuseContainers({ kind }: Principal): void {
   );
 }
 
+/** Who calls one of the gateway's own endpoints; counted against the same limits as proxied calls, and told as they are. */
 function limited(authenticator: Authenticator, limitRequests: LimitRequests | null): Authenticate {
-  return async (request) => {
+  return async (request, reply) => {
     const caller = await authenticator.authenticate(subjectOf(request));
     refuseContainers(caller);
-    const counted = limitRequests?.(countedOf(request.raw, caller, request.ip));
-    if (counted instanceof Promise) await counted;
+    const told = (await limitRequests?.(countedOf(request.raw, caller, request.ip))) ?? [];
+    for (let i = 0; i < told.length; i += 2) reply?.header(told[i]!, told[i + 1]);
     return caller;
   };
 }
