@@ -1,8 +1,10 @@
 import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { PlatformError, toPlatformError } from '../kit/errors.ts';
+import { isRecord } from '../kit/is-record.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
+import { harmless } from './harmless.ts';
 import { pairs, type Style, table } from './style.ts';
-import { wrap } from './wrap.ts';
+import { lineWidth, wrap } from './wrap.ts';
 
 /** What goes to stdout for a result; null for a command that has printed its stream. */
 export function renderResult(
@@ -17,7 +19,11 @@ export function renderResult(
   if (outcome.result === undefined) return null;
   // What a failure found out is worth printing where the command says how (`svc doctor`).
   if (outcome.error && !command.text) return null;
-  return command.text ? command.text(outcome.result as never, style) : renderValue(outcome.result, style);
+  const text = command.text
+    ? command.text(outcome.result as never, style)
+    : renderValue(outcome.result, style);
+  // A sentence is wrapped; what has lines has its own form.
+  return harmless(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
 }
 
 /** @spec Errors: Shapes */
@@ -37,11 +43,13 @@ function declaredFailure({ exitCode, error, result, meta }: CommandResult): Enve
 }
 
 /** The same for people. */
-export function renderDeclaredFailure({ error }: CommandResult, style: Style): string {
-  return [
-    `${style.red('error')} ${error?.message}`,
-    style.dim(` code ${error?.code ?? 'EXECUTION_ERROR'}`),
-  ].join('\n');
+export function renderDeclaredFailure({ error }: CommandResult, style: Style, width: number): string {
+  return harmless(
+    [
+      indented(`${style.red('error')} `, String(error?.message), width),
+      style.dim(` code ${error?.code ?? 'EXECUTION_ERROR'}`),
+    ].join('\n'),
+  );
 }
 
 export interface ErrorView {
@@ -55,7 +63,8 @@ export interface ErrorView {
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
   const { hint, lastLines } = error.details as { hint?: string; lastLines?: string[] };
-  return [
+  if (error.name === 'CancelledError') return error.message;
+  const lines = [
     indented(`${style.red('error')} `, error.message, width),
     ...(lastLines?.length
       ? [style.dim('  its last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
@@ -63,7 +72,8 @@ export function renderError(thrown: unknown, { style, debug, width }: ErrorView)
     ...(hint ? [indented(`${style.cyan(' hint')} `, hint, width)] : []),
     ...(error.name === 'UsageError' ? [] : [style.dim(` code ${error.code}`)]),
     ...(debug ? [stackOf(thrown)] : []),
-  ].join('\n');
+  ];
+  return harmless(lines.join('\n'));
 }
 
 const MARGIN = 6;
@@ -105,10 +115,6 @@ function renderValue(value: unknown, style: Style): string {
       style,
     );
   return scalar(value);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function scalar(value: unknown): string {

@@ -40,6 +40,9 @@ export type PluginLog = Record<
   (message: string, meta?: Record<string, unknown>) => void
 >;
 
+/** What an event may be called. */
+export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
+
 /** Events of a plugin's own. @spec Analytics events: plugins may emit custom events with a name and a payload */
 export interface PluginAnalytics {
   /**

@@ -8,6 +8,9 @@ export interface StreamResult {
   readonly source: AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 }
 
+/** What a stream may call itself: it becomes a header. */
+export const STREAM_CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:\s*;\s*[\w-]+=(?:[\w.+-]+|"[\w .+-]*"))*$/;
+
 export function isStreamResult(value: unknown): value is StreamResult {
   return typeof value === 'object' && value !== null && (value as StreamResult)[STREAM_RESULT] === true;
 }

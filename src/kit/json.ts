@@ -18,7 +18,7 @@ export function nestsDeeperThan(text: string, limit: number): boolean {
 }
 
 /** Where the string that begins at `start` ends; -1 when it does not. A quote behind an odd number of backslashes is none. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { endOfString } from '../kit/json.ts';
 
 /**
  * Values that one frame may hold. What reading JSON costs goes by values and not by bytes: six megabytes of `[]` hold
@@ -32,14 +33,13 @@ function valuesFault(text: string, maxDepth: number): string | undefined {
   if (text.length <= CHEAP_CHARS) return undefined;
   let depth = 0;
   let values = 1;
-  let inString = false;
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
-    if (inString) {
-      if (char === 0x5c) i++;
-      else if (char === 0x22) inString = false;
-    } else if (char === 0x22) inString = true;
-    else if (char === 0x2c) values++;
+    if (char === 0x22) {
+      const end = endOfString(text, i);
+      if (end === -1) return undefined;
+      i = end;
+    } else if (char === 0x2c) values++;
     else if (char === 0x7b || char === 0x5b) {
       values++;
       if (++depth > maxDepth) return `nested deeper than ${maxDepth} levels`;
@@ -59,18 +59,17 @@ function keysFault(text: string, maxDepth: number, maxKeys: number): string | un
   const shapes = new Int32Array(maxDepth + 2);
   let depth = 0;
   let keys = 0;
-  let hash = 0;
-  let inString = false;
+  /** Where the latest string begins, until a colon makes it a key: text of colons must not have it hashed for each. */
+  let string: number | undefined;
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
-    if (inString) {
-      if (char === 0x22) inString = false;
-      else hash = mixed(hash, char === 0x5c ? text.charCodeAt(++i) : char);
-    } else if (char === 0x22) {
-      inString = true;
-      hash = SEED;
-    } else if (char === 0x3a) {
-      const shape = mixed(shapes[depth]!, hash);
+    if (char === 0x22) {
+      string = i + 1;
+      i = endOfString(text, i);
+      if (i === -1) return undefined;
+    } else if (char === 0x3a && string !== undefined) {
+      const shape = mixed(shapes[depth]!, hashOf(text, string));
+      string = undefined;
       shapes[depth] = shape;
       const slot = spread(shape) >>> (32 - SEEN_BITS);
       const bit = 1 << (slot & 31);
@@ -81,6 +80,17 @@ function keysFault(text: string, maxDepth: number, maxKeys: number): string | un
     else if (char === 0x7d || char === 0x5d) depth = Math.max(0, depth - 1);
   }
   return undefined;
+}
+
+/** Of the string that begins there, up to its quote. Escapes are taken as they are written. */
+function hashOf(text: string, start: number): number {
+  let hash = SEED;
+  for (let i = start; ; i++) {
+    const char = text.charCodeAt(i);
+    if (char === 0x22) return hash;
+    hash = mixed(hash, char);
+    if (char === 0x5c) hash = mixed(hash, text.charCodeAt(++i));
+  }
 }
 
 function mixed(hash: number, value: number): number {

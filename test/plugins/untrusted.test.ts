@@ -122,6 +122,16 @@ test('text of too many new keys is refused before it is parsed, however they are
   expect(parseUntrusted(JSON.stringify(['"a":'.repeat(200_000)]))).toHaveLength(1);
 });
 
+test('text that is no JSON costs no more than its length', () => {
+  const long = 'x'.repeat(1_000_000);
+  for (const text of [
+    `{"${long}"${':'.repeat(1_000_000)}`,
+    `{"${long}\\`,
+    `"${'\\'.repeat(1_000_001)}"${long}`,
+  ])
+    expect(() => parseUntrusted(text)).toThrow(SyntaxError);
+});
+
 test("a runner's own check is the stricter one, so that it tells what the daemon would not read", () => {
   const text = (count: number) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0])));

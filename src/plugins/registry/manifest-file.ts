@@ -112,8 +112,10 @@ function unknownKey(key: string, path: ReadonlyArray<PropertyKey>, at: readonly 
 }
 
 function unionMessage(issue: Extract<z.core.$ZodIssue, { code: 'invalid_union' }>): string {
-  if (issue.discriminator !== undefined) return 'is none of the known types: secret, hmac, custom';
-  const alternatives = issue.errors.map((issues) => issues[0]?.message).filter(Boolean);
+  if (issue.discriminator !== undefined) return 'is none of the known types: secret, hmac, custom, provider';
+  const alternatives = issue.errors
+    .flatMap(([first]) => first ?? [])
+    .map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message));
   return alternatives.length > 0 ? `fits no alternative: ${alternatives.join(', or ')}` : issue.message;
 }
 

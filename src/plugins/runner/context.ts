@@ -5,6 +5,7 @@ import type {
   PluginContextV3,
   PluginLog,
 } from '../../contracts/index.ts';
+import { PLUGIN_EVENT_NAME } from '../../contracts/plugin-context.ts';
 import { adapterServices } from './adapter-services.ts';
 import { createFetch } from './fetch.ts';
 import type { PlatformCalls } from './platform-calls.ts';
@@ -59,13 +60,11 @@ function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<stri
   return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
 }
 
-const EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
-
 /** Telling must never fail a handler that did its work: what the platform refuses is a line in its log. */
 function analytics({ calls, executionId }: ContextParts): PluginContextV3['analytics'] {
   return {
     track(name, payload) {
-      if (typeof name !== 'string' || !EVENT_NAME.test(name)) {
+      if (typeof name !== 'string' || !PLUGIN_EVENT_NAME.test(name)) {
         throw new TypeError(
           `ctx.analytics.track(${JSON.stringify(name)}): the name must be letters, digits and . _ : -, 128 at most.`,
         );

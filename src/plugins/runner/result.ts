@@ -1,5 +1,6 @@
 import type { CommandResult } from '../../contracts/index.ts';
 import { LIMITS } from '../../contracts/limits.ts';
+import { isRecord } from '../../kit/is-record.ts';
 import { ownCostFault } from '../json-cost.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 
@@ -27,10 +28,6 @@ export function toCommandResult(value: unknown): CommandResult {
 
 function malformed(what: string): RunnerFailure {
   return new RunnerFailure('EXECUTION_ERROR', `The handler returned a malformed CommandResult: ${what}.`);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The result frame as text. Throws EXECUTION_ERROR for what JSON cannot carry (cycles, BigInt) and for too much. */

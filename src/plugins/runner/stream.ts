@@ -1,11 +1,10 @@
-import { isStreamResult, type StreamResult } from '../../contracts/stream-result.ts';
+import { isStreamResult, STREAM_CONTENT_TYPE, type StreamResult } from '../../contracts/stream-result.ts';
 import { createStreamCredit, type StreamCredit } from '../stream-credit.ts';
 import type { Channel } from './channel.ts';
 import { RunnerFailure } from './failure.ts';
 
 /** A piece as it crosses the channel; smaller ones than the window keep it moving. */
 const PIECE_BYTES = 32 * 1024;
-const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:\s*;\s*[\w-]+=(?:[\w.+-]+|"[\w .+-]*"))*$/;
 
 /** The stream that a handler returned, by itself or as the result of a success. */
 export function streamOf(value: unknown): StreamResult | undefined {
@@ -26,7 +25,7 @@ export function createStreams(channel: Channel): Streams {
 
   return {
     async send(executionId, { contentType, source }, signal) {
-      if (!CONTENT_TYPE.test(contentType)) {
+      if (!STREAM_CONTENT_TYPE.test(contentType)) {
         throw new RunnerFailure('EXECUTION_ERROR', `The stream's content type "${contentType}" is none.`);
       }
       const credit = createStreamCredit(signal);

@@ -1,3 +1,4 @@
+import { PLUGIN_EVENT_NAME } from '../../contracts/index.ts';
 import type { Analytics } from '../../kit/analytics.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { seconds } from '../../kit/duration.ts';
@@ -9,7 +10,6 @@ import { eventFields } from './event-fields.ts';
 
 const EVENTS_PER_SECOND = 100;
 const EVENTS_AT_ONCE = 1000;
-const NAME = /^[A-Za-z][\w.:-]{0,127}$/;
 const PAYLOAD_CHARS = 16 * 1024;
 const REPORT_DROPS_MS = seconds(5);
 
@@ -56,7 +56,8 @@ export function createAnalyticsService({
   }
   return {
     async track({ request }, [name, payload]) {
-      if (typeof name !== 'string' || !NAME.test(name)) throw invalid('the name of an event must be a word');
+      if (typeof name !== 'string' || !PLUGIN_EVENT_NAME.test(name))
+        throw invalid('the name of an event must be a word');
       const { plugin, tenantId, requestId, traceId } = request;
       const size = JSON.stringify(payload)?.length ?? 0;
       if (size > PAYLOAD_CHARS) {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
+import { isRecord } from '../../kit/is-record.ts';
 import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../kit/logger.ts';
 import type { PlatformService } from '../execution.ts';
 import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
@@ -65,10 +66,6 @@ export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: 
 
 function levelOf(level: unknown): LogLevel {
   return LOG_LEVELS.find((known) => known === level) ?? 'info';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function bounded(meta: Record<string, unknown>): Record<string, unknown> {

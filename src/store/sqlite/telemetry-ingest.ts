@@ -1,5 +1,6 @@
 import type { AnalyticsEvent } from '../../contracts/index.ts';
 import { EVENT_LINE } from '../../kit/analytics.ts';
+import { isRecord } from '../../kit/is-record.ts';
 import { LOG_LEVELS } from '../../kit/logger.ts';
 import type { KeptEvent, KeptLog, TelemetryCounts } from '../ports/telemetry.ts';
 
@@ -190,8 +191,4 @@ function parse(line: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS } from '../../../contracts/index.ts';
@@ -125,8 +126,5 @@ function eventText({ id, record }: Numbered<unknown>): string {
 /** Waits for a reader that is slower than we are, instead of holding what it has not read. */
 async function write(raw: FastifyReply['raw'], text: string, signal: AbortSignal): Promise<void> {
   if (raw.write(text)) return;
-  await new Promise<void>((resolve) => {
-    raw.once('drain', resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  await once(raw, 'drain', { signal }).catch(() => {});
 }

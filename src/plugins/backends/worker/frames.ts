@@ -1,5 +1,6 @@
 import { CommandResult, isPlatformCode, type PlatformCode } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
+import { isRecord } from '../../../kit/is-record.ts';
 import type { PlatformCall } from './call-router.ts';
 
 /** A frame from the runner before anything about it is believed. */
@@ -20,10 +21,6 @@ const REPORTABLE = new Set<PlatformCode>([
 
 export function readText(value: unknown, limit = MESSAGE_CHARS): string {
   return typeof value === 'string' ? value.slice(0, limit) : '';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The frame, when it is an object at all. */

@@ -1,3 +1,4 @@
+import { STREAM_CONTENT_TYPE } from '../../../contracts/stream-result.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { hours } from '../../../kit/duration.ts';
 import type { StreamSink } from '../../execution.ts';
@@ -6,8 +7,6 @@ import type { StreamSink } from '../../execution.ts';
 const WINDOW_BYTES = 256 * 1024;
 /** No stream is longer, whatever moves on it: its process is lost to others meanwhile. */
 const LONGEST_MS = hours(1);
-/** It becomes a header. */
-const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:\s*;\s*[\w-]+=(?:[\w.+-]+|"[\w .+-]*"))*$/;
 
 export interface OpenStreamDeps {
   sink: StreamSink;
@@ -32,7 +31,7 @@ export interface OpenStream {
 /** One stream from a process to a caller, no faster than the caller takes it. Undefined for a content type that is none. */
 export function openStream(contentType: string, deps: OpenStreamDeps): OpenStream | undefined {
   const { sink, clock, pull, idleMs, onTimeout, windowBytes = WINDOW_BYTES } = deps;
-  if (contentType.length > 256 || !CONTENT_TYPE.test(contentType)) return undefined;
+  if (contentType.length > 256 || !STREAM_CONTENT_TYPE.test(contentType)) return undefined;
   let credit = windowBytes;
   let drained = Promise.resolve();
   let isClosed = false;

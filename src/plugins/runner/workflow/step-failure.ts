@@ -1,5 +1,6 @@
 import { ERROR_CLASSES } from '../../../contracts/error-classes.ts';
 import type { RunError, StepAnswer } from '../../../contracts/index.ts';
+import { isRecord } from '../../../kit/is-record.ts';
 import { messageOf, PlatformCallError, RunnerFailure } from '../failure.ts';
 
 /** A step has failed for good; functions may catch it and go on. */
@@ -62,8 +63,4 @@ function jsonOf(details: Record<string, unknown>): Record<string, unknown> {
   } catch {
     return {};
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
