@@ -81,6 +81,18 @@ test('unknown plugins and events name what was likely meant', async () => {
   expect(registry.find('absent')).toBeUndefined();
 });
 
+test('what fits none of several forms is told with the key of each', async () => {
+  const commands = [{ id: 'a', handler: 'h.js#h', input: { json: 'x' } }];
+  const webhooks = [{ event: 'e', handler: 'h.js#h', auth: { type: 'basic' } }];
+  const registry = await load({ odd: { commands, webhooks } });
+  expect(registry.broken[0]?.faults.map(({ path, message }) => `${path} ${message}`)).toEqual([
+    expect.stringMatching(/^commands\[0\]\.input fits no alternative: zod: .+, or \$ref: /),
+    expect.stringMatching(
+      /^webhooks\[0\]\.auth.* is none of the known types: secret, hmac, custom, provider$/,
+    ),
+  ]);
+});
+
 test('every fault of a manifest is told with its path, and the other plugins load', async () => {
   const registry = await load({
     fine: {},
