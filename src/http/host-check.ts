@@ -37,7 +37,7 @@ export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions):
 }
 
 /** `localhost`, names below it, 127.0.0.0/8 and ::1, with or without brackets. */
-function isLoopbackHost(host: string): boolean {
+export function isLoopbackHost(host: string): boolean {
   if (host === 'localhost' || host === '::1' || host === '[::1]' || host.endsWith('.localhost')) return true;
   return host.startsWith('127.') && isIPv4(host);
 }

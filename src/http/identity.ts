@@ -3,6 +3,7 @@ import { ANONYMOUS_HOST, type Caller, HEADERS, NamespaceId } from '../contracts/
 import { PlatformError } from '../kit/errors.ts';
 import { safeEqual, serviceKey } from '../kit/keys.ts';
 import type { Logger } from '../kit/logger.ts';
+import { isLoopbackHost } from './host-check.ts';
 import type { Authenticate } from './server.ts';
 
 export interface UpstreamIdentityOptions {
@@ -32,8 +33,30 @@ export function upstreamIdentity({ internalSecret, mode, logger }: UpstreamIdent
         'This service takes calls from the gateway alone; call the gateway with a Bearer token.',
       );
     }
+    if (!trusted) refusePages(request, logger);
     return { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
   };
+}
+
+/**
+ * Any page that a developer's browser shows can post to this port, and need not see the answer for that; its browser says
+ * where it comes from. Pages of this machine itself are the developer's own.
+ */
+function refusePages(request: FastifyRequest, logger: Logger): void {
+  const { origin, host } = request.headers;
+  if (origin === undefined || isOwn(origin, host)) return;
+  reportRefused(logger, request, 'FOREIGN_ORIGIN');
+  throw new PlatformError(
+    'FORBIDDEN',
+    `A page of ${origin.slice(0, 100)} may not call this service; call the gateway with a Bearer token, and list the page under gateway.cors.origins.`,
+  );
+}
+
+/** Of this machine, or of this service: its own description has a form that calls it. */
+function isOwn(origin: string, host: string | undefined): boolean {
+  if (!URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  return isLoopbackHost(page.hostname) || page.host === host;
 }
 
 /** @spec Diagnostic events: every auth failure produces one */

@@ -4,7 +4,6 @@ import type { Clock } from '../../kit/clock.ts';
 import { days, seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
-import { createFetchService } from '../../plugins/services/fetch.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
@@ -16,7 +15,6 @@ import type { Engine } from './domain/engine-ports.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createJobDesk, type JobDesk } from './domain/job-desk.ts';
 import type { ChildStarter } from './domain/kinds/builtins.ts';
-import type { HttpCall } from './domain/kinds/http.ts';
 import { createPassDesk, type PassDesk } from './domain/pass-desk.ts';
 import { createRunDesk, type RunDesk } from './domain/run-desk.ts';
 import { createRunStarter, type RunStarter } from './domain/run-starter.ts';
@@ -24,6 +22,7 @@ import { createRunWatch, type RunWatch } from './domain/run-watch.ts';
 import { scheduleFault } from './domain/schedule-times.ts';
 import { createSchedules, type FoundSchedule, type Schedules } from './domain/schedules.ts';
 import { createTriggers, type Triggers } from './domain/triggers.ts';
+import { guardedHttp } from './guarded-http.ts';
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { reportRunEnd } from './run-end.ts';
@@ -36,7 +35,6 @@ const LOCK_WAIT_MS = seconds(5);
 const LEASE_MS = seconds(30);
 /** Less than the process gets to drain. */
 const DRAIN_MS = seconds(8);
-const HTTP_RESPONSE_BYTES = LIMITS.stepOutputChars;
 
 export interface WorkflowServices extends DaemonServices {
   metrics: WorkflowMetrics;
@@ -262,18 +260,4 @@ function childStarter(
       return run.id;
     },
   };
-}
-
-/** The fetch of plugins with its guards, at the service of `http` steps. */
-function guardedHttp(allowed: string[], clock: Clock): HttpCall {
-  const { request } = createFetchService({
-    clock,
-    timeoutMs: days(1),
-    maxResponseBytes: HTTP_RESPONSE_BYTES,
-  });
-  const permissions = { network: ['*', ...allowed], env: [], invoke: [] };
-  return async (sent, { tenantId, signal }) =>
-    (await request({ request: { plugin: { id: `http of ${tenantId}` }, permissions } as never, signal }, [
-      sent,
-    ])) as Awaited<ReturnType<HttpCall>>;
 }

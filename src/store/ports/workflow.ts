@@ -101,14 +101,16 @@ export interface RunStore {
   /** Numbered events after `after`, oldest first. */
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
-  addLogs(seq: number, lines: LogLineRecord[]): Promise<void>;
   childrenOf(id: string): Promise<RunRecord[]>;
-  /** Puts something into the inbox and wakes the run. `ended` for a finished run; `taken` when `once` and there is one of that kind and name. */
+  /**
+   * Puts something into the inbox and wakes the run. `ended` for a finished run; `taken` when `once` and there is one of
+   * that kind and name; `full` for a signal when `most` wait there that no step has used.
+   */
   deliver(
     seq: number,
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
-    options: { once: boolean },
-  ): Promise<{ outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' }>;
+    options: { once: boolean; most: number },
+  ): Promise<{ outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' }>;
   /** Cancels a run that nobody holds, with all its parts. False when somebody holds it, or it has ended. */
   cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
 }
@@ -148,6 +150,8 @@ export interface BootStore {
   interrupt(now: number, limit: number): Promise<RunRecord[]>;
   /** Queues at most `limit` interrupted runs ahead of others; fails those interrupted `poisonAfter` times without progress. */
   resume(now: number, limit: number, poisonAfter: number): Promise<RunRecord[]>;
+  /** Ids of unfinished runs whose parent has ended: whatever ended it had no time left to cancel them. */
+  leftChildren(): Promise<string[]>;
 }
 
 export interface ScheduleStore {
@@ -156,7 +160,8 @@ export interface ScheduleStore {
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
   due(now: number): Promise<ScheduleRecord[]>;
-  nextAt(): Promise<number | null>;
+  /** The first time after `now` that one is due; what is due already is not counted. */
+  nextAt(now: number): Promise<number | null>;
   /** Says that times up to `lastAt` are served. */
   served(
     id: string,
@@ -173,13 +178,15 @@ export interface WorkflowStore {
   schedules: ScheduleStore;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
   /** Looks at `limit` runs after the `seq` `after`, and forgets those that ended before, with what belongs to them. */
-  prune(options: { finishedBefore: number; now: number; after: number; limit: number }): Promise<{
+  prune(options: { finishedBefore: number; after: number; limit: number }): Promise<{
     pruned: number;
     /** Where to go on; null once every run that was started before has been looked at. */
     next: number | null;
     /** Definitions of the runs that stay. */
     inUse: string[];
   }>;
+  /** Forgets idempotency keys that are over, and counts of runs that no limit asks for any more; fewer than `limit`: all of them. */
+  pruneKeys(options: { now: number; limit: number }): Promise<number>;
   /** Forgets some of the definitions that no run was started of since, but those `inUse`; 0 when there are no more. */
   pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;
   close(): Promise<void>;

@@ -2,6 +2,7 @@ import type { BootStore, RunRecord } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
+import { LIVE } from './workflow-schema.ts';
 
 /** Above every priority: what was interrupted goes before new work. */
 const RESUMED_RANK = 1000;
@@ -70,6 +71,7 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
     interrupt: (now, limit) => db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now))),
     resume: (now, limit, poisonAfter) =>
       db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, poisonAfter))),
+    leftChildren: () => db.read(() => sql.leftChildren.all()),
   };
 }
 
@@ -93,6 +95,11 @@ function statements(db: Database) {
     interrupted: db.prepare<[{ limit: number }], RunRow>(
       `select ${RUN_COLUMNS} from run where status = 'interrupted' order by seq limit :limit`,
     ),
+    leftChildren: db
+      .prepare<[], string>(`
+        select id from run where parent_id is not null and ${LIVE} and
+          (select parent.finished_at from run parent where parent.id = run.parent_id) is not null`)
+      .pluck(),
     interrupt: db.prepare<[Seq]>(`
       update run set status = 'interrupted', fence = null, wake_at = null, stalls = stalls + 1 where seq = :seq`),
     interruptJobs: db.prepare<[Seq]>(

@@ -6,13 +6,17 @@ const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large
 
 /** Runs of a clock that was set back lie behind younger ones, and may not have been looked at. */
 const CLOCK_MARGIN_MS = days(2);
+/** Longer than a month, whose runs may be limited. */
+const USAGE_MS = days(40);
 /** What one transaction deletes. */
 const DEFINITIONS_A_STEP = 500;
 
 type Looked = { seq: number; finishedAt: number | null; createdAt: number; definitionHash: string };
 
 /** Forgets what ended long ago, and the definitions that nothing refers to any more. */
-export function sqliteRetention(db: Database): Pick<WorkflowStore, 'prune' | 'pruneDefinitions'> {
+export function sqliteRetention(
+  db: Database,
+): Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'> {
   // Runs lie in the order they came: going through them needs no index on the time of their end.
   const oldest = db.prepare<[{ after: number; limit: number }], Looked>(`
     select seq, finished_at as finishedAt, created_at as createdAt, definition_hash as definitionHash
@@ -24,15 +28,20 @@ export function sqliteRetention(db: Database): Pick<WorkflowStore, 'prune' | 'pr
   const forgetKeys = db.prepare<[{ now: number; limit: number }]>(`
     delete from idempotency where (tenant_id, key) in (
       select tenant_id, key from idempotency where expires_at <= :now limit :limit)`);
+  const forgetUsage = db.prepare<[{ before: string }]>('delete from usage where day < :before');
   const unused = db
     .prepare<[{ usedBefore: number }], string>('select hash from definition where used_at < :usedBefore')
     .pluck();
   const forgetDefinition = db.prepare<[{ hash: string }]>('delete from definition where hash = :hash');
 
   return {
-    prune: ({ finishedBefore, now, after, limit }) =>
+    pruneKeys: ({ now, limit }) =>
       db.write(() => {
-        forgetKeys.run({ now, limit });
+        forgetUsage.run({ before: new Date(now - USAGE_MS).toISOString().slice(0, 10) });
+        return forgetKeys.run({ now, limit }).changes;
+      }),
+    prune: ({ finishedBefore, after, limit }) =>
+      db.write(() => {
         const looked = oldest.all({ after, limit });
         const isOver = ({ finishedAt }: Looked) => finishedAt !== null && finishedAt < finishedBefore;
         const gone = looked.filter(isOver);

@@ -141,6 +141,7 @@ export function workflowRows(db: Database) {
     },
     inbox: (seq: number) => sql.inbox.all({ seq }),
     inInbox: (seq: number, kind: string, name: string) => sql.inInbox.get({ seq, kind, name }) !== undefined,
+    unreadSignals: (seq: number): number => sql.unreadSignals.get({ seq })!,
     putInbox: (seq: number, entry: Omit<InboxRecord, 'n' | 'takenBy'>): number =>
       sql.putInbox.get({ ...entry, seq })!,
     take: (seq: number, n: number, by: string): void => {
@@ -232,6 +233,11 @@ function statements(db: Database) {
     inInbox: db.prepare<[{ seq: number; kind: string; name: string }]>(
       'select 1 from inbox where run_seq = :seq and kind = :kind and name = :name and taken_by is null',
     ),
+    unreadSignals: db
+      .prepare<[Seq], number>(
+        `select count(*) from inbox where run_seq = :seq and kind = 'signal' and taken_by is null`,
+      )
+      .pluck(),
     putInbox: db
       .prepare<[Omit<InboxRecord, 'n' | 'takenBy'> & Seq], number>(`
         insert into inbox (run_seq, n, kind, name, payload, at)

@@ -104,13 +104,13 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
     logs: (seq, after, limit, step) =>
       db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
-    addLogs: (seq, lines) => db.write(() => rows.addLogs(seq, lines)),
     childrenOf: (id) => db.read(() => sql.children.all({ id }).map(rows.recordOf)),
-    deliver: (seq, entry, { once }) =>
+    deliver: (seq, entry, { once, most }) =>
       db.write(() => {
         const holder = rows.holder(seq);
         if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
         if (once && rows.inInbox(seq, entry.kind, entry.name)) return { outcome: 'taken' };
+        if (entry.kind === 'signal' && rows.unreadSignals(seq) >= most) return { outcome: 'full' };
         const n = rows.putInbox(seq, entry);
         rows.addEvents(seq, [{ at: entry.at, type: `${entry.kind}.received`, data: { name: entry.name } }]);
         sql.wake.run({ seq, at: entry.at });

@@ -28,7 +28,11 @@ export function sqliteSchedules(db: Database): ScheduleStore {
   const due = db.prepare<[{ now: number }], Row>(
     `select ${columns} from schedule where paused = 0 and next_at <= :now order by next_at`,
   );
-  const nextAt = db.prepare<[], number | null>('select min(next_at) from schedule where paused = 0').pluck();
+  const nextAt = db
+    .prepare<[{ now: number }], number | null>(
+      'select min(next_at) from schedule where paused = 0 and next_at > :now',
+    )
+    .pluck();
   const served = db.prepare<
     [{ id: string; nextAt: number | null; lastAt: number | null; lastRunId: string | null }]
   >(`
@@ -53,7 +57,7 @@ export function sqliteSchedules(db: Database): ScheduleStore {
         return row && recordOf(row);
       }),
     due: (now) => db.read(() => due.all({ now }).map(recordOf)),
-    nextAt: () => db.read(() => nextAt.get() ?? null),
+    nextAt: (now) => db.read(() => nextAt.get({ now }) ?? null),
     async served(id, what) {
       await db.write(() => served.run({ id, ...what }));
     },

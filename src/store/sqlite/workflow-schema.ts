@@ -196,5 +196,10 @@ const FOUND_STEPS = `
   alter table definition add column used_at integer not null default 0;
   update definition set used_at = unixepoch() * 1000;`;
 
+/** Without these a start of the service looked at every queued run, and housekeeping at the text of every definition. */
+const LOOKED_UP = `
+  create index run_child on run (parent_id) where parent_id is not null and ${LIVE};
+  create index definition_use on definition (used_at);`;
+
 /** `workflow.db`. Times in epoch ms. */
-export const WORKFLOW_MIGRATIONS: Migrations = [RUNS, APPENDED, FOUND_STEPS];
+export const WORKFLOW_MIGRATIONS: Migrations = [RUNS, APPENDED, FOUND_STEPS, LOOKED_UP];

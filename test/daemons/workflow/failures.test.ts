@@ -150,10 +150,19 @@ describe('http steps', () => {
       'http://169.254.169.254/latest',
       'http://10.0.0.1/',
       'http://[::1]:1/',
+      // The same places in other spellings.
+      `http://[::ffff:127.0.0.1]:${port}/`,
+      `http://2130706433:${port}/`,
+      `http://0x7f.1:${port}/`,
+      `http://0:${port}/`,
+      `http://localhost.:${port}/`,
+      'http://[64:ff9b::7f00:1]/',
     ]) {
       const id = await it.start({ steps: [{ uses: 'http', with: { url } }] });
       const run = await it.until(id, 'failed');
-      expect(run.error?.details, url).toMatchObject({ error: { code: 'PERMISSION_DENIED' } });
+      expect(run.error?.details, url).toMatchObject({
+        error: { code: 'PERMISSION_DENIED', message: expect.stringContaining('workflow.httpAllow') },
+      });
     }
     expect(ledger.entries).toEqual([]);
   });

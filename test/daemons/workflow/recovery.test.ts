@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { decideStep, getJob, listRuns, postCancelRun, submitJob } from '../../../src/contracts/index.ts';
+import { silentLogger } from '../../../src/kit/logger.ts';
+import { sqliteWorkflowStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { LEDGER_CONFIG, type Ledger, startLedger } from './support/ledger.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';
@@ -130,6 +132,29 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     const second = await start();
     expect(await statusOf(second, id)).toBe('cancelled');
     expect(ledger.count(`after/${id}`)).toBe(0);
+  });
+
+  test('children whose parent was cancelled just before are cancelled too', async () => {
+    const dataDir = await tempDir();
+    const folder = join(dataDir, 'workflows');
+    await mkdir(folder);
+    await writeFile(
+      join(folder, 'child.yaml'),
+      'id: child\njobs: {a: {steps: [{uses: signal, with: {name: go}}]}}',
+    );
+    const first = await startProcess(dataDir, LEDGER_CONFIG);
+    const parent = await first.start({ steps: [{ id: 'c', uses: 'workflow', with: { id: 'child' } }] });
+    await expect.poll(() => statusOf(first, parent)).toBe('waiting');
+    await first.kill();
+    // What a daemon has written that is killed between the end of a parent and that of its children.
+    const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+    const { seq } = (await store.runs.find(null, parent))!;
+    await store.runs.cancelIdle(seq, Date.now());
+    const [child] = await store.runs.childrenOf(parent);
+    expect(child!.status).toBe('waiting');
+    await store.close();
+    const second = await startProcess(dataDir, LEDGER_CONFIG);
+    await expect.poll(() => statusOf(second, child!.id)).toBe('cancelled');
   });
 
   test('a run that brings the service down three times is given up', async () => {

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
   decideApproval,
@@ -12,8 +13,10 @@ import {
   startRun,
   triggerSchedule,
 } from '../../../src/contracts/index.ts';
+import { manualClock } from '../../../src/kit/clock.ts';
 import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
+import { startCode } from './support/code.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
 const signal = (it: TestWorkflow, id: string, name: string, payload: unknown = null) =>
@@ -310,10 +313,47 @@ describe('schedules', () => {
     expect(await runsOf(it)).toHaveLength(expected);
     const [running] = await runsOf(it);
     await it.until(running!.id, 'waiting');
+    // What is held back asks for no look of its own: it would be one every few milliseconds.
+    expect(await it.services.schedules.serve(it.clock.now())).not.toBeLessThanOrEqual(it.clock.now());
     await signal(it, running!.id, 'go');
     await it.until(running!.id, 'succeeded');
     await pass(it, minutes(1));
     expect(await runsOf(it)).toHaveLength(overlap === 'queue' ? 2 : expected);
+  });
+
+  test.each([
+    ['forward', '2030-03-30', ['2030-03-31T01:00', '2030-04-01T00:30', '2030-04-02T00:30']],
+    ['back', '2030-10-26', ['2030-10-27T00:30', '2030-10-28T01:30', '2030-10-29T01:30']],
+  ])('start once on the day on which clocks go %s', async (_, from, expected) => {
+    const clock = manualClock(Date.parse(`${from}T12:00:00Z`));
+    // 02:30 is not there on one of these days, and twice on the other.
+    const file = plan('overlap: allow').replace('0 3 * * *', '30 2 * * *');
+    const it = await startWorkflow({ projectDir: await project({ 'n.yaml': file }), clock });
+    const served = new Set<string>();
+    for (let hour = 0; hour < 72; hour++) {
+      await pass(it, hours(1));
+      const { lastAt } = await only(it);
+      if (lastAt !== null) served.add(new Date(lastAt).toISOString().slice(0, 16));
+    }
+    expect([...served]).toEqual(expected);
+    expect(await runsOf(it)).toHaveLength(3);
+  });
+
+  test('one whose check takes long keeps no run from going on', async () => {
+    const source = `export const flow = defineWorkflow({
+      id: 'flow',
+      input: z.any().refine(() => new Promise(() => {})),
+      run: () => 1,
+    });`;
+    const it = await startCode(source, { schedules: [{ workflow: 'flow', cron: '0 0 * * *' }] });
+    const id = await it.start({ steps: [{ uses: 'wait', with: { ms: hours(24) } }] });
+    await it.until(id, 'waiting');
+    it.clock.advance(hours(24));
+    const ticked = it.services.engine.tick();
+    await it.until(id, 'succeeded');
+    // Its five seconds, once its process is there to be asked.
+    const over = ticked.then(() => true);
+    while (!(await Promise.race([over, pause(50, false)]))) it.clock.advance(seconds(1));
   });
 
   test('are paused, resumed and triggered by hand', async () => {

@@ -244,17 +244,26 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const fence = await boot(port);
       await port.runs.write(claim(run, fence));
       const entry = { kind: 'approval' as const, name: 'main.ok', payload: '{}', at: 7000 };
-      expect(await port.runs.deliver(run.seq, entry, { once: true })).toEqual({ outcome: 'delivered', n: 1 });
-      expect(await port.runs.deliver(run.seq, entry, { once: true })).toEqual({ outcome: 'taken' });
+      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({
+        outcome: 'delivered',
+        n: 1,
+      });
+      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({ outcome: 'taken' });
       await port.runs.write(
         change(run, { fence, status: 'running' }, { status: 'waiting', ready: false, fence: null }),
       );
       expect(await port.queue.due(9000, 10)).toEqual([]);
-      await port.runs.deliver(run.seq, { ...entry, kind: 'signal', name: 'go' }, { once: false });
+      await port.runs.deliver(run.seq, { ...entry, kind: 'signal', name: 'go' }, { once: false, most: 2 });
       expect((await port.queue.due(9000, 10)).map(({ id }) => id)).toEqual([run.id]);
       expect((await port.runs.load(run.seq))?.inbox.map(({ kind }) => kind)).toEqual(['approval', 'signal']);
+      const signal = { ...entry, kind: 'signal' as const, name: 'go' };
+      const options = { once: false, most: 1 };
+      expect(await port.runs.deliver(run.seq, signal, options)).toEqual({ outcome: 'full' });
+      expect(await port.runs.deliver(run.seq, { ...entry, name: 'main.other' }, options)).toMatchObject({
+        outcome: 'delivered',
+      });
       await port.runs.cancelIdle(run.seq, 9000);
-      expect(await port.runs.deliver(run.seq, entry, { once: true })).toEqual({ outcome: 'ended' });
+      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({ outcome: 'ended' });
     });
 
     test('a page of a list may be short, and the next one goes on', async () => {
@@ -280,7 +289,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       for (const run of runs.slice(0, 4)) await port.runs.cancelIdle(run.seq, run === runs[3] ? 900 : 100);
       let pruned = 0;
       for (let after: number | null = 0; after !== null; ) {
-        const step = await port.prune({ finishedBefore: 500, now: 1e12, after, limit: 2 });
+        const step = await port.prune({ finishedBefore: 500, after, limit: 2 });
         pruned += step.pruned;
         after = step.next;
       }
@@ -288,6 +297,18 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.find('acme', runs[0]!.id)).toBeUndefined();
       expect(await port.runs.events(runs[0]!.seq, 0, 10)).toEqual([]);
       for (const run of runs.slice(3)) expect((await port.runs.find('acme', run.id))?.input).toBe(run.input);
+    });
+
+    test('idempotency keys are forgotten once they are over, however many runs there are to look at', async () => {
+      const { port } = await openFresh(open);
+      const keyed = (key: string, expiresAt: number) =>
+        port.runs.start(newRun(), { ...OPTIONS, idempotency: { key, digest: 'd', expiresAt } });
+      for (let i = 0; i < 5; i++) await keyed(`old${i}`, 100 + i);
+      await keyed('new', 1000);
+      expect(await port.pruneKeys({ now: 500, limit: 3 })).toBe(3);
+      expect(await port.pruneKeys({ now: 500, limit: 3 })).toBe(2);
+      expect((await keyed('new', 1000)).outcome).toBe('known');
+      expect((await keyed('old0', 1000)).outcome).toBe('started');
     });
 
     test('definitions that no run is left of are forgotten, once they are out of use', async () => {
@@ -312,7 +333,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
         [3, 100],
       ] as const)
         await port.runs.cancelIdle(runs[index]!.seq, at);
-      const looked = await port.prune({ finishedBefore: 4 * day, now: 10 * day, after: 0, limit: 99 });
+      const looked = await port.prune({ finishedBefore: 4 * day, after: 0, limit: 99 });
       expect(looked).toMatchObject({ pruned: 2, next: null });
       expect(new Set(looked.inUse)).toEqual(new Set(['kept', 'live', 'used']));
       const options = { usedBefore: 4 * day, inUse: new Set(looked.inUse) };
@@ -350,7 +371,9 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       ]);
       await again.schedules.sync([{ ...plan, id: 'n:2', cron: '0 * * * *', nextAt: 777 }]);
       expect(await again.schedules.list('acme')).toMatchObject([{ id: 'n:2', nextAt: 777 }]);
-      expect(await again.schedules.nextAt()).toBe(777);
+      expect(await again.schedules.nextAt(776)).toBe(777);
+      // What is due waits for its turn, and is no reason to look again at once.
+      expect(await again.schedules.nextAt(777)).toBeNull();
     });
   });
 }

@@ -64,7 +64,7 @@ export function createActiveRun(
     advance,
   };
   const journal = createRunJournal(run, deps);
-  const recorder = createRunRecorder(run, journal, deps);
+  const recorder = createRunRecorder(loaded, journal, deps);
   const groups = partsOf(workflow, loaded);
   const scopes = createRunScopes(run, workflow, groups);
   const steps = createStepDriver({ ...deps, run, journal, recorder, scopes, state });

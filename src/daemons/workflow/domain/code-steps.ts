@@ -9,8 +9,6 @@ import { formatPath } from './templates.ts';
 
 /** Steps of one run. More belong into children, which keeps every pass short. */
 const MOST_STEPS = 1000;
-/** Characters of JSON that the finished steps of a run hand on, all together: each pass holds them. */
-const MOST_KEPT_CHARS = 32 * 1024 * 1024;
 const MOST_INPUT_CHARS = 1024 * 1024;
 
 export interface CodeStepsDeps {
@@ -66,21 +64,14 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
   }
 
   function requireRoom({ steps }: JobPart): void {
-    const kept = steps.reduce((sum, { record }) => sum + (record.output?.length ?? 0), 0);
-    const fault =
-      steps.length >= MOST_STEPS
-        ? `has come to ${MOST_STEPS} steps, which is the most there may be`
-        : kept > MOST_KEPT_CHARS
-          ? `keeps more than ${MOST_KEPT_CHARS} characters of what its steps found, which is the most there may be`
-          : undefined;
-    if (fault)
-      throw forGood(
-        new PlatformError(
-          'VALIDATION_ERROR',
-          `The run ${fault}. Give parts of the work to workflows of their own with ctx.runWorkflow, or keep large data elsewhere.`,
-          { details: { steps: steps.length, keptChars: kept } },
-        ),
-      );
+    if (steps.length < MOST_STEPS) return;
+    throw forGood(
+      new PlatformError(
+        'VALIDATION_ERROR',
+        `The run has come to ${MOST_STEPS} steps, which is the most there may be. Give parts of the work to workflows of their own with ctx.runWorkflow.`,
+        { details: { steps: steps.length } },
+      ),
+    );
   }
 
   return {

@@ -4,6 +4,7 @@ import { compileJobs } from './compile-jobs.ts';
 import { names } from './compile-names.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import { invalidDefinition } from './definition-faults.ts';
+import { MOST_STEPS } from './run-parts.ts';
 import { compileTemplate, type DefinitionIssue, type Path } from './templates.ts';
 
 /** Compiles a definition as written. Throws VALIDATION_ERROR with every fault and its place in `details.issues`. */
@@ -17,6 +18,9 @@ export function compileDefinition(written: unknown, kindOf: KindOf): CompiledWor
   }
   const definition = parsed.data;
   const issues: DefinitionIssue[] = [];
+  const count = Object.values(definition.jobs).reduce((sum, { steps }) => sum + steps.length, 0);
+  if (count > MOST_STEPS)
+    issues.push({ path: ['jobs'], message: `have ${count} steps; ${MOST_STEPS} are the most` });
   const jobs = compileJobs(definition, kindOf, issues);
   const compiled = {
     definition,

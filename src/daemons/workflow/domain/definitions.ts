@@ -124,7 +124,11 @@ export function createDefinitions(deps: {
       const known = compiled.get(hash);
       if (known) return known;
       const record = await deps.find(hash);
-      if (!record) throw new Error(`The definition ${hash} is not stored.`);
+      if (!record)
+        throw new PlatformError(
+          'WORKFLOW_NOT_FOUND',
+          `The definition ${hash} that this run was started with is not stored any more.`,
+        );
       const body = JSON.parse(record.body);
       const workflow = pinnedCode(body, deps.kindOf) ?? compileDefinition(body, deps.kindOf);
       // Under the hash that the run knows, should a later version of svc print the same definition otherwise.

@@ -3,8 +3,9 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../store/ports/index.ts';
 import { type ActiveRun, createActiveRun } from './active-run.ts';
 import { keepLease } from './boot-lease.ts';
+import { createCancelling } from './cancelling.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
-import type { CancelResult, Engine, EngineDeps, JobCounts } from './engine-ports.ts';
+import type { Engine, EngineDeps, JobCounts } from './engine-ports.ts';
 import { failedByDefinition } from './failed-by-definition.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { recover } from './recovery.ts';
@@ -12,7 +13,8 @@ import { createFairSlots } from './slots.ts';
 import { isFinal } from './states.ts';
 import { createTicker } from './ticker.ts';
 
-const CANCEL_TRIES = 50;
+/** Signals of one run that no step has taken: all of them are read whenever the run is taken up. */
+const MOST_UNREAD = 1000;
 
 export function createEngine(deps: EngineDeps): Engine {
   const { store, clock, random, logger, limits, hooks } = deps;
@@ -23,6 +25,12 @@ export function createEngine(deps: EngineDeps): Engine {
   const slots = createFairSlots(limits.steps);
   const lookers: Array<(now: number) => Promise<number | null>> = [];
   const ticker = createTicker({ clock, logger, look });
+  // What they start may wait for a process of a plugin; the waits of runs must not.
+  const plans = createTicker({ clock, logger, look: lookBeside });
+  const { cancel, cancelChild, cancelChildren } = createCancelling({
+    ...{ store, clock, logger, active, opening, offer, ended },
+    changed: hooks.changed,
+  });
   let fence = 0;
   let working = false;
   let pumping = false;
@@ -97,6 +105,7 @@ export function createEngine(deps: EngineDeps): Engine {
       hooks.changed(run.id);
       for (const next of promoted) offer(next, false);
       ended(failed);
+      void cancelChildren(run.id);
       return undefined;
     }
   }
@@ -165,9 +174,14 @@ export function createEngine(deps: EngineDeps): Engine {
     }
     pump();
     // Without room there is no hurry: the next run that leaves looks again.
-    const wake = dueWaits ? null : store.queue.nextWake();
-    const next = await Promise.all([wake, ...lookers.map((wanted) => wanted(now))]);
-    const times = next.filter((time) => time !== null);
+    return dueWaits ? null : store.queue.nextWake();
+  }
+
+  async function lookBeside(): Promise<number | null> {
+    if (!working) return null;
+    const times = (await Promise.all(lookers.map((wanted) => wanted(clock.now())))).filter(
+      (time) => time !== null,
+    );
     return times.length === 0 ? null : Math.min(...times);
   }
 
@@ -196,39 +210,6 @@ export function createEngine(deps: EngineDeps): Engine {
   async function childEnd(runId: string): Promise<RunRecord | undefined> {
     const child = await store.runs.find(null, runId);
     return child && isFinal(child.status) ? child : undefined;
-  }
-
-  // ---- cancelling ---------------------------------------------------------------------------------------------------
-
-  async function cancel({ id, tenantId }: RunRecord): Promise<CancelResult> {
-    for (let tries = 0; tries < CANCEL_TRIES; tries++) {
-      await opening.get(id);
-      const one = active.get(id);
-      if (one && (await one.cancel())) return { cancelled: true, status: one.run.status };
-      // Parked, ended or about to be: what is written by now decides.
-      if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
-      const run = await store.runs.find(tenantId, id);
-      if (!run || run.status === 'cancelled' || run.status === 'cancelling') throw alreadyCancelled(id);
-      if (isFinal(run.status)) return { cancelled: false, status: run.status };
-      const { cancelled, promoted } = await store.runs.cancelIdle(run.seq, clock.now());
-      if (!cancelled) continue;
-      for (const next of promoted) offer(next, false);
-      hooks.changed(id);
-      ended({ ...run, status: 'cancelled', finishedAt: clock.now() });
-      for (const child of await store.runs.childrenOf(id)) await cancelChild(child.id);
-      return { cancelled: true, status: 'cancelled' };
-    }
-    throw new PlatformError('CONFLICT', `Run ${id} changes too fast to be cancelled; try again.`);
-  }
-
-  async function cancelChild(runId: string): Promise<void> {
-    try {
-      const child = await store.runs.find(null, runId);
-      if (child && !isFinal(child.status)) await cancel(child);
-    } catch (error) {
-      if (!(error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED'))
-        logger.error(`Child ${runId} could not be cancelled`, { error });
-    }
   }
 
   function lost(): void {
@@ -260,28 +241,28 @@ export function createEngine(deps: EngineDeps): Engine {
       await ready.refresh();
       working = true;
       stopRenewing = keepLease(deps, fence, lost);
+      // Their parents ended with a process that had no time left for them.
+      for (const child of await store.boots.leftChildren()) await cancelChild(child);
       await ticker.tick();
+      await plans.tick();
     },
     offer,
     cancel,
     async deliver(run, entry, options) {
-      const delivered = await store.runs.deliver(run.seq, entry, options);
-      if (delivered.outcome !== 'delivered') {
-        const why =
-          delivered.outcome === 'ended'
-            ? `Run ${run.id} has ended; nothing can be sent to it any more.`
-            : `This was decided before for step ${entry.name} of run ${run.id}.`;
-        throw new PlatformError('CONFLICT', why);
-      }
+      const delivered = await store.runs.deliver(run.seq, entry, { ...options, most: MOST_UNREAD });
+      if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
       hooks.changed(run.id);
       await poke(run.id, { ...entry, n: delivered.n, takenBy: null });
     },
-    tick: () => ticker.tick(),
+    async tick() {
+      await ticker.tick();
+      await plans.tick();
+    },
     onTick: (wanted) => lookers.push(wanted),
     async stop(drainMs) {
       working = false;
       stopRenewing();
-      await ticker.stop();
+      await Promise.all([ticker.stop(), plans.stop()]);
       await Promise.all(opening.values());
       const open = [...active.values()];
       for (const one of open) one.drain();
@@ -301,8 +282,11 @@ export function createEngine(deps: EngineDeps): Engine {
   };
 }
 
-function alreadyCancelled(id: string): PlatformError {
-  return new PlatformError('WORKFLOW_ALREADY_CANCELLED', `Run ${id} was cancelled before.`, {
-    details: { runId: id },
-  });
+function undelivered(outcome: 'ended' | 'taken' | 'full', { id }: RunRecord, name: string): PlatformError {
+  const why = {
+    ended: `Run ${id} has ended; nothing can be sent to it any more.`,
+    taken: `This was decided before for step ${name} of run ${id}.`,
+    full: `${MOST_UNREAD} signals wait in run ${id} that no step of it has taken; it takes no more until one does.`,
+  };
+  return new PlatformError('CONFLICT', why[outcome], { details: { runId: id } });
 }

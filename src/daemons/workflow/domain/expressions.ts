@@ -108,12 +108,29 @@ export function compileExpression(text: string): Expression {
       currentState = scope.state;
       const { state: _, ...variables } = scope;
       try {
-        return toJson(costly ? withinTime(() => program(variables)) : program(variables));
+        const found = toJson(costly ? withinTime(() => program(variables)) : program(variables));
+        requireSize(found);
+        return found;
       } catch (error) {
         throw expressionError(error);
       }
     },
   };
+}
+
+/** What one expression may make: joining texts doubles them with each sign, and the memory is that of all runs. */
+const MOST_CHARS = 4 * 1024 * 1024;
+
+/** Throws for more text than that. A text that was joined and not looked at yet costs nothing: its length is known. */
+export function requireSize(value: JsonValue): void {
+  let left = MOST_CHARS;
+  const count = (item: JsonValue): void => {
+    if (typeof item === 'string') left -= item.length;
+    else if (Array.isArray(item)) for (const one of item) count(one);
+    else if (typeof item === 'object' && item !== null) for (const one of Object.values(item)) count(one);
+    if (left < 0) throw new ExpressionError(`it makes more than ${MOST_CHARS} characters`, 0);
+  };
+  count(value);
 }
 
 function visit(node: unknown, see: (node: ASTNode) => void): void {

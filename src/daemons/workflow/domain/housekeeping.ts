@@ -6,10 +6,11 @@ import type { WorkflowStore } from '../../../store/ports/index.ts';
 const INTERVAL_MS = minutes(1);
 /** What one transaction looks at and deletes: runs' own writes come in between. */
 const RUNS_A_STEP = 200;
+const KEYS_A_STEP = 1000;
 
 /** Forgets runs that ended long ago, a few at a time, and then the definitions that none is left of. */
 export function startHousekeeping(deps: {
-  store: Pick<WorkflowStore, 'prune' | 'pruneDefinitions'>;
+  store: Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'>;
   clock: Clock;
   logger: Logger;
   keepMs: number;
@@ -25,10 +26,11 @@ export function startHousekeeping(deps: {
       const inUse = new Set<string>();
       for (let after: number | null = 0; after !== null; ) {
         if (stopped) return;
-        const looked = await store.prune({ finishedBefore, now, after, limit: RUNS_A_STEP });
+        const looked = await store.prune({ finishedBefore, after, limit: RUNS_A_STEP });
         for (const hash of looked.inUse) inUse.add(hash);
         after = looked.next;
       }
+      while (!stopped && (await store.pruneKeys({ now, limit: KEYS_A_STEP })) === KEYS_A_STEP);
       // Whatever still refers to one that was not used since was started before, and so has been looked at.
       while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {

@@ -9,6 +9,7 @@ import {
   isFailure,
   type JobGroup,
   type JobPart,
+  MOST_STEPS,
   newJobPart,
   type RunParts,
   resultOf,
@@ -160,11 +161,9 @@ export function createJobDriver(deps: JobDriverDeps) {
         return true;
       }
       const matrix = job.matrix?.evaluate(scopeOf(single, state));
-      group.parts = matrix
-        ? combinations(matrix as Record<string, JsonValue>).map((values, index) =>
-            newJobPart(job, `${job.id}:${index}`, values),
-          )
-        : [single];
+      const all = matrix ? combinations(matrix as Record<string, JsonValue>) : null;
+      requireRoom((all?.length ?? 1) * job.steps.length);
+      group.parts = all?.map((values, index) => newJobPart(job, `${job.id}:${index}`, values)) ?? [single];
       if (group.parts.length === 0) {
         group.parts = [single];
         setJob(single, 'skipped');
@@ -174,6 +173,16 @@ export function createJobDriver(deps: JobDriverDeps) {
       setJob(single, 'failed', evaluationFailure(error).error);
     }
     return true;
+  }
+
+  /** Throws where the matrices of a small definition unfold to more than a run may be. */
+  function requireRoom(more: number): void {
+    const known = [...groups.values()].reduce(
+      (sum, { job, parts }) => sum + (parts?.length ?? 0) * job.steps.length,
+      0,
+    );
+    if (known + more > MOST_STEPS)
+      throw new Error(`the run would have ${known + more} steps with it; ${MOST_STEPS} are the most`);
   }
 
   return { advanceGroup, stopJob, endJob };

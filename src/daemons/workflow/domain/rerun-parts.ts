@@ -66,40 +66,56 @@ function anew(job: JobRecord): JobRecord {
   return { ...job, status: 'pending', outputs: null, error: null, startedAt: null, finishedAt: null };
 }
 
-/** The steps before it in its job, and every job that does not need that job. */
+/**
+ * Every job that ended well, unless it needs one that is run again; and of those that are, the steps that ended well
+ * before the first that did not, or before the one to begin with.
+ */
 function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
-  const dependent = new Set([start.job.job.id]);
-  for (const job of workflow.jobs) if (job.needs.some((id) => dependent.has(id))) dependent.add(job.id);
+  const own = start.job.job.id;
+  const broken = new Set([own]);
+  for (const { job, parts } of groups.values())
+    if (!parts?.every(({ record }) => isWhole(record.status))) broken.add(job.id);
+  const dependent = new Set<string>();
+  for (const job of workflow.jobs)
+    if (job.needs.some((id) => broken.has(id) || dependent.has(id))) dependent.add(job.id);
 
   const kept: Kept = { jobs: [], steps: [] };
   for (const { job, parts } of groups.values()) {
+    // What it was given may be another thing this time.
+    if (dependent.has(job.id) && job.id !== own) continue;
     for (const part of parts ?? []) {
-      const isOwn = job.id === start.job.job.id;
-      const whole = part.record.status === 'succeeded' || part.record.status === 'skipped';
-      if (!dependent.has(job.id) && whole) {
+      if (part !== start.job && isWhole(part.record.status)) {
         kept.jobs.push(part.record);
         kept.steps.push(
           ...part.steps.filter(({ record }) => isFinal(record.status)).map(({ record }) => record),
         );
-      } else if (isOwn && part !== start.job && part.record.status === 'succeeded') {
-        // Other combinations of the matrix stay as they are.
-        kept.jobs.push(part.record);
-        kept.steps.push(...part.steps.map(({ record }) => record));
-      } else if (isOwn) {
+      } else {
         kept.jobs.push(anew(part.record));
-        if (part !== start.job) continue;
-        const before = part.steps.slice(0, start.step.index);
-        const broken = before.find(
-          ({ record }) => record.status !== 'succeeded' && record.status !== 'skipped',
-        );
-        if (broken && !broken.step.continueOnError)
-          throw new PlatformError(
-            'VALIDATION_ERROR',
-            `The step "${stepIdOf(broken)}" before it did not succeed; run again from there.`,
-          );
-        kept.steps.push(...before.map(({ record }) => record));
+        kept.steps.push(...(part === start.job ? stepsBefore(start) : wholeSteps(part.steps)));
       }
     }
   }
   return kept;
+}
+
+const isWhole = (status: JobRecord['status']): boolean => status === 'succeeded' || status === 'skipped';
+
+/** Throws VALIDATION_ERROR when one of them did not succeed, and may not fail. */
+function stepsBefore({ job, step }: StepPart): StepRecord[] {
+  const before = job.steps.slice(0, step.index);
+  const broken = before.find((part) => !isWhole(part.record.status) && !part.step.continueOnError);
+  if (broken)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The step "${stepIdOf(broken)}" before it did not succeed; run again from there.`,
+    );
+  return before.map(({ record }) => record);
+}
+
+/** Steps up to the first that is to be run again: what they did is not done twice. */
+function wholeSteps(steps: readonly StepPart[]): StepRecord[] {
+  const first = steps.findIndex(
+    ({ record, step }) => !isWhole(record.status) && !(step.continueOnError && isFinal(record.status)),
+  );
+  return steps.slice(0, first === -1 ? steps.length : first).map(({ record }) => record);
 }

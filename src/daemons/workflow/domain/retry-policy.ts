@@ -1,8 +1,12 @@
 import type { ErrorClass, PlatformCode, RetryPolicy, RunError } from '../../../contracts/index.ts';
+import { days } from '../../../kit/duration.ts';
 import { messageOf, PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import type { Random } from '../../../kit/random.ts';
 
-/** Why an attempt of a step failed. `retryAfterMs` is what the other side asked for. @spec Errors: workflow retries */
+/** The other side may ask for any pause, and mean to stop the run with it. */
+const LONGEST_ASKED_MS = days(1);
+
+/** Why an attempt of a step failed. `retryAfterMs` is what the other side asked for, a day at most. @spec Errors: workflow retries */
 export class StepFailure extends Error {
   readonly errorClass: ErrorClass;
   readonly error: RunError;
@@ -13,7 +17,7 @@ export class StepFailure extends Error {
     this.name = 'StepFailure';
     this.errorClass = errorClass;
     this.error = error;
-    this.retryAfterMs = retryAfterMs;
+    this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, LONGEST_ASKED_MS);
   }
 }
 

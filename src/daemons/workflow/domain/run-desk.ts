@@ -155,7 +155,7 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
           ? undefined
           : partsBefore(fromStep, loaded, workflow, await store.attempts(run.seq));
       const request: StartRequest = {
-        kind: 'workflow',
+        kind: run.kind,
         workflow,
         input: JSON.parse(run.input),
         trigger: 'rerun',

@@ -37,6 +37,8 @@ export interface RunJournal {
 }
 
 const LONGEST_PAUSE_MS = 5000;
+/** Lines of a run that are kept with it, from one time it is taken up to the next; a loop that logs would fill the disk. */
+const MOST_LINES = 10_000;
 
 export function createRunJournal(run: RunRecord, { store, clock, logger, written }: JournalDeps): RunJournal {
   let touchedRun = false;
@@ -45,6 +47,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
   let attempts: AttemptRecord[] = [];
   let events: EventRecord[] = [];
   let logs: LogLineRecord[] = [];
+  let lines = 0;
   let taken: RunWrite['taken'] = [];
   let known = { fence: run.fence, status: run.status };
   let claimed = run.fence !== null;
@@ -132,7 +135,11 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
     },
     attempt: (attempt) => attempts.push(attempt),
     event: (event) => events.push({ at: clock.now(), ...event }),
-    log: (line) => logs.push({ at: clock.now(), ...line }),
+    log(line) {
+      if (++lines > MOST_LINES + 1) return;
+      const last = { level: 'warn', message: `More than ${MOST_LINES} lines: the rest is in the log alone` };
+      logs.push({ at: clock.now(), ...line, ...(lines > MOST_LINES ? last : {}) });
+    },
     take: (n, by) => taken.push({ n, by }),
     async flush() {
       if (lost || abandoned) return false;

@@ -6,6 +6,9 @@ import type { Scope } from './expressions.ts';
 import { isFinal } from './states.ts';
 import type { StepKind } from './step-kind.ts';
 
+/** Steps of one run: each is held in memory while the run is driven, and looked at whenever one ends. */
+export const MOST_STEPS = 10_000;
+
 /** A step in memory: its record, and what is in the air of it. */
 export interface StepPart {
   record: StepRecord;

@@ -1,7 +1,7 @@
 import type { PartStatus, RunError } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import type { Tracer } from '../../../kit/tracer.ts';
-import type { JsonValue, RunRecord } from '../../../store/ports/index.ts';
+import type { JsonValue, LoadedRun, RunRecord } from '../../../store/ports/index.ts';
 import { StepFailure } from './retry-policy.ts';
 import type { RunJournal } from './run-journal.ts';
 import { isFailure, type JobPart, type StepPart } from './run-parts.ts';
@@ -20,9 +20,17 @@ export interface RunRecorderDeps {
 
 export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
+/** Characters of JSON that the steps of a run hand on, all together: they are in memory while it is driven. */
+const MOST_KEPT_CHARS = 32 * 1024 * 1024;
+
 /** Takes down what becomes of a run and its parts: every status goes through the table of states, into the journal, with its event. */
-export function createRunRecorder(run: RunRecord, journal: RunJournal, deps: RunRecorderDeps) {
+export function createRunRecorder(
+  { run, steps }: Pick<LoadedRun, 'run' | 'steps'>,
+  journal: RunJournal,
+  deps: RunRecorderDeps,
+) {
   const { clock } = deps;
+  let kept = steps.reduce((sum, { output }) => sum + (output?.length ?? 0), 0);
   const inFlight = new Set<JobPart>();
 
   function setRun(
@@ -94,14 +102,16 @@ export function createRunRecorder(run: RunRecord, journal: RunJournal, deps: Run
     traceAttempt(deps.tracer, run, part, { failure, durationMs: finishedAt - startedAt });
   }
 
-  function succeed(part: StepPart, output: JsonValue): void {
+  function succeed(part: StepPart, output: JsonValue) {
     const json = JSON.stringify(output ?? null);
-    if (json.length > deps.mostOutput) {
-      const message = `The step's output takes ${json.length} characters as JSON; a step may hand on ${deps.mostOutput}. Keep large data elsewhere and hand on where.`;
-      const details = { chars: json.length, limit: deps.mostOutput };
-      failStep(part, new StepFailure('validation', { code: 'PAYLOAD_TOO_LARGE', message, details }));
-      return;
-    }
+    if (json.length > deps.mostOutput)
+      return failStep(part, tooLarge("The step's output takes", json.length, 'a step', deps.mostOutput));
+    if (kept + json.length > MOST_KEPT_CHARS)
+      return failStep(
+        part,
+        tooLarge('With it the steps hand on', kept + json.length, 'those of a run', MOST_KEPT_CHARS),
+      );
+    kept += json.length;
     part.output = output ?? null;
     part.record.output = json;
     part.record.error = null;
@@ -141,4 +151,13 @@ export function createRunRecorder(run: RunRecord, journal: RunJournal, deps: Run
   }
 
   return { setRun, setJob, setStep, endAttempt, succeed, failStep, park, countJobs, settleCounts };
+}
+
+function tooLarge(what: string, chars: number, who: string, limit: number): StepFailure {
+  const message = `${what} ${chars} characters as JSON; ${who} may hand on ${limit}. Keep large data elsewhere and hand on where.`;
+  return new StepFailure('validation', {
+    code: 'PAYLOAD_TOO_LARGE',
+    message,
+    details: { chars, limit },
+  });
 }

@@ -139,7 +139,8 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     },
     async serve(now) {
       for (const schedule of await store.due(now)) await serveOne(schedule, now);
-      return store.nextAt();
+      // One that waits for the run before stays due: it is looked at with the next look, and asks for none of its own.
+      return store.nextAt(now);
     },
     list: async (tenantId) => (await store.list(tenantId)).map(viewSchedule),
     async pause(tenantId, id) {

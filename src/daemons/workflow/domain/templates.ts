@@ -1,5 +1,11 @@
 import type { JsonValue } from '../../../store/ports/index.ts';
-import { compileExpression, type Expression, type ExpressionError, type Scope } from './expressions.ts';
+import {
+  compileExpression,
+  type Expression,
+  type ExpressionError,
+  requireSize,
+  type Scope,
+} from './expressions.ts';
 
 /** Where something stands in a definition: `jobs`, `build`, `steps`, 0, `if`. */
 export type Path = ReadonlyArray<string | number>;
@@ -62,11 +68,24 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
     const [only] = parts;
     if (parts.length === 1 && typeof only === 'object') return (scope) => run(only, scope, at);
     return (scope) =>
-      parts.map((part) => (typeof part === 'string' ? part : asText(run(part, scope, at)))).join('');
+      parts.reduce<string>(
+        (text, part) => sized(text + (typeof part === 'string' ? part : asText(run(part, scope, at))), at),
+        '',
+      );
   }
 
   const node = compile(value, path);
-  return { expressions, evaluate: node ?? (() => value) };
+  return { expressions, evaluate: node ? (scope) => sized(node(scope), path) : () => value };
+}
+
+/** Many small expressions make as much as one large one. */
+function sized<Value extends JsonValue>(value: Value, path: Path): Value {
+  try {
+    requireSize(value);
+    return value;
+  } catch (error) {
+    throw new TemplateError(`${formatPath(path)}: ${(error as Error).message}`, path);
+  }
 }
 
 function run({ expression, text }: Exclude<Part, string>, scope: Scope, path: Path): JsonValue {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS } from '../../../contracts/index.ts';
 import type { Http } from '../../../http/index.ts';
@@ -52,7 +53,7 @@ export async function streamLive<Item extends { id: number }>(
   cursor: string | undefined,
   { watch, clock, runId, page, isOver, streams }: LiveSource<Item>,
 ): Promise<void> {
-  let first = await page(cursor);
+  const first = await page(cursor);
   reply.hijack();
   const { raw } = reply;
   raw.writeHead(200, {
@@ -79,35 +80,35 @@ export async function streamLive<Item extends { id: number }>(
   raw.on('close', look);
   const beat = setInterval(() => raw.write(': alive\n\n'), KEEP_ALIVE_MS).unref();
 
-  async function write(items: readonly Item[]): Promise<void> {
+  /** Writes a page; true when there is another behind it. */
+  async function write({ items, nextCursor }: Page<Item>): Promise<boolean> {
     for (const item of items) {
       at = String(item.id);
       const more = raw.write(`id: ${item.id}\ndata: ${JSON.stringify(item)}\n\n`);
-      if (!more && !raw.destroyed)
-        await new Promise<void>((resolve) => {
-          raw.once('drain', resolve);
-          raw.once('close', resolve);
-        });
+      if (!more && !raw.destroyed) await drained(raw);
     }
+    // What a filter left out is behind us too: a page may be empty and not the last.
+    at = nextCursor ?? at;
+    return nextCursor !== null && !raw.destroyed;
   }
 
   try {
-    await write(first.items);
+    await write(first);
     while (!raw.destroyed && !stopped) {
       if (!changed)
         await new Promise<void>((resolve) => {
-          wake = resolve;
           // A change of another process is seen too.
-          clock.after(1000, resolve);
+          const stopTimer = clock.after(1000, resolve);
+          wake = () => {
+            stopTimer();
+            resolve();
+          };
         });
       changed = false;
       if (raw.destroyed || stopped) break;
       // Asked before the last page is read: what was written before the end is on it.
       const over = await isOver();
-      do {
-        first = await page(at);
-        await write(first.items);
-      } while (first.nextCursor !== null && !raw.destroyed);
+      while (await write(await page(at)));
       if (over) {
         raw.write('event: end\ndata: {}\n\n');
         break;
@@ -121,4 +122,15 @@ export async function streamLive<Item extends { id: number }>(
     streams.delete(stop);
     raw.end();
   }
+}
+
+/** Until there is room again, or nobody reads any more. */
+function drained(raw: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const go = (): void => {
+      raw.off('drain', go).off('close', go);
+      resolve();
+    };
+    raw.on('drain', go).on('close', go);
+  });
 }

@@ -27,7 +27,7 @@ export const waitStep: StepKind = {
       : [{ path: [], message: 'give either "ms" or "until"' }]),
   ],
   run({ input, now }) {
-    const until = 'ms' in input ? now + numberOf(input.ms, 'ms') : timeOf(input.until);
+    const until = 'ms' in input ? later(now, input.ms, 'ms') : timeOf(input.until);
     return { wait: { for: 'time' }, until };
   },
 };
@@ -109,20 +109,23 @@ function invalid(message: string): StepFailure {
   return new StepFailure('validation', { code: 'VALIDATION_ERROR', message, details: {} });
 }
 
-function numberOf(value: JsonValue | undefined, name: string): number {
-  const number = typeof value === 'string' ? Number(value) : value;
-  if (typeof number === 'number' && Number.isFinite(number) && number >= 0) return Math.ceil(number);
+/** The last moment that a date can name: beyond it a time can be neither kept nor shown. */
+const END_OF_TIME = 8.64e15;
+
+function later(now: number, value: JsonValue | undefined, name: string): number {
+  const ms = typeof value === 'string' ? Number(value) : value;
+  if (typeof ms === 'number' && ms >= 0 && now + ms <= END_OF_TIME) return Math.ceil(now + ms);
   throw invalid(`"${name}" must be a number of milliseconds, not ${JSON.stringify(value)}.`);
 }
 
 function timeOf(value: JsonValue | undefined): number {
   const time = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  if (Number.isFinite(time)) return time;
+  if (Math.abs(time) <= END_OF_TIME) return Math.ceil(time);
   throw invalid(`"until" must be an ISO 8601 time or epoch milliseconds, not ${JSON.stringify(value)}.`);
 }
 
 function timeLimit(value: JsonValue | undefined, now: number): number | null {
-  return value == null ? null : now + numberOf(value, 'timeoutMs');
+  return value == null ? null : later(now, value, 'timeoutMs');
 }
 
 function textOf(value: JsonValue | undefined): string {

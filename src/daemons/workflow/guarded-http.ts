@@ -1,0 +1,34 @@
+import { LIMITS } from '../../contracts/index.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { days } from '../../kit/duration.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { createFetchService } from '../../plugins/services/fetch.ts';
+import type { HttpCall } from './domain/kinds/http.ts';
+
+/** The fetch of plugins with its guards, at the service of `http` steps: `allowed` names hosts that may be private. */
+export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
+  const { request } = createFetchService({
+    clock,
+    timeoutMs: days(1),
+    maxResponseBytes: LIMITS.stepOutputChars,
+  });
+  const permissions = { network: ['*', ...allowed], env: [], invoke: [] };
+  return async (sent, { tenantId, signal }) => {
+    const context = { request: { plugin: { id: `http of ${tenantId}` }, permissions } as never, signal };
+    try {
+      return (await request(context, [sent])) as Awaited<ReturnType<HttpCall>>;
+    } catch (error) {
+      throw error instanceof PlatformError && error.code === 'PERMISSION_DENIED' ? refusal(error) : error;
+    }
+  };
+}
+
+/** No manifest allows it: the config does. */
+function refusal({ details }: PlatformError): PlatformError {
+  const { host, address, kind } = details;
+  return new PlatformError(
+    'PERMISSION_DENIED',
+    `The step may not call ${host}: ${host === address ? 'it is' : `it leads to ${address},`} a ${kind} address. List "${host}" under workflow.httpAllow of the config to allow it.`,
+    { details: { ...details, permission: 'workflow.httpAllow' } },
+  );
+}
