@@ -56,8 +56,11 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
   let tick = async (): Promise<void> => {};
 
   async function close(): Promise<void> {
-    for (const daemon of running.reverse()) await daemon.close();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+    try {
+      for (const daemon of running.splice(0).reverse()) await daemon.close();
+    } finally {
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+    }
   }
 
   async function start<Services extends DaemonServices>(definition: DaemonDefinition<Services>) {

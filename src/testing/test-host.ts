@@ -1,3 +1,4 @@
+import { readFile, realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import {
   type CommandResult,
@@ -62,7 +63,7 @@ export interface TestHost extends AsyncDisposable {
 export async function createTestHost(options: TestHostOptions = {}): Promise<TestHost> {
   const clock = manualClock(options.startAt);
   const logs: TestLog[] = [];
-  const folder = resolve(options.plugin ?? '.');
+  const folder = await realFolder(options.plugin ?? '.');
   const write = (line: TestLog): void => void logs.push(line);
   const plugins = [folder, ...(options.plugins ?? []).map((other) => resolve(other))];
   const id = await idOf(folder);
@@ -77,7 +78,7 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
   const runtime = rest.services.plugins;
 
   function loaded(): LoadedPlugin {
-    const plugin = runtime.registry.plugins.find(({ root }) => root === folder || root.endsWith(folder));
+    const plugin = runtime.registry.plugins.find(({ root }) => root === folder);
     const found = plugin ?? (id === undefined ? undefined : runtime.registry.find(id));
     if (found) return found;
     const faults = runtime.registry.broken.flatMap((broken) => broken.faults);
@@ -173,9 +174,14 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
   };
 }
 
+/** As the registry names it; a folder that is not there is told by loading it. */
+async function realFolder(path: string): Promise<string> {
+  const folder = resolve(path);
+  return realpath(folder).catch(() => folder);
+}
+
 /** The id as the manifest file tells it; a manifest module has to be run for that. */
 async function idOf(folder: string): Promise<string | undefined> {
-  const { readFile } = await import('node:fs/promises');
   for (const file of ['svc.plugin.json', 'package.json']) {
     try {
       const { id, name } = JSON.parse(await readFile(`${folder}/${file}`, 'utf8')) as Record<string, unknown>;
