@@ -7,7 +7,13 @@ const Host = z.string().min(1);
 const Port = z.number().int().min(0).max(65535).describe('0 takes any free port');
 const Ms = z.number().int().positive();
 const PerMinute = z.number().int().positive().nullable().default(null);
-const HttpUrl = z.url({ protocol: /^https?$/ });
+const HttpUrl = z.url({ protocol: /^https?$/, abort: true });
+
+/** Where the world calls the gateway; paths are put behind it. @spec Webhook admin API */
+export const PublicUrl = HttpUrl.regex(
+  /^[^:]+:\/\/[^/?#@]+(?:\/[^?#]*)?$/,
+  'must have no credentials, query or fragment: the paths of webhooks are put behind it',
+);
 
 /** `prefault` runs the section's own defaults, so that an absent section is a whole one. */
 const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape).prefault({} as never);
@@ -48,7 +54,7 @@ const ProxyAddress = z.union(
 
 const Gateway = section({
   ...listener(4000),
-  publicUrl: HttpUrl.nullable().default(null),
+  publicUrl: PublicUrl.nullable().default(null),
   processes: z.number().int().min(1).max(64).default(1),
   allowedHosts: z.array(z.string()).default([]),
   staticTokens: z.record(z.string().min(1), StaticTokenEntry).default({}),

@@ -236,10 +236,27 @@ test('faults of the environment are reported with those of the file', async () =
     expect.arrayContaining([
       { path: 'rest.port', message: 'must be at least 0' },
       { path: 'env.SVC_GATEWAY_PORT', message: 'must be a port from 0 to 65535' },
-      { path: 'env.GATEWAY_PUBLIC_URL', message: 'must be an http:// or https:// address' },
+      {
+        path: 'env.GATEWAY_PUBLIC_URL',
+        message: 'must be an http:// or https:// address, without credentials, query or fragment',
+      },
     ]),
   );
   expect(problems(folder, { env })).toHaveLength(3);
+});
+
+test.each([
+  ['x.example', 'must be an http:// or https:// address'],
+  ['ftp://x.example', 'must be an http:// or https:// address'],
+  ...['https://me:pw@x.example', 'https://x.example?a=1', 'https://x.example/a#b'].map((url) => [
+    url,
+    'must have no credentials, query or fragment: the paths of webhooks are put behind it',
+  ]),
+])('%s is no public URL', async (publicUrl, message) => {
+  const path = 'gateway.publicUrl';
+  expect(problems(await project({ gateway: { publicUrl } }))).toEqual([{ path, message }]);
+  const env = { GATEWAY_PUBLIC_URL: publicUrl! };
+  expect(problems(await project({}), { env })).toMatchObject([{ path: 'env.GATEWAY_PUBLIC_URL' }]);
 });
 
 test('two daemons cannot have one port; any number of them may take a free one', async () => {

@@ -1,4 +1,4 @@
-import { SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
+import { PublicUrl, SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
 import type { Environment } from './find.ts';
 import type { JsonObject } from './merge.ts';
 import type { ConfigProblem } from './problems.ts';
@@ -14,11 +14,11 @@ export function envOverlay(env: Environment): EnvOverlay {
   const overlay = Object.fromEntries(SERVICE_NAMES.map((name) => [name, listenOverlay(name, env, problems)]));
   const publicUrl = env.GATEWAY_PUBLIC_URL;
   if (publicUrl) {
-    if (isHttpUrl(publicUrl)) overlay.gateway = { ...overlay.gateway, publicUrl };
+    if (PublicUrl.safeParse(publicUrl).success) overlay.gateway = { ...overlay.gateway, publicUrl };
     else
       problems.push({
         path: 'env.GATEWAY_PUBLIC_URL',
-        message: 'must be an http:// or https:// address',
+        message: 'must be an http:// or https:// address, without credentials, query or fragment',
       });
   }
   return { overlay, problems };
@@ -44,8 +44,4 @@ function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProb
 export function parsePort(text: string): number | null {
   const number = Number(text);
   return /^\d{1,5}$/.test(text) && number <= 65535 ? number : null;
-}
-
-function isHttpUrl(text: string): boolean {
-  return /^https?:\/\//.test(text) && URL.canParse(text);
 }
