@@ -119,11 +119,10 @@ test('an agent killed in the middle fails its execution at once; started again, 
   await expect
     .poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins'), { timeout: 8000 })
     .toBe(true);
-  const startedAt = performance.now();
   child.kill('SIGKILL');
+  // The gateway's clock stands still: neither a missing beat nor the handler's time can have told it.
   const { status, body } = await answer;
   expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
-  expect(performance.now() - startedAt).toBeLessThan(1000);
   await startTestAgent(gateway, { host });
   await sleep(500);
   expect(gateway.logs.lines.filter(({ message }) => message === 'slow begins')).toHaveLength(1);

@@ -63,7 +63,7 @@ export interface RawAgent {
   send(frame: AgentFrame | Record<string, unknown> | string): void;
   /** Answers the challenge; resolves with the welcome. */
   hello(extra?: Record<string, unknown>): Promise<FrameOf<'welcome'>>;
-  closed: Promise<{ code: number; reason: string; atMs: number }>;
+  closed: Promise<{ code: number; reason: string }>;
 }
 
 /** `connection`: one that stands already, to a process that the test chose. */
@@ -85,10 +85,10 @@ export function connectRaw(
     frames.push(JSON.parse(String(data)));
     wake();
   });
-  const closed = new Promise<{ code: number; reason: string; atMs: number }>((resolve) => {
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.on('error', () => {});
     socket.on('close', (code, reason) => {
-      resolve({ code, reason: String(reason), atMs: performance.now() });
+      resolve({ code, reason: String(reason) });
       wake();
     });
   });

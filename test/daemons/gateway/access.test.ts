@@ -313,9 +313,28 @@ describe('guessing', () => {
     expect(codes.filter((code) => code === 'RATE_LIMIT_EXCEEDED')).toHaveLength(2);
   });
 
+  test('whoever guesses from one address locks nobody out at another', async () => {
+    const gateway = await startGateway({ gateway: { trustedProxies: ['127.0.0.1'] } });
+    const { clientId, clientSecret } = TEST_OPERATOR;
+    const login = async (address: string, secret: string) => {
+      const { status } = await gateway.fetch('/auth/token', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+        body: JSON.stringify({ clientId, clientSecret: secret }),
+      });
+      return status;
+    };
+    for (let i = 0; i < 10; i++) expect(await login('192.0.2.1', 'wrong')).toBe(401);
+    expect(await login('192.0.2.1', clientSecret)).toBe(429);
+    expect(await login('192.0.2.2', clientSecret)).toBe(200);
+  });
+
   test('successes do not count', async () => {
     const gateway = await startGateway();
     const { clientId, clientSecret } = TEST_OPERATOR;
-    for (let i = 0; i < 12; i++) await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
+    for (let i = 0; i < 12; i++)
+      expect(await gateway.call(exchangeToken, { body: { clientId, clientSecret } })).toHaveProperty(
+        'accessToken',
+      );
   });
 });

@@ -166,15 +166,13 @@ describe('an open socket', () => {
     expect((await two.agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
   });
 
-  test('revoking the host closes it with 4403 within a second, and it cannot come back', async () => {
+  test('revoking the host closes it with 4403 at once, and it cannot come back', async () => {
     const gateway = await start();
     const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
     const token = await host.token();
-    const startedAt = performance.now();
     await gateway.call(revokeHost, { params: { hostId: host.hostId } });
-    const { code, atMs } = await agent.closed;
-    expect(code).toBe(HOST_CLOSE.revoked);
-    expect(atMs - startedAt).toBeLessThan(1000);
+    // The gateway's clock stands still: no beat and no timer can have closed it.
+    expect((await agent.closed).code).toBe(HOST_CLOSE.revoked);
     expect(await refusedWith(connectRaw(gateway, token))).toBe(401);
     expect(await gateway.call(getHost, { params: { hostId: host.hostId } })).toMatchObject({
       status: 'revoked',
@@ -334,11 +332,9 @@ describe('executions', () => {
     const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway, { executionId: 'e-lost' });
     await agent.next('execute');
-    const startedAt = performance.now();
     agent.socket.terminate();
     const { status, body } = await answer;
     expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
     const again = connectRaw(gateway, await host.token(), host);
     await again.hello();
     again.send({ type: 'result', executionId: 'e-lost', result: { exitCode: 0 } });
@@ -360,6 +356,26 @@ describe('executions', () => {
     agent.send({ type: 'heartbeat', at: 1 });
     await agent.next('ack');
     expect(eventsOf(gateway, 'host.late_result')).toHaveLength(1);
+  });
+
+  test('an agent cannot put the end off by saying again and again how far it is', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const answer = dispatch(gateway, { timeoutMs: 1000 });
+    const { executionId } = await agent.next('execute');
+    const say = async (state: string, ms: number) => {
+      agent.send({ type: 'progress', executionId, state });
+      agent.send({ type: 'heartbeat', at: 1 });
+      await agent.next('ack');
+      gateway.clock.advance(ms);
+    };
+    // A minute to fetch the plugin, then the handler's time, each counted once.
+    await say('preparing', seconds(30));
+    await say('preparing', seconds(25));
+    await say('running', seconds(2));
+    await say('preparing', 0);
+    await say('running', seconds(1));
+    expect((await answer).body.error.code).toBe('EXECUTION_TIMEOUT');
   });
 
   test('a caller that leaves cancels', async () => {
