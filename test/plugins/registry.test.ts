@@ -9,6 +9,7 @@ import {
   loadPlugins,
   type PluginRegistry,
 } from '../../src/plugins/index.ts';
+import { readManifest } from '../../src/plugins/registry/manifest-file.ts';
 import { tempDir } from '../support/daemon.ts';
 import { FIXTURES } from './support.ts';
 
@@ -79,6 +80,19 @@ test('unknown plugins and events name what was likely meant', async () => {
     message: 'The plugin good declares no webhook "pusch"; did you mean "push"?',
   });
   expect(registry.find('absent')).toBeUndefined();
+});
+
+test('a folder that is read as a plugin and is none is told so, without where it lies', async () => {
+  const folder = await project({ 'h.js': HANDLER });
+  const { faults } = await readManifest(folder);
+  expect(faults).toEqual([
+    {
+      code: 'INVALID_MANIFEST',
+      path: '',
+      message: expect.stringMatching(/^The folder has no svc\.plugin\.json/),
+    },
+  ]);
+  expect(JSON.stringify(faults)).not.toContain(folder);
 });
 
 test('what fits none of several forms is told with the key of each', async () => {

@@ -3,6 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { MANIFEST_FILE } from '../../contracts/index.ts';
+import { NO_MANIFEST } from './manifest-file.ts';
 import { manifestModuleOf } from './manifest-module.ts';
 import type { BrokenPlugin, PluginFault } from './types.ts';
 
@@ -52,5 +53,5 @@ async function withoutManifest(folder: string, isNamed: boolean): Promise<Plugin
   const fault = (message: string): PluginFault => ({ code: 'INVALID_MANIFEST', path: '', message });
   if (!isNamed) return undefined;
   if (!existsSync(folder)) return fault('The folder does not exist; check "plugins" in svc.config.json.');
-  return fault(`The folder has no ${MANIFEST_FILE}, and its package.json names no manifest under "svc".`);
+  return fault(NO_MANIFEST);
 }

@@ -12,6 +12,9 @@ import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
+/** What is wrong with a folder that is no plugin. */
+export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json names no manifest under "svc".`;
+
 export interface ReadManifest {
   manifest?: ManifestV3;
   /** Read leniently, so that a broken plugin can be named. */
@@ -26,7 +29,10 @@ export interface ReadManifest {
 export async function readManifest(folder: string, evaluate?: EvaluateManifest): Promise<ReadManifest> {
   const file = join(folder, MANIFEST_FILE);
   const module = await manifestModuleOf(folder);
-  if (module !== undefined && !existsSync(file)) return evaluated(folder, module, evaluate);
+  if (!existsSync(file)) {
+    if (module !== undefined) return evaluated(folder, module, evaluate);
+    return broken(NO_MANIFEST);
+  }
   let raw: unknown;
   try {
     const { size } = await stat(file);
