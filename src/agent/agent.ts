@@ -239,10 +239,12 @@ function retryMs(failures: number, random: Random): number {
 
 function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const stop = clock.after(ms, resolve);
-    signal.addEventListener('abort', () => {
+    const end = (): void => {
       stop();
+      signal.removeEventListener('abort', end);
       resolve();
-    });
+    };
+    const stop = clock.after(ms, end);
+    signal.addEventListener('abort', end);
   });
 }

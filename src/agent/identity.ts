@@ -1,8 +1,9 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
+import { replacePrivateFile } from '../kit/replace-file.ts';
 
 /** What a machine keeps of its registration; the private key and the secret never leave it. */
 const AgentIdentity = z.object({
@@ -40,21 +41,9 @@ export async function readIdentity(home: string): Promise<AgentIdentity | undefi
   }
 }
 
-/** Readable by its owner alone from the first byte on, and whole or not at all. */
+/** Readable by its owner alone, and whole or not at all. */
 export async function writeIdentity(home: string, identity: AgentIdentity): Promise<string> {
-  await mkdir(home, { recursive: true, mode: 0o700 });
   const file = join(home, FILE);
-  const draft = `${file}.${process.pid}.new`;
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(identity, null, 2)}\n`);
-    await handle.sync();
-    await handle.close();
-    await rename(draft, file);
-    return file;
-  } catch (error) {
-    await handle.close().catch(() => {});
-    await rm(draft, { force: true });
-    throw error;
-  }
+  await replacePrivateFile(file, `${JSON.stringify(identity, null, 2)}\n`);
+  return file;
 }

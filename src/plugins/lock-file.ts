@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LockFile } from '../contracts/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
+import { replacePrivateFile } from '../kit/replace-file.ts';
 
 const NAME = 'marketplace.lock.json';
 const EMPTY: LockFile = { version: 1, revision: 0, plugins: {} };
@@ -33,22 +33,9 @@ export async function readLockFile(dataDir: string): Promise<LockFile> {
   }
 }
 
-/** Replaces the file in one step: whoever reads meanwhile, or after a crash, sees the old one or the new one whole. */
+/** Whoever reads meanwhile, or after a crash, sees the old file or the new one whole. */
 export async function writeLockFile(dataDir: string, lock: LockFile): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const file = join(dataDir, NAME);
-  const temporary = `${file}.${randomUUID()}`;
-  const handle = await open(temporary, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(lock, null, 2)}\n`);
-    await handle.sync();
-    await handle.close();
-    await rename(temporary, file);
-  } catch (error) {
-    await handle.close().catch(() => {});
-    await rm(temporary, { force: true });
-    throw error;
-  }
+  await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
 }
 
 /** Changes whenever the file was written; cheap enough to ask for every second. */

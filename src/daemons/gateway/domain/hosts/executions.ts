@@ -42,6 +42,8 @@ interface Pending {
   stream?: OpenStream;
   /** Whether it was given time for a long frame of the agent's. */
   hasBegun: boolean;
+  /** How far the agent has said it is. */
+  progress: 'given' | AgentFrameOf<'progress'>['state'];
   reject(error: PlatformError): void;
   resolve(result: CommandResult): void;
   /** Rejects, and tells the agent. */
@@ -119,6 +121,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
         reply: ({ callId, type: _, ...outcome }) => reply(callId, outcome),
       }),
       hasBegun: false,
+      progress: 'given',
       resolve: (result) => settle(() => deferred.resolve(result)),
       reject: (error) => settle(() => deferred.reject(error)),
       giveUp(error, reason) {
@@ -155,8 +158,9 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
 
   function progress({ state }: AgentFrameOf<'progress'>, pending: Pending): void {
     const { timeoutMs } = pending.request;
-    // A stream keeps time by itself.
-    if (pending.stream) return;
+    // Each once and in this order, or an agent could put off the end for ever. A stream keeps time by itself.
+    if (pending.progress === 'running' || pending.progress === state || pending.stream) return;
+    pending.progress = state;
     pending.armTimer(timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
   }
 
