@@ -32,6 +32,7 @@ async function build() {
   const startedAt = Date.now();
   const stamp = await takeStamp(root);
   const out = join(root, `dist.new-${process.pid}`);
+  removeLeftovers();
   try {
     const { bundle } = await import('./bundle.js');
     await mkdir(out, { recursive: true });
@@ -44,6 +45,12 @@ async function build() {
     rmSync(out, { recursive: true, force: true });
   }
   console.error(`build: dist/ is ready after ${((Date.now() - startedAt) / 1000).toFixed(1)}s`);
+}
+
+/** One builds at a time, so what lies about is of builds that were killed. */
+function removeLeftovers() {
+  for (const name of readdirSync(root))
+    if (/^dist\.(?:new|old)-\d+$/.test(name)) rmSync(join(root, name), { recursive: true, force: true });
 }
 
 /** The old folder goes when the new one is in place. */
