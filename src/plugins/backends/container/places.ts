@@ -5,12 +5,17 @@ import { type Call, cancelled, unavailable } from '../worker/call.ts';
 
 const QUEUE_PER_PLACE = 16;
 
+interface Waiting {
+  take(): void;
+  giveUp(error: PlatformError): void;
+}
+
 /** So many containers at a time; further calls wait their turn, as long as a call may wait for a worker. */
 export function createPlaces(count: number) {
   let used = 0;
   let isClosed = false;
   let onIdle = (): void => {};
-  const waiting: Array<{ call: Call; take: () => void }> = [];
+  const waiting: Waiting[] = [];
 
   function leave(): void {
     const next = waiting.shift();
@@ -19,29 +24,20 @@ export function createPlaces(count: number) {
   }
   return {
     async enter(call: Call): Promise<() => void> {
+      if (isClosed) throw stopping();
       if (used < count) {
         used++;
         return leave;
       }
-      if (waiting.length >= count * QUEUE_PER_PLACE || isClosed)
+      if (waiting.length >= count * QUEUE_PER_PLACE)
         throw unavailable(`${waiting.length} calls wait for a container already.`, 5);
-      return new Promise((resolve, reject) => {
-        const entry = { call, take: () => resolve(leave) };
-        const giveUp = (error: PlatformError): void => {
-          const at = waiting.indexOf(entry);
-          if (at === -1) return;
-          waiting.splice(at, 1);
-          reject(error);
-        };
-        waiting.push(entry);
-        systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
-          giveUp(unavailable('No container became free in time; all are busy.', 5)),
-        );
-        call.cancelWith(() => giveUp(cancelled(call.request)));
-      });
+      await turnIn(waiting, call);
+      return leave;
     },
+    /** Lets nobody in any more, nor those who wait. */
     close() {
       isClosed = true;
+      for (const entry of waiting.splice(0)) entry.giveUp(stopping());
     },
     idle: () =>
       new Promise<void>((resolve) => {
@@ -49,4 +45,35 @@ export function createPlaces(count: number) {
         if (used === 0) resolve();
       }),
   };
+}
+
+/** Resolves when the call's turn has come. */
+function turnIn(waiting: Waiting[], call: Call): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leaveQueue = (error: PlatformError): void => {
+      const at = waiting.indexOf(entry);
+      if (at === -1) return;
+      waiting.splice(at, 1);
+      entry.giveUp(error);
+    };
+    const stopTimer = systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
+      leaveQueue(unavailable('No container became free in time; all are busy.', 5)),
+    );
+    const entry: Waiting = {
+      take() {
+        stopTimer();
+        resolve();
+      },
+      giveUp(error) {
+        stopTimer();
+        reject(error);
+      },
+    };
+    waiting.push(entry);
+    call.cancelWith(() => leaveQueue(cancelled(call.request)));
+  });
+}
+
+function stopping(): PlatformError {
+  return unavailable('The platform is stopping.', 5);
 }
