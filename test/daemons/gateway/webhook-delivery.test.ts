@@ -81,6 +81,16 @@ test('step 3: beyond the limit of the endpoint it is 429 with Retry-After, and o
   expect((await deliver(gateway, { event: 'plain', secret })).status).toBe(200);
 });
 
+test("step 3: namespaces without a secret share one budget, and use up nobody else's", async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'plain');
+  const sendAs = async (namespace: string, told: string) =>
+    (await deliver(gateway, { event: 'plain', secret: told, namespace })).status;
+  for (let n = 0; n < 60; n++) expect(await sendAs(`made-up-${n}`, 'x')).toBe(401);
+  expect(await sendAs('made-up-60', 'x')).toBe(429);
+  expect(await sendAs('default', secret)).toBe(200);
+});
+
 test('step 4: a challenge is echoed without secret or handler; anything else needs the secret', async () => {
   const gateway = await startGateway();
   const challenge = { type: 'url_verification', challenge: 'abc' };
