@@ -10,7 +10,13 @@ import { otlpTarget } from '../kit/tracer.ts';
 import type { Frame } from './group/link.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
 import { createPeers } from './peers.ts';
-import { type DaemonStart, type FromSibling, type ToSibling, toStartFailure } from './process-protocol.ts';
+import {
+  type DaemonStart,
+  type FromSibling,
+  type Listener,
+  type ToSibling,
+  toStartFailure,
+} from './process-protocol.ts';
 import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 
@@ -24,9 +30,9 @@ const DRAIN_DEADLINE_MS = 10_000;
 /** The same for a sibling whose first process died: the next one waits for it with its port and its store. */
 const ORPHAN_DEADLINE_MS = 2000;
 
-/** All services are up by then; one after another, as each takes a processor for some hundredths of a second. */
-const SETTLE_MS = 1500;
-const APART_MS = 300;
+/** One service after another, as each takes a processor for some hundredths of a second while others may still start. */
+const SETTLE_MS = 250;
+const APART_MS = 100;
 
 const name = ServiceName.parse(process.argv[2]);
 const output = bufferedOutput(1, systemClock, tellDropped);
@@ -43,9 +49,9 @@ let sibling = false;
 
 let onFrame = (_frame: Frame): void => {};
 
-process.on('message', (message: ToSibling) => {
+process.on('message', (message: ToSibling, handle: unknown) => {
   if (message.type === 'group') onFrame(message.frame);
-  else if (message.type === 'start') starting = start(message.start);
+  else if (message.type === 'start') starting = start(message.start, handle as Listener | undefined);
   else if (message.type === 'peers') peers.set(message.urls);
   else void stop();
 });
@@ -57,7 +63,10 @@ process.on('uncaughtException', die);
 process.on('unhandledRejection', die);
 if (!process.connected) die(new Error('A daemon is started by `svc up`, not by hand.'));
 
-async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promise<void> {
+async function start(
+  { logLevel, sibling: member, ...told }: DaemonStart,
+  listener: Listener | undefined,
+): Promise<void> {
   sibling = member !== undefined;
   peers.set(told.peers);
   try {
@@ -70,10 +79,11 @@ async function start({ logLevel, sibling: member, ...told }: DaemonStart): Promi
       env: process.env,
       otlp: otlpTarget(process.env),
       onFatal,
+      listener,
       ...(logLevel ? { logLevel } : {}),
       ...(member ? { primary: channelToPrimary(member.place) } : {}),
     });
-    tell({ type: 'listening', url: daemon.url, port: daemon.port });
+    tell({ type: 'listening', url: daemon.url, port: daemon.port }, undefined, daemon.listener);
     settleMemory(SETTLE_MS + SERVICE_NAMES.indexOf(name) * APART_MS);
   } catch (error) {
     output.flush();
@@ -134,7 +144,8 @@ function die(error: unknown): never {
   process.exit(1);
 }
 
-function tell(message: FromSibling, sent: () => void = () => {}, socket?: Socket): void {
-  if (process.connected) process.send?.(message, socket, undefined, sent);
+function tell(message: FromSibling, sent: () => void = () => {}, handle?: Socket | Listener): void {
+  // A listener travels as Node's own handle, which its types do not know.
+  if (process.connected) process.send?.(message, handle as Socket | undefined, undefined, sent);
   else sent();
 }

@@ -23,7 +23,15 @@ export interface DaemonStart {
   sibling?: { place: number };
 }
 
-/** What the supervisor says. */
+/**
+ * A listening socket on its way between processes. Whoever merely keeps it takes no connection from it: those wait in the
+ * kernel until somebody listens again.
+ */
+export interface Listener {
+  close(): void;
+}
+
+/** What the supervisor says; a `start` may bring the listener of the process before. */
 export type ToDaemon =
   | { type: 'start'; start: DaemonStart }
   | { type: 'peers'; urls: PeerUrls }
@@ -39,7 +47,7 @@ export interface ErrorMessage {
   details: Record<string, unknown>;
 }
 
-/** What a daemon answers. After `failed` it exits. */
+/** What a daemon answers; `listening` brings its listener, unless it shares its port. After `failed` it exits. */
 export type FromDaemon =
   | { type: 'listening'; url: string; port: number }
   | { type: 'failed'; error: ErrorMessage };

@@ -23,7 +23,7 @@ import { createGroup } from './group/create-group.ts';
 import { sharedLimiters } from './group/shared-limiters.ts';
 import { shareMetrics } from './group/shared-metrics.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
-import type { DaemonStart } from './process-protocol.ts';
+import type { DaemonStart, Listener } from './process-protocol.ts';
 import { createStoreMetrics } from './store-metrics.ts';
 
 export interface StartOptions
@@ -42,6 +42,8 @@ export interface StartOptions
   otlp?: OtlpTarget | undefined;
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
   listen?: { host: string; port: number };
+  /** That of a predecessor on the same address, to go on with instead of opening one. */
+  listener?: Listener | undefined;
   /** Something without which the daemon cannot go on has failed for good: whoever started it is to close it. */
   onFatal?: (error: PlatformError) => void;
   /** Set in a process that the daemon's first one started. */
@@ -55,6 +57,8 @@ export interface RunningDaemon<Services = unknown> {
   port: number;
   services: Services;
   logger: Logger;
+  /** For a successor to go on with; undefined where several processes share the port. */
+  listener: Listener | undefined;
   /** Refuses new connections, answers what is under way, then closes what the daemon opened. */
   close(): Promise<void>;
 }
@@ -160,7 +164,8 @@ export async function startDaemon<Services extends DaemonServices>(
     for (const routes of definition.routes) routes(http, services);
     const address = options.listen ?? config[name];
     if (group.role === 'primary') await requireFree(address, name);
-    bound.port = await listen(http, { ...address, reusePort: group.role !== 'alone' }, name);
+    const how = group.role === 'alone' ? { handle: options.listener } : { reusePort: true };
+    bound.port = await listen(http, { ...address, ...how }, name);
     await definition.ready?.(services, resources);
     if (group.role === 'primary') group.start({ host: address.host, port: bound.port });
   } catch (error) {
@@ -189,7 +194,8 @@ export async function startDaemon<Services extends DaemonServices>(
     outcome: 'succeeded',
     evidence: { url, pid: process.pid },
   });
-  return { name, url, port: bound.port, services, logger, close };
+  const listener = group.role === 'alone' ? listenerOf(http) : undefined;
+  return { name, url, port: bound.port, services, logger, listener, close };
 }
 
 function rethrow(error: PlatformError): never {
@@ -221,18 +227,24 @@ const BACKLOG = 4096;
 
 async function listen(
   http: Http,
-  address: { host: string; port: number; reusePort: boolean },
+  address: { host: string; port: number; reusePort?: boolean; handle?: Listener | undefined },
   name: string,
 ): Promise<number> {
-  const { host, port, reusePort } = address;
+  const { host, port, reusePort, handle } = address;
   try {
     // A socket that is shared with nobody is asked for as it always was.
-    await http.listen({ host, port, backlog: BACKLOG, ...(reusePort ? { reusePort } : {}) });
+    const how = { ...(reusePort ? { reusePort } : {}), ...(handle ? { handle } : {}) };
+    await http.listen({ host, port, backlog: BACKLOG, ...how });
   } catch (error) {
     throw cannotListen(error, address, name);
   }
   const bound = http.server.address();
   return typeof bound === 'object' && bound ? bound.port : port;
+}
+
+/** The server's own handle: its public ways to travel between processes would have the receiver take connections. */
+function listenerOf({ server }: Http): Listener | undefined {
+  return (server as { _handle?: Listener })._handle;
 }
 
 function cannotListen(

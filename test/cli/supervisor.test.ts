@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { SERVICE_NAMES } from '../../src/contracts/index.ts';
+import { codeOf } from '../../src/kit/errors.ts';
 import {
   isAlive,
   occupyPort,
@@ -14,6 +16,15 @@ import {
 
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 15_000, interval: 100 };
+
+/** On a connection of its own: the status of the answer, or the code of the failure. */
+function knockAt(url: string): Promise<string> {
+  return new Promise((resolve) => {
+    get(url, { agent: false }, (reply) => resolve(String(reply.resume().statusCode))).on('error', (error) =>
+      resolve(codeOf(error) ?? error.message),
+    );
+  });
+}
 
 const health = async (service: ServiceView) =>
   (await fetch(service.url + (service.name === 'rest' ? '/api/v1/health' : '/health'))).status;
@@ -293,6 +304,7 @@ describe('one platform, over and over', () => {
   });
 
   test('a crash loop is stopped with its reason and last lines, and restart mends it', SLOW, async () => {
+    const { url } = await service('state');
     for (let crashes = 0; crashes < 5; crashes++) {
       const { pid } = await service('state');
       process.kill(pid, 'SIGKILL');
@@ -304,6 +316,7 @@ describe('one platform, over and over', () => {
         .toBe(true);
     }
     expect(await service('state')).toMatchObject({ state: 'failed', restarts: 4, pid: null });
+    expect(await knockAt(`${url}/health`)).toBe('ECONNREFUSED');
     const log = await readFile(join(platform.dataDir, 'logs', 'supervisor.log'), 'utf8');
     const record = JSON.parse(
       log
@@ -338,6 +351,22 @@ describe('one platform, over and over', () => {
       ]);
       await svc('restart');
       expect((await pids()).filter((pid: number) => second.includes(pid))).toEqual([]);
+    },
+  );
+
+  test(
+    'over a restart and a crash the port stays open: whoever connects waits, and is answered',
+    SLOW,
+    async () => {
+      const { url, pid } = await service('gateway');
+      const answers: Promise<string>[] = [];
+      const knock = setInterval(() => answers.push(knockAt(`${url}/health`)), 20);
+      await svc('restart');
+      process.kill((await service('gateway')).pid, 'SIGKILL');
+      await expect.poll(async () => (await service('gateway')).state, POLL).toBe('ready');
+      clearInterval(knock);
+      expect(new Set(await Promise.all(answers))).toEqual(new Set(['200']));
+      expect([isAlive(pid), answers.length > 20]).toEqual([false, true]);
     },
   );
 

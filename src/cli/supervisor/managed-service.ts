@@ -10,7 +10,7 @@ import type { LastExit, ServiceState, ServiceStatus, SupervisorEvent } from './c
 import { waitHealthy } from './health.ts';
 import { createLogTail } from './log-tail.ts';
 import { findPortOwner } from './port-owner.ts';
-import { exitText, type ServiceProcess, spawnService } from './service-process.ts';
+import { exitText, type Listening, type ServiceProcess, spawnService } from './service-process.ts';
 
 const READY_DEADLINE_MS = seconds(30);
 /** Longer than the daemon's own drain deadline, so that it can say what held it up. */
@@ -22,6 +22,8 @@ export interface ManagedServiceOptions {
   random: Random;
   /** What the next process is told; asked at each start. */
   describe: () => { start: DaemonStart; env: Environment };
+  /** Whether one process alone has the port, and can hand it to the next. */
+  keepsPort: () => boolean;
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
   onListening: (url: string) => void;
@@ -34,8 +36,11 @@ export interface ManagedService {
   readonly name: ServiceName;
   /** Resolves when ready. Throws why it is not: no second try, the first start tells the truth. */
   start(): Promise<void>;
-  /** Drains, and ends by force after a deadline. */
-  stop(): Promise<void>;
+  /**
+   * Drains, and ends by force after a deadline. `comesBack`: connections made from now on wait for the next process;
+   * else they are refused.
+   */
+  stop(comesBack?: boolean): Promise<void>;
   kill(): void;
   sendPeers(urls: PeerUrls): void;
   status(): ServiceStatus;
@@ -47,11 +52,19 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   const tail = createLogTail();
   let state: ServiceState = 'stopped';
   let current: ServiceProcess | null = null;
-  let bound: { url: string; port: number } | null = null;
+  let bound: Listening | null = null;
   let readyAt: number | null = null;
   let restarts = 0;
   let lastExit: LastExit | null = null;
   let cancelRestart = (): void => {};
+  /** The address that `bound` was asked for. */
+  let askedFor = '';
+
+  /** From now on connections are refused, unless a process takes them. */
+  function givePortUp(): void {
+    bound?.listener?.close();
+    if (bound) bound = { ...bound, listener: undefined };
+  }
 
   /** Starts a process and waits until it is ready; a failed one is gone when this throws. */
   async function launch(): Promise<void> {
@@ -59,11 +72,14 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     const { start, env } = describe();
     // A service that comes back keeps its port, even one that was any free port.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
+    if (!options.keepsPort() || askedFor !== addressOf(listen)) givePortUp();
+    askedFor = addressOf(listen);
     const startedAt = clock.now();
     tail.clear();
     const child = spawnService({
       name,
       start: { ...start, listen },
+      listener: bound?.listener,
       env,
       now: clock.now,
       onLines(lines) {
@@ -109,7 +125,9 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       );
     });
     givenUp.catch(() => {});
-    bound = await Promise.race([child.listening, givenUp]);
+    const listening = await Promise.race([child.listening, givenUp]);
+    givePortUp();
+    bound = listening;
     options.onListening(bound.url);
     await Promise.race([waitHealthy(name, bound.url, deadline), givenUp]);
   }
@@ -135,6 +153,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     const verdict = crashes.crashed(uptimeMs);
     if (verdict.loop) {
       state = 'failed';
+      givePortUp();
       onEvent({
         type: 'crash-loop',
         service: name,
@@ -163,11 +182,13 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
         await launch();
       } catch (error) {
         if (state === 'starting') state = 'failed';
+        givePortUp();
         throw error;
       }
     },
-    async stop() {
+    async stop(comesBack = false) {
       cancelRestart();
+      if (!comesBack) givePortUp();
       const child = current;
       if (!child) {
         // One that failed stays so in the status: stopping what is not there mends nothing.
@@ -194,6 +215,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     }),
   };
 }
+
+const addressOf = ({ host, port }: DaemonStart['listen']): string => `${host} ${port}`;
 
 /** Adds what the operator needs: who has the port, or what the daemon said last. */
 function explain(thrown: unknown, name: ServiceName, lastLines: string[]): PlatformError {

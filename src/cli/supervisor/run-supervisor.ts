@@ -186,7 +186,7 @@ function urlOf(supervisor: Supervisor, name: ServiceName): string | null {
 function describeRun(socket: string, supervisor: Supervisor) {
   const children = supervisor
     .services()
-    .flatMap(({ name, pid }) => (pid === null ? [] : [{ name, ...identify(pid) }]));
+    .flatMap(({ name, pid, url }) => (pid === null ? [] : [{ name, url, ...identify(pid) }]));
   return { supervisor: identify(process.pid), socket, children };
 }
 

@@ -1,10 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import type { Socket } from 'node:net';
 import type { ServiceName } from '../../contracts/index.ts';
 import { nodeFlagsOf } from '../../daemons/node-flags.ts';
 import {
   type DaemonStart,
   type FromDaemon,
   fromErrorMessage,
+  type Listener,
   type PeerUrls,
   type ToDaemon,
 } from '../../daemons/process-protocol.ts';
@@ -19,10 +21,17 @@ export interface ExitInfo {
   signal: NodeJS.Signals | null;
 }
 
+export interface Listening {
+  url: string;
+  port: number;
+  /** For the next process; undefined where several share the port. */
+  listener: Listener | undefined;
+}
+
 export interface ServiceProcess {
   readonly pid: number;
   /** Rejects when the daemon says why it cannot, or ends before it listens. */
-  readonly listening: Promise<{ url: string; port: number }>;
+  readonly listening: Promise<Listening>;
   readonly exited: Promise<ExitInfo>;
   sendPeers(urls: PeerUrls): void;
   /** Asks it to drain and exit. */
@@ -33,6 +42,8 @@ export interface ServiceProcess {
 export interface SpawnOptions {
   name: ServiceName;
   start: DaemonStart;
+  /** That of the process before. */
+  listener?: Listener | undefined;
   env: Environment;
   /** Whole lines of its log, ready to append; what it prints to stderr comes as log records too. */
   onLines: (lines: Buffer) => void;
@@ -49,7 +60,7 @@ const SECRET_VARIABLES = [
 ];
 
 /** Starts one daemon as a child of this process. */
-export function spawnService({ name, start, env, onLines, now }: SpawnOptions): ServiceProcess {
+export function spawnService({ name, start, listener, env, onLines, now }: SpawnOptions): ServiceProcess {
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
     env: daemonEnvironment(start.dataDir, env),
@@ -71,11 +82,11 @@ export function spawnService({ name, start, env, onLines, now }: SpawnOptions): 
   child.stderr?.on('data', complaints.push);
   child.stderr?.once('end', complaints.end);
 
-  const tell = (message: ToDaemon): void => {
-    // A child on its way out no longer listens; its exit is seen elsewhere.
-    if (child.connected) child.send(message, () => {});
+  const tell = (message: ToDaemon, handle?: Listener): void => {
+    // A child on its way out no longer listens; its exit is seen elsewhere. Node's types do not know its own handles.
+    if (child.connected) child.send(message, handle as Socket | undefined, () => {});
   };
-  tell({ type: 'start', start });
+  tell({ type: 'start', start }, listener);
   return {
     pid: child.pid ?? 0,
     listening,
@@ -86,15 +97,27 @@ export function spawnService({ name, start, env, onLines, now }: SpawnOptions): 
   };
 }
 
+/**
+ * What glibc is to give back at once, in bytes. Hashing a client's secret takes 16 MiB for a moment, in any of four threads;
+ * left to itself, glibc takes such blocks for usual from the first on, and each thread keeps one for good.
+ */
+const GIVEN_BACK = String(8 * 1024 * 1024);
+
 function daemonEnvironment(dataDir: string, env: Environment): Environment {
   const told = Object.entries(env).filter(([key]) => !SECRET_VARIABLES.includes(key));
-  return { NODE_COMPILE_CACHE: dataFolder(dataDir).compileCache, ...Object.fromEntries(told) };
+  return {
+    NODE_COMPILE_CACHE: dataFolder(dataDir).compileCache,
+    MALLOC_MMAP_THRESHOLD_: GIVEN_BACK,
+    MALLOC_TRIM_THRESHOLD_: GIVEN_BACK,
+    ...Object.fromEntries(told),
+  };
 }
 
-function waitForListening(name: ServiceName, child: ChildProcess): Promise<{ url: string; port: number }> {
+function waitForListening(name: ServiceName, child: ChildProcess): Promise<Listening> {
   return new Promise((resolve, reject) => {
-    child.on('message', (message: FromDaemon) => {
-      if (message.type === 'listening') resolve({ url: message.url, port: message.port });
+    child.on('message', (message: FromDaemon, handle: unknown) => {
+      const listener = handle as Listener | undefined;
+      if (message.type === 'listening') resolve({ url: message.url, port: message.port, listener });
       else reject(fromErrorMessage(message.error));
     });
     child.once('error', (error) =>

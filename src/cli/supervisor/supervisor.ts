@@ -18,6 +18,7 @@ export interface SupervisorOptions {
   logLevel?: LogLevel;
   onLines: (service: ServiceName, lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
+  /** Other processes, or other addresses. */
   onProcesses: () => void;
 }
 
@@ -45,11 +46,13 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       clock: options.clock,
       random: options.random,
       describe: () => ({ start: describe(name), env: loaded.env }),
+      keepsPort: () => name !== 'gateway' || loaded.config.gateway.processes === 1,
       onLines: (lines) => options.onLines(name, lines),
       onEvent: options.onEvent,
       onProcess: options.onProcesses,
       onListening(url) {
         peers[name] = url;
+        options.onProcesses();
         for (const service of services) service.sendPeers({ [name]: url });
       },
     }),
@@ -73,8 +76,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   /** In the order of their names: what others lean on comes first, so the gateway is drained first. */
-  async function drain(which: ManagedService[]): Promise<void> {
-    for (const service of which.toReversed()) await service.stop();
+  async function drain(which: ManagedService[], comesBack = false): Promise<void> {
+    for (const service of which.toReversed()) await service.stop(comesBack);
   }
 
   async function startAll(which: ManagedService[]): Promise<void> {
@@ -117,7 +120,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     }
     loaded = next;
     const which = services.filter((service) => name === null || service.name === name);
-    await drain(which);
+    await drain(which, true);
     refuseWhileStopping();
     await startAll(which);
   }

@@ -77,6 +77,7 @@ export async function startProcesses(
       // A record that does not parse fails the test: lines of two processes must not mix.
       for (const line of lines.toString().split('\n')) if (line !== '') logs.push(JSON.parse(line));
     },
+    keepsPort: () => false,
     onEvent: () => {},
     onListening(bound) {
       url = bound;
