@@ -43,6 +43,28 @@ const withoutCompilers = {
     id.startsWith('\0@fastify/') ? 'module.exports = () => { throw new Error("not bundled") };' : null,
 };
 
+/**
+ * Takes what is used of Node's own modules from them directly: importing one builds its face as an ES module, which reads
+ * every export there is, and some of those load a great deal (`node:http` all of fetch, `node:fs` readline).
+ */
+const builtinsAsTheyAre = {
+  name: 'builtins-as-they-are',
+  renderChunk: (code) => ({
+    code: code.replace(
+      /^import (?:(?:\* as )?([\w$]+)(?:, | ))?(?:\{([^}]*)\} )?from "(node:[\w/]+)";$/gm,
+      (_statement, whole, named, id) => {
+        // By its global name: a chunk may have a `process` of its own.
+        const from = `globalThis.process.getBuiltinModule("${id}")`;
+        const names = named?.trim().replaceAll(' as ', ': ');
+        return [
+          ...(whole ? [`const ${whole} = ${from};`] : []),
+          ...(names ? [`const { ${names} } = ${from};`] : []),
+        ].join(' ');
+      },
+    ),
+  }),
+};
+
 /** Writes every bundle to `out`; resolves with the licences of the packages inside. */
 export async function bundle(root, out) {
   const packages = new Set();
@@ -53,7 +75,7 @@ export async function bundle(root, out) {
       cwd: root,
       input: Object.fromEntries(entries),
       platform: 'node',
-      plugins: [withoutCompilers],
+      plugins: split ? [withoutCompilers, builtinsAsTheyAre] : [withoutCompilers],
       external: [...NODE, ...external],
       tsconfig: false,
       transform: { target: 'node22.19' },

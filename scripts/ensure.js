@@ -20,7 +20,7 @@ export async function ensureReady(root) {
 }
 
 async function install(root, env) {
-  say('installing dependencies with npm ci; the first time this takes up to a minute');
+  say('installing dependencies with npm ci (the first time: up to a minute)');
   const [command, ...args] = npmCommand(root, env);
   await must(
     'npm ci',

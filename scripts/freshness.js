@@ -1,6 +1,8 @@
 // Whether this checkout's dependencies and build are current. Runs at every start: a few milliseconds.
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+
+const builtin = (name) => process.getBuiltinModule?.(name) ?? import(name);
+const { readdirSync, readFileSync, statSync, writeFileSync } = await builtin('node:fs');
+const { join } = await builtin('node:path');
 
 /** What the build is made of, beside `src/`. */
 const BUILD_INPUTS = [
