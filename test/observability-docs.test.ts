@@ -98,3 +98,13 @@ test('docs/observability.md lists exactly the reason codes there are', () => {
   expect(listed.toSorted()).toEqual(used.toSorted());
   expect(new Set(listed).size).toBe(listed.length);
 });
+
+test('docs/observability.md lists exactly the metrics there are', () => {
+  const page = readFileSync(join(packageRoot, 'docs/observability.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `svc_'));
+  const listed = rows.flatMap((row) => [...row.split(' | ')[0]!.matchAll(/svc_\w+/g)].map(([name]) => name));
+  const used = sourceFiles(SOURCE_ROOT).flatMap((file) =>
+    [...read(file).matchAll(/'(svc_[a-z_]+)'/g)].map(([, name]) => name!),
+  );
+  expect(listed.toSorted()).toEqual([...new Set(used)].toSorted());
+});
