@@ -13,16 +13,8 @@ export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
     labelNames: ['service', 'upstream', 'status'],
     registers: [metrics.registry],
   });
-  const series = new Map<string, Counter.Internal>();
-  return (upstream, status) => {
-    const key = `${upstream} ${status}`;
-    let found = series.get(key);
-    if (!found) {
-      found = counter.labels({ service: 'gateway', upstream, status: String(status) });
-      series.set(key, found);
-    }
-    found.inc();
-  };
+  const series = seriesBy((upstream, status) => counter.labels({ service: 'gateway', upstream, status }));
+  return (upstream, status) => series(upstream, String(status)).inc();
 }
 
 export type CountDelivery = (pluginId: string, event: string, status: string) => void;

@@ -1,6 +1,5 @@
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/bounded-cache.ts';
-import { PlatformError } from '../../../kit/errors.ts';
 import { serviceKey } from '../../../kit/keys.ts';
 
 /** Of one connection, not of the message (RFC 9110 7.6.1), or settled between the client and us. */
@@ -99,22 +98,13 @@ export function createRequestHeaders(internalSecret: string) {
       request.forwardedProto,
     ];
     if (request.contentLength !== null) headers.push('content-length', String(request.contentLength));
-    let hosts = 0;
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!;
-      if (name.length === 4 && name.toLowerCase() === 'host' && ++hosts > 1) throw twoHosts();
       if (dropped(name) || named?.has(name.toLowerCase())) continue;
       headers.push(name, rawHeaders[i + 1]!);
     }
     return headers;
   };
-}
-
-/** Node keeps the first and hides the rest; a server behind us may count the last. */
-function twoHosts(): PlatformError {
-  return new PlatformError('VALIDATION_ERROR', 'There is more than one Host header; send exactly one.', {
-    headers: { connection: 'close' },
-  });
 }
 
 /** The headers that `Connection: close, x-foo` makes hop-by-hop, apart from the two everyday options. */

@@ -33,6 +33,11 @@ const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
+/** Its body passes as it is framed. */
+const DROPPED_FROM_REFUSALS = new Set(
+  [...DROPPED_FROM_ANSWERS].filter((name) => name !== 'transfer-encoding'),
+);
+
 /** WebSockets through the gateway. One whose token expires, or is revoked with its host, is closed: it would not be let in now. */
 export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
   const { revocations, count, timeoutMs, clock } = deps;
@@ -96,7 +101,7 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
         relayRefusal(
           client,
           answer,
-          clientHead(answer, DROPPED_FROM_ANSWERS, ['x-request-id', requestId, 'connection', 'close']),
+          clientHead(answer, DROPPED_FROM_REFUSALS, ['x-request-id', requestId, 'connection', 'close']),
         );
         return answer.status;
       }

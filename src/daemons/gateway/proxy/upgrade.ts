@@ -1,7 +1,6 @@
 import { connect as connectPlain, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { PlatformError } from '../../../kit/errors.ts';
 import { UpstreamTimeoutError } from './upstream-client.ts';
 
 export interface UpgradeRequest {
@@ -14,8 +13,9 @@ export interface UpgradeRequest {
 
 export interface UpgradeAnswer {
   status: number;
-  /** The head as the upstream sent it, with its blank line. */
-  head: string;
+  statusLine: string;
+  /** `name: value` each, well-formed. */
+  headers: string[];
   /** What came right behind the head. */
   rest: Buffer;
   socket: Socket;
@@ -23,7 +23,8 @@ export interface UpgradeAnswer {
 
 const REFUSAL_MS = 2000;
 const MAX_HEAD_BYTES = 64 * 1024;
-const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d|101)(?: |\r\n)/;
+const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d|101)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const HEADER = /^[^\s:]+:[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Opens a connection of its own to the upstream and asks for the upgrade. Rejects when there is no well-formed answer in time. */
 export function requestUpgrade(request: UpgradeRequest): Promise<UpgradeAnswer> {
@@ -61,15 +62,22 @@ function readAnswer(socket: Socket, timeoutMs: number): Promise<UpgradeAnswer> {
       bytes = Buffer.concat([bytes, chunk]);
       const end = bytes.indexOf('\r\n\r\n');
       if (end === -1 && bytes.length <= MAX_HEAD_BYTES) return;
-      const head = bytes.toString('latin1', 0, end + 4);
-      const status = end === -1 ? undefined : STATUS_LINE.exec(head)?.[1];
-      if (status === undefined) {
+      const [statusLine, ...headers] = bytes.toString('latin1', 0, end).split('\r\n');
+      const status = end === -1 ? undefined : STATUS_LINE.exec(statusLine!)?.[1];
+      // A line that is no header could split the answer in two.
+      if (status === undefined || !headers.every((line) => HEADER.test(line))) {
         fail(new Error('Its answer to the upgrade is malformed.'));
         return;
       }
       settle();
       socket.pause();
-      resolve({ status: Number(status), head, rest: bytes.subarray(end + 4), socket });
+      resolve({
+        status: Number(status),
+        statusLine: statusLine!,
+        headers,
+        rest: bytes.subarray(end + 4),
+        socket,
+      });
     }
     socket.on('data', onData).on('error', fail).on('close', onClose);
   });
@@ -77,26 +85,13 @@ function readAnswer(socket: Socket, timeoutMs: number): Promise<UpgradeAnswer> {
 
 /** The upstream's head with the gateway's own headers in place of those that are its to say. */
 export function clientHead(
-  { head }: UpgradeAnswer,
+  { statusLine, headers }: UpgradeAnswer,
   dropped: ReadonlySet<string>,
   own: readonly string[],
 ): string {
-  const [statusLine, ...lines] = head.slice(0, -4).split('\r\n');
-  const kept = lines.filter((line) => {
-    const colon = line.indexOf(':');
-    // A line that is no header could split the answer in two.
-    if (colon < 1 || /[\r\n\0]/.test(line)) throw malformed();
-    return !dropped.has(line.slice(0, colon).toLowerCase());
-  });
+  const kept = headers.filter((line) => !dropped.has(line.slice(0, line.indexOf(':')).toLowerCase()));
   for (let i = 0; i < own.length; i += 2) kept.push(`${own[i]}: ${own[i + 1]}`);
   return `${statusLine}\r\n${kept.join('\r\n')}\r\n\r\n`;
-}
-
-function malformed(): PlatformError {
-  return new PlatformError(
-    'UPSTREAM_UNAVAILABLE',
-    'The service answered the upgrade with a malformed header.',
-  );
 }
 
 /** Passes an answer that is no upgrade on as it comes, and ends the connection behind it. */

@@ -49,7 +49,7 @@ export function hostRoutes(http: Http, services: HostRoutesServices): void {
 async function registrantNamespace(request: FastifyRequest, services: HostRoutesServices): Promise<string> {
   const { enrolments, authenticator, admins } = services;
   const header = authorizationOf(request.raw.rawHeaders);
-  const token = header ? bearerToken(header) : undefined;
+  const token = typeof header === 'string' ? bearerToken(header) : undefined;
   if (token && enrolments.looksLikeOne(token)) {
     const namespaceId = await enrolments.redeem(token);
     if (namespaceId !== undefined) return namespaceId;

@@ -1,16 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { HEADERS } from '../../../contracts/index.ts';
-import { type ClientSideOf, type Http, pathFault, pathOf, refuseUpgrade } from '../../../http/index.ts';
+import {
+  type ClientSideOf,
+  type Http,
+  idsOf,
+  pathOf,
+  refuseUpgrade,
+  requireSound,
+} from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
-import { newSpanId, saneId, traceIdOf } from '../../../kit/trace.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 import type { Authenticator, Principal } from '../domain/identity/authenticator.ts';
-import { tokenText } from '../domain/identity/bearer.ts';
 import type { LimitRequests } from '../domain/request-limits.ts';
 import type { ProxySocket } from '../proxy/socket-proxy.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 import { actingNamespace } from './acting-namespace.ts';
+import { countedOf } from './counted.ts';
 
 /** An upgrade that has been authenticated. */
 export interface Upgrade {
@@ -44,9 +49,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
   const { kit } = http;
   http.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const startedAt = performance.now();
-    const requestId = saneId(request.headers[HEADERS.requestId], kit.random);
-    const traceId = traceIdOf(request.headers, kit.random);
-    const spanId = newSpanId(kit.random);
+    const { requestId, traceId, spanId } = idsOf(request.headers, kit.random);
     let tenantId = '';
     let route = '(none)';
 
@@ -56,7 +59,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
       kit.logger.access('GET', route, status, durationMs, { requestId, traceId, tenantId, spanId });
     }
     async function serve(): Promise<void> {
-      kit.checkHost?.(request.headers.host);
+      requireSound(request, kit.checkHost);
       const target = targetOf(request, services);
       route = target.route;
       const { ip } = services.clientSideOf(request);
@@ -67,11 +70,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
         ip,
       });
       tenantId = caller.namespaceId;
-      await services.limitRequests?.({
-        token: tokenText(request.headers.authorization ?? ''),
-        namespaceId: tenantId,
-        ip,
-      });
+      await services.limitRequests?.(countedOf(request, caller, ip));
       const upgrade = {
         request,
         socket,
@@ -108,8 +107,7 @@ function targetOf(
   { upstreams, ownSockets, proxySocket }: SocketRoutesServices,
 ): Target {
   const path = pathOf(request.url ?? '');
-  const fault = path.startsWith('/') ? pathFault(path) : 'The request target is no path.';
-  if (fault) throw new PlatformError('VALIDATION_ERROR', `${fault} Send the path in its plain form.`);
+  if (!path.startsWith('/')) throw new PlatformError('VALIDATION_ERROR', 'The request target is no path.');
   requireWebSocket(request);
   const own = ownSockets.get(path);
   if (own) {

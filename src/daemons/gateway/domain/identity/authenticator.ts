@@ -6,6 +6,7 @@ import { minutes, seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import { OAuthRefusal, type VerifyOAuth } from '../../../oauth/verifier.ts';
+import { REPEATED } from '../raw-headers.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
 import type { StaticTokens } from './static-tokens.ts';
@@ -101,12 +102,12 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   return {
     recall(rawHeaders) {
       const header = authorizationOf(rawHeaders);
-      return header === undefined ? undefined : remember(header);
+      return typeof header === 'string' ? remember(header) : undefined;
     },
     authenticate(subject) {
       const header = authorizationOf(subject.rawHeaders);
       if (header === undefined) throw refused('MISSING_AUTHORIZATION', subject);
-      if (header === 'DUPLICATE_AUTHORIZATION') throw refused(header, subject);
+      if (header === REPEATED) throw refused('DUPLICATE_AUTHORIZATION', subject);
       return remember(header) ?? verify(header, subject);
     },
     forget: () => remembered.clear(),

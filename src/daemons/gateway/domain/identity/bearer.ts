@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../../contracts/index.ts';
+import { type REPEATED, singleHeader } from '../raw-headers.ts';
 
 /** Why a call was not let in; the `reasonCode` of its diagnostic. @spec Authentication 13 */
 export type AuthFault =
@@ -13,24 +14,14 @@ export type AuthFault =
   | 'JWT_CLAIMS_INVALID'
   | 'TOKEN_REVOKED';
 
-const AUTHORIZATION = 'authorization';
 const SCHEME = 'bearer ';
 
 /**
  * The value of the one Authorization header. Node keeps the first of several and hides the rest, and two parties that
  * read different ones is how a request is smuggled past a check: so several are a fault of their own.
  */
-export function authorizationOf(
-  rawHeaders: readonly string[],
-): string | undefined | 'DUPLICATE_AUTHORIZATION' {
-  let found: string | undefined;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (name.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue;
-    if (found !== undefined) return 'DUPLICATE_AUTHORIZATION';
-    found = rawHeaders[i + 1]!;
-  }
-  return found;
+export function authorizationOf(rawHeaders: readonly string[]): string | undefined | typeof REPEATED {
+  return singleHeader(rawHeaders, 'authorization');
 }
 
 /**
