@@ -16,7 +16,7 @@ import { manualClock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import { startTestServices } from './services.ts';
-import type { CallerOptions, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';
+import type { CallerOptions, Decision, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';
 import { workflowCalls } from './workflow-calls.ts';
 
 export interface TestHostOptions {
@@ -52,7 +52,14 @@ export interface TestHost extends AsyncDisposable {
   webhook(event: string, payload: unknown, options?: WebhookOptions): Promise<CommandResult>;
   /** Starts a registered workflow; the run goes on by itself, on the clock of the test. */
   workflow(id: string, input?: unknown, options?: CallerOptions): Promise<PluginRun>;
-  /** Resolves with a run once it has ended or waits for something; for a job, once it has ended. */
+  /** Sends what `ctx.waitForSignal`, or a `signal` step, waits for or will wait for. */
+  signal(id: string, name: string, payload?: unknown, options?: CallerOptions): Promise<void>;
+  /** Decides an approval that the run waits for; `step` as in the run's steps: `main.ship`. Default: approved. */
+  approve(id: string, step: string, decision?: Decision): Promise<void>;
+  /**
+   * Resolves with a run once it has ended or waits for something that is not there yet, its children included; for a
+   * job, once it has ended.
+   */
   settled(id: string, options?: CallerOptions): Promise<PluginRun | PluginJob>;
   /** Moves the platform's time: what was kept for a while expires, calls under way time out. */
   advance(ms: number): void;

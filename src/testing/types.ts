@@ -6,6 +6,13 @@ export interface CallerOptions {
   user?: string | null;
 }
 
+/** What becomes of an approval, and who decides it. */
+export interface Decision extends CallerOptions {
+  /** Default: true. */
+  approved?: boolean;
+  comment?: string;
+}
+
 export interface RouteOptions extends CallerOptions {
   body?: unknown;
   query?: Record<string, string | number | boolean>;

@@ -1,5 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { getJob, getRun, listRunSteps, type RunId, type RunStatus, startRun } from '../contracts/index.ts';
+import {
+  decideApproval,
+  getJob,
+  getRun,
+  listRunEvents,
+  listRunSteps,
+  type RunId,
+  type RunStatus,
+  sendSignal,
+  startRun,
+} from '../contracts/index.ts';
 import { createClient, serviceHeaders } from '../http/index.ts';
 import type { Clock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';
@@ -17,7 +27,7 @@ const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled
 export function workflowCalls(
   { urlOf, keys, tick }: TestServices,
   clock: Clock,
-): Pick<TestHost, 'workflow' | 'settled'> {
+): Pick<TestHost, 'workflow' | 'signal' | 'approve' | 'settled'> {
   const client = createClient({ url: () => urlOf('workflow'), peer: 'workflow service' });
   const as = ({ tenantId = 'default', user = 'tester' }: CallerOptions = {}) => ({
     headers: serviceHeaders(keys.internalSecret, {
@@ -36,15 +46,47 @@ export function workflowCalls(
     }
   }
 
-  /** Whether it waits, and for nothing that the clock has brought already. */
-  async function waits(runId: RunId, caller: CallerOptions | undefined): Promise<boolean> {
+  /** Whether a waiting run, and every child that it waits for, has looked at all that came, and at the clock. */
+  async function rests(runId: RunId, caller: CallerOptions | undefined): Promise<boolean> {
+    if ((await lastEvent(runId, caller)) !== 'run.waiting') return false;
     const { items } = await client.call(listRunSteps, { params: { runId } }, as(caller));
-    return !items.some(({ wakeAt }) => wakeAt !== null && wakeAt <= clock.now());
+    if (items.some(({ wakeAt }) => wakeAt !== null && wakeAt <= clock.now())) return false;
+    const children = items.flatMap(({ waitingFor }) => waitingFor?.runId ?? []);
+    const resting = await Promise.all(
+      children.map(async (child) => {
+        const { status } = await look(child, caller);
+        return status === 'waiting' && rests(child as RunId, caller);
+      }),
+    );
+    return resting.every(Boolean);
+  }
+
+  async function lastEvent(runId: RunId, caller: CallerOptions | undefined): Promise<string | undefined> {
+    let last: string | undefined;
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await client.call(
+        listRunEvents,
+        { params: { runId }, query: { limit: 1000, ...(cursor === undefined ? {} : { cursor }) } },
+        as(caller),
+      );
+      last = page.items.at(-1)?.type ?? last;
+      cursor = page.nextCursor;
+    }
+    return last;
   }
 
   return {
     async workflow(workflowId, input = {}, caller) {
       return (await client.call(startRun, { body: { workflowId, input: input as never } }, as(caller))).run;
+    },
+    async signal(id, name, payload = null, caller) {
+      const params = { runId: id as RunId, name };
+      await client.call(sendSignal, { params, body: { payload: payload as never } }, as(caller));
+    },
+    async approve(id, stepId, { approved = true, comment, ...caller } = {}) {
+      const params = { runId: id as RunId, stepId };
+      const body = { approved, ...(comment === undefined ? {} : { comment }) };
+      await client.call(decideApproval, { params, body }, as(caller));
     },
     async settled(id, caller) {
       const until = performance.now() + PATIENCE_MS;
@@ -52,7 +94,7 @@ export function workflowCalls(
         await tick();
         const found = await look(id, caller);
         if (ENDED.has(found.status)) return found;
-        if (found.status === 'waiting' && (await waits(id as RunId, caller))) return found;
+        if (found.status === 'waiting' && (await rests(id as RunId, caller))) return found;
         if (performance.now() > until) {
           throw new PlatformError(
             'EXECUTION_TIMEOUT',

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createTestHost, type TestHostOptions } from '../../src/testing/index.ts';
 import { writeFiles } from '../daemons/marketplace/support.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -37,7 +37,10 @@ const PLUGIN = {
     export const recall = async (ctx) => (await ctx.cache.get('value')) ?? null;
     export const config = (ctx) => { ctx.log.warn('asked', { by: ctx.user?.hostId }); return ctx.config; };
     export const passwd = () => readFileSync('/etc/passwd', 'utf8');
-    export const hang = () => new Promise(() => {});
+    export const hang = (ctx) => {
+      ctx.log.info('hanging');
+      return new Promise(() => {});
+    };
     export const tidy = (ctx, input) => ({ host: ctx.host, input });
     export const who = (ctx, query) => ({ user: ctx.user, params: ctx.params, query, tenant: ctx.tenantId });`,
 };
@@ -86,7 +89,7 @@ test('a call that takes too long by the hand-moved clock times out', async () =>
   const demo = await host({ plugin: await writeFiles(await tempDir(), PLUGIN) });
   await demo.command('recall');
   const hanging = expect(demo.command('hang')).rejects.toMatchObject({ code: 'EXECUTION_TIMEOUT' });
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await expect.poll(() => demo.logs.map(({ message }) => message)).toContain('hanging');
   demo.advance(5001);
   await hanging;
 });
@@ -158,4 +161,73 @@ test('workflows, jobs and webhooks are those of the real services', async () => 
 
   const own = await tasks.workflow('remind');
   expect(await tasks.settled(own.id)).toMatchObject({ workflowId: 'remind', status: 'waiting' });
+});
+
+const SHIPPING = {
+  'package.json': { name: 'shipping', type: 'module' },
+  'svc.plugin.json': {
+    schema: 'svc.plugin/3',
+    id: 'shipping',
+    version: '1.0.0',
+    permissions: { platform: { workflows: true } },
+    workflows: [
+      { id: 'ship', handler: 'w.js#ship' },
+      { id: 'outer', jobs: { main: { steps: [{ id: 'inner', uses: 'workflow', with: { id: 'nap' } }] } } },
+      { id: 'nap', jobs: { main: { steps: [{ uses: 'wait', with: { ms: 1000 } }] } } },
+    ],
+  },
+  'w.js': `
+    import { defineWorkflow } from 'svc-platform/sdk';
+    export const ship = defineWorkflow({
+      id: 'ship',
+      async run(ctx) {
+        const { payload } = await ctx.waitForSignal('packed');
+        const { by, comment } = await ctx.approval('leave', { timeoutMs: 1000 });
+        return { payload, by, comment };
+      },
+    });`,
+};
+
+describe('a run that waits for somebody', () => {
+  test('gets its signal and its approval, and settles where it waits next', async () => {
+    const shipping = await host({ plugin: await writeFiles(await tempDir(), SHIPPING) });
+    const run = await shipping.workflow('ship');
+    expect(await shipping.settled(run.id)).toMatchObject({ status: 'waiting' });
+    await shipping.signal(run.id, 'packed', { boxes: 2 });
+    expect(await shipping.settled(run.id)).toMatchObject({ status: 'waiting' });
+    await shipping.approve(run.id, 'main.leave', { comment: 'go', user: 'ann' });
+    expect(await shipping.settled(run.id)).toMatchObject({
+      status: 'succeeded',
+      output: { payload: { boxes: 2 }, by: 'ann', comment: 'go' },
+    });
+    await expect(shipping.signal(run.id, 'packed')).rejects.toMatchObject({ code: 'CONFLICT' });
+    await expect(shipping.approve(run.id, 'main.leave')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  test('is refused, or hears nothing in time', async () => {
+    const shipping = await host({ plugin: await writeFiles(await tempDir(), SHIPPING) });
+    const [refused, late] = [await shipping.workflow('ship'), await shipping.workflow('ship')];
+    for (const run of [refused, late]) {
+      await shipping.signal(run.id, 'packed');
+      await shipping.settled(run.id);
+    }
+    await shipping.approve(refused.id, 'main.leave', { approved: false });
+    expect(await shipping.settled(refused.id)).toMatchObject({
+      status: 'failed',
+      error: { message: expect.stringContaining('refused') },
+    });
+    shipping.advance(1000);
+    expect(await shipping.settled(late.id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'STEP_FAILED' },
+    });
+  });
+
+  test('as a child is waited for with its parent', async () => {
+    const shipping = await host({ plugin: await writeFiles(await tempDir(), SHIPPING) });
+    const outer = await shipping.workflow('outer');
+    expect((await shipping.settled(outer.id)).status).toBe('waiting');
+    shipping.advance(1000);
+    expect((await shipping.settled(outer.id)).status).toBe('succeeded');
+  });
 });

@@ -155,7 +155,6 @@ describe('http steps', () => {
       `http://2130706433:${port}/`,
       `http://0x7f.1:${port}/`,
       `http://0:${port}/`,
-      `http://localhost.:${port}/`,
       'http://[64:ff9b::7f00:1]/',
     ]) {
       const id = await it.start({ steps: [{ uses: 'http', with: { url } }] });
