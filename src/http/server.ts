@@ -9,7 +9,7 @@ import fastify, {
 } from 'fastify';
 import { type Caller, HEADERS, LIMITS, type ServiceName } from '../contracts/index.ts';
 import type { Clock } from '../kit/clock.ts';
-import { errorBody, PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors.ts';
 import { nestsDeeperThan } from '../kit/json.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
@@ -21,16 +21,15 @@ import { type Account, type AnsweredRequest, createAccount } from './account.ts'
 import { createClientErrorAnswer } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
 import { refuseEncodedBodies } from './encodings.ts';
-import { toHttpError } from './error-body.ts';
 import { continueWhenWanted, refuseExpectations } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
-import { sendRawError } from './raw-error.ts';
 import { nameTrace } from './request-ids.ts';
 import { requireSound } from './request-line.ts';
 import { pathOf } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
+import { sendError } from './send-error.ts';
 import { cutStalledBodies } from './stalled-body.ts';
 
 declare module 'fastify' {
@@ -190,14 +189,15 @@ export function createHttp(options: HttpOptions): Http {
     }
   });
   http.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
-  http.setNotFoundHandler((request, reply) => {
+  // Before a body is read that nobody wants: what is not there is not there, whatever was sent to it.
+  http.addHook('preParsing', (request, reply, _payload, done) => {
+    if (!request.is404) return done();
     reply.raw.once('finish', () => account(request, reply.statusCode));
-    // The server as a whole, which is all that this asks about (RFC 9110 9.3.7).
-    if (request.raw.url === '*' && request.method === 'OPTIONS') {
-      return reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send();
-    }
-    throw notFound(request.method, pathOf(request.url), http.kit.routes);
+    done(asksAboutServer(request) ? null : notFound(request.method, pathOf(request.url), http.kit.routes));
   });
+  http.setNotFoundHandler((_request, reply) =>
+    reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send(),
+  );
   refuseExpectations(http.server, random);
   refuseEncodedBodies(http);
   continueWhenWanted(http);
@@ -213,6 +213,11 @@ function accounting(own: RouteOptions['onResponse'], account: HttpKit['account']
     done();
   };
   return [...[own ?? []].flat(), count];
+}
+
+/** `OPTIONS *` is about the server as a whole (RFC 9110 9.3.7). */
+function asksAboutServer({ raw, method }: FastifyRequest): boolean {
+  return raw.url === '*' && method === 'OPTIONS';
 }
 
 function notFound(method: string, path: string, routes: readonly RegisteredRoute[]): PlatformError {
@@ -256,28 +261,4 @@ function parseJsonStrictly(http: Http): void {
       done(new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${(error as Error).message}`));
     }
   });
-}
-
-function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
-  const error = toHttpError(thrown);
-  if (error.status >= 500) {
-    logger.error(
-      `${request.method} ${request.routeOptions.url ?? pathOf(request.url)} failed: ${error.message}`,
-      {
-        requestId: request.id,
-        traceId: request.traceId,
-        error: error.cause ?? error,
-      },
-    );
-  }
-  // Fastify stops reading a refused body; a connection with half a body in it cannot be used again.
-  if (error.code === 'PAYLOAD_TOO_LARGE') {
-    reply.hijack();
-    sendRawError(reply.raw, error, request.id, [...(request.corsHeaders ?? []), 'connection', 'close']);
-    return;
-  }
-  reply
-    .code(error.status)
-    .headers({ [HEADERS.requestId]: request.id, ...error.headers })
-    .send(errorBody(error));
 }

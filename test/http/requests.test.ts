@@ -152,11 +152,26 @@ describe('bodies', () => {
     expect([chunked.status, JSON.parse(chunked.body).error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
   });
 
-  test('whoever sends on while it is refused gets to read why', async () => {
-    const head = 'POST /small HTTP/1.1\r\ncontent-type: application/json\r\n';
+  test.each([
+    ['POST /small', '', '413 [^]*PAYLOAD_TOO_LARGE'],
+    ['POST /nothing', '', '404 [^]*NOT_FOUND'],
+    ['POST /items', 'content-encoding: gzip', '415 [^]*UNSUPPORTED_MEDIA_TYPE'],
+  ])('whoever sends on while it is refused gets to read why: %s %s', async (start, header, answered) => {
+    const own = header === '' ? '' : `${header}\r\n`;
+    const head = `${start} HTTP/1.1\r\ncontent-type: application/json\r\nconnection: close\r\n${own}`;
     const { answer, failed } = await answerWhileSending(await sample(), head);
     expect(failed).toBeUndefined();
-    expect(answer).toMatch(/^HTTP\/1\.1 413[\s\S]*connection: close[\s\S]*PAYLOAD_TOO_LARGE/i);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${answered}`));
+    expect(answer).toMatch(/^connection: close\r$/im);
+    expect(answer.match(/^x-request-id: /gim)).toHaveLength(1);
+  });
+
+  test('what is not there is 404 whatever is sent to it', async () => {
+    const daemon = await sample();
+    for (const type of ['application/json', 'text/plain']) {
+      const { status, body } = await post(daemon, '/nothing', '{', { 'content-type': type });
+      expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
+    }
   });
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'nonsense'])(
