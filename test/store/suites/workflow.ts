@@ -215,6 +215,14 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(events.map(({ item }) => item.type)).toEqual(['run.queued', 'run.interrupted', 'run.resumed']);
     });
 
+    test('what is ready comes by priority, then in the order it was started', async () => {
+      const { port } = await openFresh(open);
+      const plain = [await started(port), await started(port)];
+      const urgent = await started(port, { priority: 5 });
+      const ids = (await port.queue.ready('acme', 10)).map(({ id }) => id);
+      expect(ids).toEqual([urgent, ...plain].map(({ id }) => id));
+    });
+
     test('a concurrency key is held by so many, handed on in order of priority', async () => {
       const { port } = await openFresh(open);
       const keyed = { concurrencyKey: 'acme\nk', concurrencyLimit: 2 };
