@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { getCommand, listCommands, runCommand } from '../../../src/contracts/index.ts';
 import { createClient } from '../../../src/http/index.ts';
-import { asCaller, startRest, type TestRest } from './support.ts';
+import { asCaller, startRest, type TestRest, untilLoad } from './support.ts';
 
 const projectDir = join(import.meta.dirname, '../../fixtures/projects/commands');
 
@@ -100,7 +100,8 @@ test('plugins that invoke each other in a circle come to an end', async () => {
   const running = run('greeter', 'again', {});
   // Two processes serve a plugin: the third level waits for one that never comes free.
   const outcome = running.catch((error) => error);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await untilLoad(rest, 'greeter', 'running', 2);
+  await untilLoad(rest, 'greeter', 'queued');
   rest.clock.advance(120_000);
   expect(await outcome).toMatchObject({ code: expect.stringMatching(/EXECUTION_TIMEOUT|EXECUTION_ERROR/) });
   expect(await run('greeter', 'greet', { name: 'Ada' })).toMatchObject({ exitCode: 0 });

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { asCaller, send, startRest, type TestRest } from './support.ts';
+import { asCaller, send, startRest, type TestRest, untilLoad } from './support.ts';
 
 const SHOP = '/api/v1/plugins/shop';
 
@@ -136,7 +136,7 @@ describe('timeouts', () => {
     const daemon = await startRest();
     await send(daemon, 'POST', `${SHOP}/answers/text`);
     const pending = send(daemon, 'POST', SHOP + path);
-    await started(daemon);
+    await untilLoad(daemon, '@acme/shop', 'running');
     daemon.clock.advance(timeoutMs - 1);
     expect(await Promise.race([pending, settle()])).toBe('pending');
     daemon.clock.advance(1);
@@ -147,11 +147,6 @@ describe('timeouts', () => {
   });
 
   const settle = () => new Promise((resolve) => setTimeout(() => resolve('pending'), 100));
-  /** The handler has begun: its process is warm and busy. */
-  const started = async (daemon: TestRest): Promise<void> => {
-    await until(async () => /svc_rest/.test(await (await daemon.fetch('/metrics')).text()));
-    await new Promise((resolve) => setTimeout(resolve, 150));
-  };
 });
 
 test('a caller that leaves aborts the handler', async () => {
@@ -160,7 +155,7 @@ test('a caller that leaves aborts the handler', async () => {
   const call = httpRequest(`${daemon.url}${SHOP}/hang`, { method: 'POST' });
   call.on('error', () => {});
   call.end();
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await until(() => lines(daemon, 'hang has begun').length > 0);
   expect(lines(daemon, 'hang was aborted')).toEqual([]);
   call.destroy();
   await until(() => lines(daemon, 'hang was aborted').length > 0);

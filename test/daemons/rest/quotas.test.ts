@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/daemon.ts';
 import { writeFiles } from '../marketplace/support.ts';
-import { send, startRest } from './support.ts';
+import { send, startRest, untilLoad } from './support.ts';
 
 const PATH = '/api/v1/plugins/narrow';
 
@@ -37,7 +37,7 @@ test('beyond the calls that may run and wait, 503 says when to come again', asyn
   );
   await send(rest, 'GET', PATH);
   const [running, waiting] = [send(rest, 'GET', `${PATH}/slow`), send(rest, 'GET', `${PATH}/slow`)];
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await untilLoad(rest, 'narrow', 'queued');
   const refused = await send(rest, 'GET', `${PATH}/slow`);
   expect([refused.status, refused.body]).toMatchObject([
     503,

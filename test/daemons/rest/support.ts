@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { rest } from '../../../src/daemons/rest/index.ts';
 import { serviceHeaders } from '../../../src/http/index.ts';
@@ -34,4 +35,17 @@ export async function send(
     headers: response.headers,
     body: (text ? JSON.parse(text) : undefined) as never,
   };
+}
+
+/** Waits until a plugin's processes have so many calls: `running` on them, `queued` before them. */
+export async function untilLoad(
+  daemon: TestRest,
+  pluginId: string,
+  state: 'running' | 'queued',
+  calls = 1,
+): Promise<void> {
+  const line = `svc_plugin_calls_${state}{service="rest",plugin="${pluginId}"} ${calls}`;
+  await expect
+    .poll(async () => (await (await daemon.fetch('/metrics')).text()).split('\n'), { timeout: 15_000 })
+    .toContain(line);
 }
