@@ -44,7 +44,7 @@ export const gateway = defineDaemon({
     proxyRoutes,
   ],
   /** Deliveries that an earlier process accepted: once the other services can be told where we are. */
-  ready: ({ dispatcher }) => dispatcher.recover(),
+  ready: ({ dispatcher }) => dispatcher.runBacklog(),
   processes: (config) => config.gateway.processes,
   standard: { guardMetrics },
   trustedProxies: (config) => config.gateway.trustedProxies,

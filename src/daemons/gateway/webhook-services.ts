@@ -14,7 +14,7 @@ import {
   type WebhookDispatcherDeps,
 } from './domain/webhooks/dispatcher.ts';
 import { createHandlerCall } from './domain/webhooks/handler-call.ts';
-import { watchInterrupted } from './domain/webhooks/interrupted.ts';
+import { markInterrupted, watchInterrupted } from './domain/webhooks/interrupted.ts';
 import { createWebhookPauses, type WebhookPauses } from './domain/webhooks/pauses.ts';
 import { createResigning } from './domain/webhooks/resigning.ts';
 import { createWebhookSamples } from './domain/webhooks/samples.ts';
@@ -71,6 +71,8 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     group,
     onResume: () => dispatcher.runBacklog(),
   });
+  // What waited for its plugin may run.
+  plugins.onReload(() => dispatcher.runBacklog());
 
   /** Calls a handler that is not the webhook's own: a validator, `onProvision`. */
   async function callSide(
@@ -104,6 +106,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     clock,
     logger,
   );
+  if (group.role !== 'sibling') await markInterrupted({ inbox, logger });
   const underWay = group.role === 'alone' ? undefined : new Set<string>();
   if (underWay) watchInterrupted(group, underWay, { inbox, clock, logger });
   const delivery = createWebhookDelivery({

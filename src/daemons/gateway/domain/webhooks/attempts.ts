@@ -19,6 +19,7 @@ export interface AttemptsDeps {
 /** An accepted delivery in memory. */
 export interface QueuedDelivery {
   delivery: NewDelivery;
+  /** As it was when the delivery was taken in: its lane. */
   target: DeclaredWebhook;
   /** Undefined while another attempt waits, when only the store has it. */
   payload: JsonPayload | undefined;
@@ -96,9 +97,9 @@ export function createAttempts({ call, inbox, clock, random, logger, observe }: 
   }
 
   return {
-    /** Runs the handler and writes how it ended. Never rejects. */
-    async attempt(item: QueuedDelivery): Promise<AttemptEnd> {
-      const { delivery, target } = item;
+    /** Runs the handler as it is loaded now and writes how it ended. Never rejects. */
+    async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
+      const { delivery } = item;
       const startedAt = performance.now();
       const payload = item.payload ?? (await readBack(delivery.webhookId));
       item.payload = undefined;

@@ -39,10 +39,8 @@ export interface WebhookDispatcher {
   readonly load: { waiting: number; running: number };
   /** One delivery more, or less, is being received. */
   receiving(change: 1 | -1): void;
-  /** Runs what the store has and memory has not. */
+  /** Runs what the store has and memory has not: of an earlier process, or held until now. */
   runBacklog(): void;
-  /** Dispatches what an earlier process accepted and did not finish, and tells what it was in the middle of. */
-  recover(): Promise<void>;
   /** Waits for what runs; what waits stays in the store for the next start. */
   close(): Promise<void>;
 }
@@ -77,9 +75,20 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   let finishedWhileRefilling: string[] = [];
   let closed = false;
   let receiving = 0;
-  let stopLooking = () => {};
+  let stopLooking: (() => void) | undefined;
+  /** Webhooks of which was told that their deliveries wait for their plugin. */
+  const toldOf = new Set<string>();
 
   const isFull = (): boolean => queue.size >= HELD || queue.bytes >= HELD_BYTES;
+  /** In an order each may have one timer, whatever their number: those behind it would overtake it. */
+  const mayHaveTimer = ({ orderKey }: NewDelivery): boolean => timers.size < MOST_TIMERS || orderKey !== null;
+
+  /** Whether a delivery that just came is to be left to the store: what lies there alone goes before it. */
+  function goesBehind({ orderKey }: NewDelivery): boolean {
+    if (!backlog && !closed && !isFull() && !(refilling && orderKey !== null)) return false;
+    backlog = true;
+    return true;
+  }
 
   function pump(): void {
     const concurrency =
@@ -87,29 +96,31 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     while (!closed && running.size < concurrency) {
       const item = queue.take();
       if (!item) break;
-      const { webhookId } = item.delivery;
-      if (pauses().isPaused(item.delivery)) {
-        // It lies in the store until somebody resumes.
-        queue.done(item);
-        known.delete(webhookId);
-      } else running.set(webhookId, runItem(item));
+      const target = runnableTarget(item.delivery);
+      if (target) running.set(item.delivery.webhookId, runItem(item, target));
+      else for (const { delivery } of queue.drop(item)) known.delete(delivery.webhookId);
     }
     if (backlog && !closed && queue.size < HELD / 2 && !isFull()) refilling ??= refillOnce();
   }
 
-  async function runItem(item: QueuedDelivery): Promise<void> {
+  async function runItem(item: QueuedDelivery, target: DeclaredWebhook): Promise<void> {
     const { webhookId } = item.delivery;
     let again: number | undefined;
     try {
-      const end = await attempt(item);
+      const end = await attempt(item, target);
       again = end.nextAttemptAt;
       backlog ||= end.isUnread;
     } finally {
       running.delete(webhookId);
       queue.done(item, { keepsOrder: again !== undefined });
-      if (again !== undefined) schedule(item, again);
-      else if (refilling) finishedWhileRefilling.push(webhookId);
-      else known.delete(webhookId);
+      if (again !== undefined && mayHaveTimer(item.delivery)) {
+        // Its body waits in the store.
+        schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
+      } else {
+        if (again !== undefined) lookAgainLater();
+        if (refilling) finishedWhileRefilling.push(webhookId);
+        else known.delete(webhookId);
+      }
       pump();
     }
   }
@@ -153,12 +164,12 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   }
 
   function hold(record: DeliveryRecord): void {
-    if (known.has(record.webhookId) || pauses().isPaused(record)) return;
-    const target = targetOf(record);
+    if (known.has(record.webhookId)) return;
+    const target = runnableTarget(record);
     if (!target) return;
     const { attempts, marker, nextAttemptAt } = record;
     const waits = nextAttemptAt !== null && nextAttemptAt > clock.now();
-    if (waits && timers.size >= MOST_TIMERS) {
+    if (waits && !mayHaveTimer(record)) {
       lookAgainLater();
       return;
     }
@@ -172,20 +183,25 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   }
 
   function lookAgainLater(): void {
-    stopLooking();
-    stopLooking = clock.after(LOOK_AGAIN_MS, () => {
-      backlog = true;
-      pump();
+    stopLooking ??= clock.after(LOOK_AGAIN_MS, () => {
+      stopLooking = undefined;
+      runBacklog();
     });
   }
 
-  /** A delivery whose plugin is gone stays accepted: it runs once the plugin is back. */
-  function targetOf({ pluginId, event, webhookId }: NewDelivery): DeclaredWebhook | undefined {
+  /** What it runs on now. Undefined: it lies in the store until somebody resumes, or its plugin is back. */
+  function runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
+    if (pauses().isPaused(delivery)) return undefined;
+    const { pluginId, event } = delivery;
     const target = targets.find(pluginId, event);
-    if (!target)
-      logger.warn(`Delivery ${webhookId} waits: plugin ${pluginId} with webhook ${event} is not loaded`, {
+    const name = `${pluginId} ${event}`;
+    if (target) toldOf.delete(name);
+    else if (!toldOf.has(name)) {
+      toldOf.add(name);
+      logger.warn(`Accepted deliveries of ${name} wait: the plugin is not loaded with this webhook`, {
         pluginId,
       });
+    }
     return target;
   }
 
@@ -196,10 +212,9 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
 
   return {
     enqueue(delivery, target, payload, marker = null) {
-      if (pauses().isPaused(delivery)) return;
-      // Once some lie in the store alone, the later ones go behind them.
-      if (backlog || isFull() || closed) backlog = true;
-      else {
+      // Between its commit and the word of it, a look into the store may have found it.
+      if (known.has(delivery.webhookId) || pauses().isPaused(delivery)) return;
+      if (!goesBehind(delivery)) {
         known.add(delivery.webhookId);
         queue.push({ delivery, target, payload, attempts: 0, marker });
       }
@@ -210,13 +225,8 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     },
     async admit(webhookIds) {
       for (const id of webhookIds) {
-        // Once some lie in the store alone, the later ones go behind them.
-        if (backlog || isFull() || closed) {
-          backlog = true;
-          break;
-        }
-        const record = await inbox.find(id);
-        if (record?.status === 'accepted') hold(record);
+        const record = backlog ? undefined : await inbox.find(id);
+        if (record?.status === 'accepted' && !goesBehind(record)) hold(record);
       }
       pump();
     },
@@ -224,15 +234,9 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       receiving += change;
     },
     runBacklog,
-    async recover() {
-      const interrupted = await inbox.interrupt();
-      if (interrupted > 0)
-        logger.warn(`${interrupted} deliveries were running when the gateway died; they show as interrupted`);
-      runBacklog();
-    },
     async close() {
       closed = true;
-      stopLooking();
+      stopLooking?.();
       for (const stop of timers.values()) stop();
       await refilling;
       await Promise.all(running.values());

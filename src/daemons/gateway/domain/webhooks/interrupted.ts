@@ -5,6 +5,19 @@ import type { PrimaryProcess, ProcessGroup } from '../../../group/process-group.
 
 const UNDER_WAY = 'deliveries.underWay';
 
+interface InterruptedDeps {
+  inbox: WebhookInbox;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Before anything is received: what is `running` in the store then, an earlier gateway was in the middle of. */
+export async function markInterrupted({ inbox, logger }: Pick<InterruptedDeps, 'inbox' | 'logger'>) {
+  const interrupted = await inbox.interrupt();
+  if (interrupted > 0)
+    logger.warn(`${interrupted} deliveries were running when the gateway died; they show as interrupted`);
+}
+
 /**
  * Sync deliveries that a dead process was in the middle of are shown as interrupted: those received before its end
  * that no living process has under way.
@@ -12,11 +25,10 @@ const UNDER_WAY = 'deliveries.underWay';
 export function watchInterrupted(
   group: ProcessGroup,
   underWay: ReadonlySet<string>,
-  deps: { inbox: WebhookInbox; clock: Clock; logger: Logger },
+  { inbox, clock, logger }: InterruptedDeps,
 ): void {
   if (group.role === 'sibling') group.answer(UNDER_WAY, () => [...underWay]);
   if (group.role !== 'primary') return;
-  const { inbox, clock, logger } = deps;
 
   async function mark(receivedUntil: number): Promise<void> {
     const except = await underWayAnywhere(group as PrimaryProcess, underWay);

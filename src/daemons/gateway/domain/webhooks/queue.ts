@@ -18,6 +18,8 @@ export interface Queue<Item> {
   take(): Item | undefined;
   /** It ended; `keepsOrder` leaves its successors waiting, for another attempt. */
   done(item: Item, options?: { keepsOrder: boolean }): void;
+  /** It was taken and is not to run, nor what stands behind it in its order: gives all of them up and tells which. */
+  drop(item: Item): Item[];
   /** Items held, running ones not counted. */
   readonly size: number;
   readonly bytes: number;
@@ -103,6 +105,14 @@ export function createQueue<Item>({ bytesOf, laneOf, orderOf }: QueueRules<Item>
     done(item, { keepsOrder } = { keepsOrder: false }) {
       leaveLane(item);
       if (!keepsOrder) leaveOrder(item);
+    },
+    drop(item) {
+      leaveLane(item);
+      const order = orderOf(item);
+      const behind = order === undefined ? [] : (orders.get(order) ?? []);
+      if (order !== undefined) orders.delete(order);
+      for (const each of behind) count(each, -1);
+      return [item, ...behind];
     },
     get size() {
       return size;

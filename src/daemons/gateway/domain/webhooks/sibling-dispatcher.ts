@@ -43,7 +43,6 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
     load: { waiting: 0, running: 0 },
     receiving() {},
     runBacklog: () => void primary.call(BACKLOG).catch(() => {}),
-    recover: async () => {},
     async close() {
       await Promise.all(underWay);
     },
