@@ -1,9 +1,9 @@
 import { readFile, realpath } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { join } from 'node:path';
 import { type Client, createClient } from '../../http/index.ts';
 import { minutes } from '../../kit/duration.ts';
 import type { Logger } from '../../kit/logger.ts';
-import type { PluginRegistry } from '../../plugins/index.ts';
+import { isInside, type PluginRegistry } from '../../plugins/index.ts';
 import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
 import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry-reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
@@ -112,6 +112,6 @@ function reportRefused(table: PluginRouteTable, logger: Logger): void {
 async function readPluginJson(root: string, file: string): Promise<unknown> {
   const folder = await realpath(root);
   const path = await realpath(join(folder, file));
-  if (!path.startsWith(folder + sep)) throw new Error(`${file} leads out of the plugin's folder`);
+  if (!isInside(folder, path)) throw new Error(`${file} leads out of the plugin's folder`);
   return JSON.parse(await readFile(path, 'utf8'));
 }

@@ -122,7 +122,11 @@ test('an update shows what changes before it happens, and refuses what was not s
   await writeFiles(
     folder,
     greeter('1.1.0', {
-      permissions: { network: ['b.example', '*'], platform: { childProcess: true } },
+      permissions: {
+        fs: { read: ['/srv/orders'] },
+        network: ['b.example', '*'],
+        platform: { childProcess: true },
+      },
       rest: {
         basePath: '/v1/plugins/greeter',
         routes: [{ method: 'GET', path: '/', handler: 'h.js#greet', security: ['none'] }],
@@ -142,6 +146,7 @@ test('an update shows what changes before it happens, and refuses what was not s
   expect(plan.warnings).toEqual([
     expect.stringContaining('full access'),
     expect.stringContaining('any network connection'),
+    expect.stringContaining('read files outside'),
     expect.stringContaining('called by anybody'),
   ]);
   expect(await daemon.call(getPlugin, { params })).toMatchObject({ version: '1.0.0' });

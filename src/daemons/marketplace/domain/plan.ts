@@ -58,8 +58,10 @@ export function warningsOf(manifest: ManifestV3): string[] {
     warnings.push('It may start programs, which is full access to this machine.');
   if (granted.some(({ network }) => network.includes('*')))
     warnings.push('It may open any network connection, to this machine and its network too.');
-  if (granted.some(({ fs }) => (fs?.write.length ?? 0) > 0))
-    warnings.push('It may write files outside of its folder.');
+  for (const way of ['read', 'write'] as const) {
+    if (granted.some(({ fs }) => (fs?.[way].length ?? 0) > 0))
+      warnings.push(`It may ${way} files outside of its folder.`);
+  }
   const open = (rest?.routes ?? []).filter(({ security }) => (security ?? rest?.security)?.includes('none'));
   if (open.length > 0) warnings.push(`${open.length} of its routes can be called by anybody.`);
   return warnings;
