@@ -45,7 +45,7 @@ export function createGroupCommit(
   const { together, apart } = transactions(sqlite);
   let queue: Write[] = [];
   let draining: Promise<void> | undefined;
-  let syncing: Promise<void> | undefined;
+  let syncing: Promise<unknown> | undefined;
 
   async function commit(batch: Write[]): Promise<Outcome[]> {
     for (const run of [together, apart]) {
@@ -60,15 +60,23 @@ export function createGroupCommit(
     return outcomes;
   }
 
+  /** A batch counts as not yet on disk from the very turn of its commit: else somebody might see it before the sync began. */
+  function commitAndSync(batch: Write[]): Promise<Outcome[]> {
+    if (!sync) return commit(batch);
+    const done = commit(batch).then(async (outcomes) => {
+      await sync();
+      return outcomes;
+    });
+    syncing = done;
+    return done;
+  }
+
   async function drain(): Promise<void> {
     while (queue.length > 0) {
       await new Promise((turnEnds) => setImmediate(turnEnds));
       const batch = queue.slice(0, LARGEST_BATCH);
       queue = queue.slice(LARGEST_BATCH);
-      const outcomes = await commit(batch);
-      syncing = sync?.();
-      await syncing;
-      syncing = undefined;
+      const outcomes = await commitAndSync(batch);
       batch.forEach((write, index) => {
         settle(write, outcomes[index]!);
       });
@@ -83,7 +91,9 @@ export function createGroupCommit(
         draining ??= drain();
       });
     },
-    synced: async () => syncing,
+    async synced() {
+      await syncing;
+    },
     idle: async () => draining,
   };
 }

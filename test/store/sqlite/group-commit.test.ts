@@ -89,6 +89,33 @@ test('with a sync beside it a commit settles behind that, while the next batch g
   expect(settled).toEqual(['a', 'b', 'c', 'd']);
 });
 
+test('whoever sees a commit at the first moment waits for its sync too', async () => {
+  const sqlite = new Sqlite(':memory:');
+  sqlite.exec(MIGRATIONS[0]!);
+  const insert = sqlite.prepare<[string]>('insert into line (text) values (?)');
+  const all = sqlite.prepare<[], string>('select text from line').pluck();
+  const { promise: onDisk, resolve: sync } = Promise.withResolvers<void>();
+  const { write, synced } = createGroupCommit(sqlite, 1000, () => onDisk);
+  let seen: string[] = [];
+  let read = 'waits';
+  const written = write(() => {
+    insert.run('a');
+    // Runs as soon as the commit has returned.
+    queueMicrotask(() => {
+      seen = all.all();
+      void synced().then(() => {
+        read = 'told';
+      });
+    });
+  });
+  await expect.poll(() => seen).toEqual(['a']);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(read).toBe('waits');
+  sync();
+  await written;
+  await expect.poll(() => read).toBe('told');
+});
+
 test('a write settles when others can see it', async () => {
   const { add, file } = await openLines();
   const count = neighbour(file).prepare<[], number>('select count(*) from line').pluck();
