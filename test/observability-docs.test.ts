@@ -31,8 +31,10 @@ const COMPUTED: Record<string, () => string[]> = {
     ),
   'http/identity.ts: reasonCode': () =>
     [...read('http/identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(([, c]) => c!),
-  'daemons/workflow/domain/schedules.ts: reasonCode': () =>
-    [...read('daemons/workflow/domain/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(([, c]) => c!),
+  'daemons/workflow/domain/starts/schedules.ts: reasonCode': () =>
+    [...read('daemons/workflow/domain/starts/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(
+      ([, c]) => c!,
+    ),
   'daemons/gateway/domain/webhooks/authentication.ts: refusal.fault.toUpperCase()': () =>
     [
       ...part('daemons/gateway/domain/webhooks/signature.ts', 'type SignatureFault', ';').matchAll(
@@ -52,7 +54,7 @@ const COMPUTED: Record<string, () => string[]> = {
   // Codes of errors, and of faults of plugins.
   'daemons/rest/services.ts: code': () => ['PLUGIN_CONFLICT'],
   // Of a PlatformError, whatever it is.
-  'daemons/workflow/domain/triggers.ts: code': () => ['VALIDATION_ERROR', 'CONCURRENT_LIMIT_EXCEEDED'],
+  'daemons/workflow/domain/starts/triggers.ts: code': () => ['VALIDATION_ERROR', 'CONCURRENT_LIMIT_EXCEEDED'],
   "daemons/run-daemon.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
   "daemons/plugin-runtime/reports.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
     'INVALID_MANIFEST',

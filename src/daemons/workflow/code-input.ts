@@ -3,8 +3,8 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
-import { invalidInput } from './domain/compile-common.ts';
-import type { CheckCodeInput } from './domain/run-starter.ts';
+import { invalidInput } from './domain/definition/compile-common.ts';
+import type { CheckCodeInput } from './domain/starts/run-starter.ts';
 
 /** What the process says: it runs plugin code, so nothing of it is believed. */
 const Checked = z

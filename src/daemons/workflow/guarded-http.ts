@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { days } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { createFetchService } from '../../plugins/services/fetch.ts';
-import type { HttpCall } from './domain/kinds/http.ts';
+import type { HttpCall } from './domain/steps/kinds/http.ts';
 
 /** The fetch of plugins with its guards, at the service of `http` steps: `allowed` names hosts that may be private. */
 export function guardedHttp(allowed: string[], clock: Clock): HttpCall {

@@ -3,7 +3,7 @@ import type { LogFields, Logger, LogLevel } from '../../kit/logger.ts';
 import { LOG_LEVELS } from '../../kit/logger.ts';
 import type { LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
-import type { DeclaredHandler, Handlers } from './domain/kinds/handlers.ts';
+import type { DeclaredHandler, Handlers } from './domain/steps/kinds/handlers.ts';
 
 /** The lines that a handler logs, by the request id of its call. */
 export interface LogTee {

@@ -3,8 +3,8 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { Tracer } from '../../kit/tracer.ts';
 import type { JobRecord, RunRecord, WorkflowStore } from '../../store/ports/index.ts';
-import type { JobCounts } from './domain/engine-ports.ts';
-import { traceRun } from './domain/run-trace.ts';
+import type { JobCounts } from './domain/engine/engine-ports.ts';
+import { traceRun } from './domain/run/run-trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
 /** Counts a run that ended, logs it and tells its analytics event; a cancelled run counts as failed, and `ctx.status` says so. @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed */

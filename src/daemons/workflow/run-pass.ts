@@ -1,9 +1,9 @@
 import { PassEnd } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { StepAccess } from '../../plugins/index.ts';
-import { CODE_JOB } from './domain/compile-code.ts';
-import type { Handlers } from './domain/kinds/handlers.ts';
-import type { PassCall, PassDesk } from './domain/pass-desk.ts';
+import type { PassCall, PassDesk } from './domain/code/pass-desk.ts';
+import { CODE_JOB } from './domain/definition/compile-code.ts';
+import type { Handlers } from './domain/steps/kinds/handlers.ts';
 
 /** Makes one pass through a workflow's function, wherever its plugin runs. Throws what kept it from running to an end. */
 export async function runPass(

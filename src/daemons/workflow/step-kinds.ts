@@ -1,4 +1,4 @@
-import type { KindOf } from './domain/compiled-workflow.ts';
+import type { KindOf } from './domain/definition/compiled-workflow.ts';
 import {
   approvalStep,
   type ChildStarter,
@@ -6,10 +6,10 @@ import {
   signalStep,
   waitStep,
   workflowStep,
-} from './domain/kinds/builtins.ts';
-import { type Handlers, handlerStep, JOB_PREFIX } from './domain/kinds/handlers.ts';
-import { type HttpCall, httpStep } from './domain/kinds/http.ts';
-import type { StepKind } from './domain/step-kind.ts';
+} from './domain/steps/kinds/builtins.ts';
+import { type Handlers, handlerStep, JOB_PREFIX } from './domain/steps/kinds/handlers.ts';
+import { type HttpCall, httpStep } from './domain/steps/kinds/http.ts';
+import type { StepKind } from './domain/steps/step-kind.ts';
 
 /** `<plugin>/<command>`, the plugin scoped or not. */
 const HANDLER = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*\/[^/]+$/;

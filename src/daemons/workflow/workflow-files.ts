@@ -4,7 +4,7 @@ import { glob } from 'tinyglobby';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { WorkflowFault } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors.ts';
-import type { FoundDefinition } from './domain/definitions.ts';
+import type { FoundDefinition } from './domain/definition/definitions.ts';
 
 export interface FoundFiles {
   found: FoundDefinition[];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { StepFailure } from '../../../src/daemons/workflow/domain/retry-policy.ts';
-import type { StepKind } from '../../../src/daemons/workflow/domain/step-kind.ts';
+import { StepFailure } from '../../../src/daemons/workflow/domain/steps/retry-policy.ts';
+import type { StepKind } from '../../../src/daemons/workflow/domain/steps/step-kind.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { openEngine, workStep } from './support/engine.ts';
 

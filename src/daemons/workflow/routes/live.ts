@@ -4,8 +4,8 @@ import { HEADERS } from '../../../contracts/index.ts';
 import type { Http } from '../../../http/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { errorBody, toPlatformError } from '../../../kit/errors.ts';
-import type { Page } from '../domain/run-desk.ts';
-import type { RunWatch } from '../domain/run-watch.ts';
+import type { Page } from '../domain/desks/run-desk.ts';
+import type { RunWatch } from '../domain/desks/run-watch.ts';
 
 export interface LiveSource<Item extends { id: number }> {
   watch: RunWatch;

@@ -15,7 +15,7 @@ import {
   startRun,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import { summaryOf } from '../domain/definitions.ts';
+import { summaryOf } from '../domain/definition/definitions.ts';
 import type { WorkflowServices } from '../services.ts';
 import { liveStreams, resumeAt, streamLive, wantsStream } from './live.ts';
 import { idempotencyKeyOf, starterOf } from './starter.ts';

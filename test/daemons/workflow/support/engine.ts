@@ -1,10 +1,13 @@
-import { createDefinitions } from '../../../../src/daemons/workflow/domain/definitions.ts';
-import { createEngine } from '../../../../src/daemons/workflow/domain/engine.ts';
-import type { Engine } from '../../../../src/daemons/workflow/domain/engine-ports.ts';
-import { setStep } from '../../../../src/daemons/workflow/domain/kinds/builtins.ts';
-import { createPassDesk } from '../../../../src/daemons/workflow/domain/pass-desk.ts';
-import { createRunStarter, type RunStarter } from '../../../../src/daemons/workflow/domain/run-starter.ts';
-import type { StepKind } from '../../../../src/daemons/workflow/domain/step-kind.ts';
+import { createPassDesk } from '../../../../src/daemons/workflow/domain/code/pass-desk.ts';
+import { createDefinitions } from '../../../../src/daemons/workflow/domain/definition/definitions.ts';
+import { createEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
+import type { Engine } from '../../../../src/daemons/workflow/domain/engine/engine-ports.ts';
+import {
+  createRunStarter,
+  type RunStarter,
+} from '../../../../src/daemons/workflow/domain/starts/run-starter.ts';
+import { setStep } from '../../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
+import type { StepKind } from '../../../../src/daemons/workflow/domain/steps/step-kind.ts';
 import { type Clock, systemClock } from '../../../../src/kit/clock.ts';
 import { silentLogger } from '../../../../src/kit/logger.ts';
 import { systemRandom } from '../../../../src/kit/random.ts';

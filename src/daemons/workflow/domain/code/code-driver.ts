@@ -1,0 +1,295 @@
+import type { PassEnd, RunError } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { hours, seconds } from '../../../../kit/duration.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
+import { isOwnStep } from '../definition/compile-code.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { FairSlots } from '../engine/slots.ts';
+import type { RunJournal } from '../run/run-journal.ts';
+import { type JobPart, type StepPart, stepIdOf } from '../run/run-parts.ts';
+import type { RunRecorder } from '../run/run-recorder.ts';
+import { CANCELLED, type RunState } from '../run/run-state.ts';
+import { runSpan } from '../run/run-trace.ts';
+import { isFinal } from '../states.ts';
+import { StepFailure, toStepFailure } from '../steps/retry-policy.ts';
+import type { StepDriver } from '../steps/step-driver.ts';
+import { type CodePass, createCodePass, LONGEST_STEP_MS } from './code-pass.ts';
+import { createCodeSteps } from './code-steps.ts';
+import type { PassDesk } from './pass-desk.ts';
+
+export interface CodeDriverDeps {
+  run: RunRecord;
+  workflow: CompiledWorkflow;
+  journal: RunJournal;
+  recorder: RunRecorder;
+  state: RunState;
+  steps: StepDriver;
+  slots: FairSlots;
+  passes: PassDesk;
+  clock: Clock;
+  random: Random;
+  mostOutput: number;
+  cancelChild(runId: string): void;
+}
+
+/** A pass that came as far as it could. */
+type Came = Exclude<PassEnd, { end: 'broke' }>;
+type Verdict = { output: JsonValue } | { error: RunError };
+
+/** Long enough for any step that begins while the pass is young. */
+const PASS_MS = hours(2);
+const RECYCLE_MS = PASS_MS - LONGEST_STEP_MS;
+/** Passes that could not be made (no host, no room) are tried again so often; the pause doubles up to a minute. */
+const MOST_FAILURES = 10;
+const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
+
+/**
+ * The life of a job that is code. Its function runs in passes: each begins at its first line, is told what finished steps
+ * found, and ends when every branch of it waits. Between two passes nothing of it exists but rows.
+ * @spec docs/workflows.md "Workflows in code"
+ */
+export function createCodeDriver(deps: CodeDriverDeps) {
+  const { run, journal, recorder, state, steps, slots, clock, random } = deps;
+  const { code } = deps.workflow;
+  const found = createCodeSteps({ run, journal, code: code! });
+  let pass: CodePass | null = null;
+  let verdict: Verdict | null = null;
+  /** The function has to be told where it stands. */
+  let due: boolean | null = null;
+  /** Whose outcome the function waits for. */
+  let owed: ReadonlySet<StepPart> = new Set();
+  let failures = 0;
+  let stopResting: (() => void) | null = null;
+  let withdraw: (() => void) | null = null;
+  let holdsSlot = false;
+
+  function advance(job: JobPart): void {
+    if (due === null) {
+      due = job.record.status !== 'waiting';
+      owed = new Set(job.steps.filter(({ record }) => !isFinal(record.status)));
+    }
+    if (verdict) {
+      finish(job, verdict);
+      return;
+    }
+    for (const part of job.steps) if (mayAdvance(part)) steps.advanceStep(part, job);
+    pass?.answer();
+    const wanted = due || [...owed].some(isReady);
+    if (!pass && !stopResting && wanted && !state.draining) begin(job);
+    note(job);
+    const status = job.passing || wanted ? 'running' : 'waiting';
+    if (job.record.status !== status) recorder.setJob(job, status);
+  }
+
+  function note(job: JobPart): void {
+    job.passing = pass !== null || ((stopResting !== null || withdraw !== null) && !state.draining);
+  }
+
+  /** The function's own steps go on when it asks for them; whatever else it found goes on by itself. */
+  function mayAdvance(part: StepPart): boolean {
+    return !isOwnStep(part.step) || (pass?.isAsked(part) === true && !isClosing());
+  }
+
+  function isClosing(): boolean {
+    return state.draining || (pass !== null && clock.now() >= pass.startedAt + RECYCLE_MS);
+  }
+
+  function isReady({ record, step, wait, job }: StepPart): boolean {
+    if (isFinal(record.status)) return true;
+    if (!isOwnStep(step)) return false;
+    if (record.status !== 'waiting') return record.status !== 'running';
+    if (wait?.for === 'retry') return record.wakeAt !== null && record.wakeAt <= clock.now();
+    const name = `${job.record.key}.${step.id}`;
+    return state.inbox.some((entry) => entry.kind === wait?.for && entry.name === name);
+  }
+
+  // ---- passes -------------------------------------------------------------------------------------------------------
+
+  function begin(job: JobPart): void {
+    if (withdraw) return;
+    if (!holdsSlot && !slots.tryTake(run.tenantId)) {
+      withdraw = slots.ask(run.tenantId, () => {
+        withdraw = null;
+        holdsSlot = true;
+        if (state.departure) freeSlot();
+        else state.advance();
+      });
+      return;
+    }
+    holdsSlot = true;
+    due = false;
+    const own = createCodePass({
+      token: random.secret(16),
+      clock,
+      flush: journal.flush,
+      partOf: (step) => {
+        try {
+          return found.partOf(job, step);
+        } catch (error) {
+          if (error instanceof PlatformError && found.isFatal(error)) fail(own, error);
+          throw error;
+        }
+      },
+      isReady,
+      isClosing,
+      advance: state.advance,
+    });
+    pass = own;
+    owed = own.owed;
+    void go(job, own);
+  }
+
+  function fail(own: CodePass, { code: name, message, details }: PlatformError): void {
+    verdict ??= { error: { code: name, message, details } };
+    own.abort(CANCELLED);
+  }
+
+  async function go(job: JobPart, own: CodePass): Promise<void> {
+    const { seed, startedAt } = found.origin(job);
+    const remembered = job.steps.filter(({ record }) => isFinal(record.status)).length;
+    let ended: Came | StepFailure;
+    const close = deps.passes.open(run.id, own.token, own.calls);
+    try {
+      const came = await deps.passes.run({
+        code: code!,
+        run,
+        requestId: `${run.id}/${job.record.key}/${random.uuid().slice(0, 18)}`,
+        spanId: runSpan(run.id),
+        input: JSON.parse(run.input),
+        pass: { token: own.token, seed, startedAt, remembered },
+        timeoutMs: PASS_MS,
+        signal: own.signal,
+        log: (level, message) => {
+          journal.log({ level, message, job: job.record.key });
+          void journal.flush();
+        },
+      });
+      ended = came.end === 'broke' ? brokenPass(came.message) : came;
+    } catch (error) {
+      ended = toStepFailure(own.signal.aborted ? own.signal.reason : error);
+    }
+    close();
+    const inAir = own.close(ended instanceof StepFailure ? ended : null);
+    pass = null;
+    freeSlot();
+    note(job);
+    if (state.departure) return;
+    if (!verdict && !state.ending && !job.ending) {
+      if (ended instanceof StepFailure) takeFailure(job, own, ended, inAir);
+      else judge(job, own, ended);
+    }
+    state.advance();
+  }
+
+  function freeSlot(): void {
+    withdraw?.();
+    withdraw = null;
+    if (holdsSlot) slots.release();
+    holdsSlot = false;
+  }
+
+  function judge(job: JobPart, own: CodePass, ended: Came): void {
+    failures = 0;
+    if (ended.end === 'returned') {
+      const missed = found.missedBy(job, own.met);
+      verdict = missed ? { error: missed } : outputOf(ended.output as JsonValue);
+    } else if (ended.end === 'threw') verdict = { error: errorOf(job, ended) };
+    else if (owed.size === 0 && own.settledSteps > 0) due = true;
+    else if (owed.size === 0)
+      verdict = {
+        error: {
+          code: 'EXECUTION_ERROR',
+          message: "The workflow's function ended without a result, and waits for nothing.",
+          details: {},
+        },
+      };
+  }
+
+  /** A pass that broke off: what was in the air of it failed with it; else it is tried again if that may help. */
+  function takeFailure(job: JobPart, own: CodePass, failure: StepFailure, inAir: readonly StepPart[]): void {
+    const { error, errorClass } = failure;
+    journal.log({ level: 'warn', message: error.message, job: job.record.key });
+    if (inAir.length > 0 || own.settledSteps > 0) {
+      failures = 0;
+      owed = new Set([...own.owed, ...inAir]);
+      due = inAir.length === 0;
+      return;
+    }
+    if (!PASSING_CLASSES.has(errorClass) || ++failures > MOST_FAILURES) {
+      verdict = { error };
+      return;
+    }
+    const pause = Math.max(failure.retryAfterMs ?? 0, seconds(Math.min(60, 2 ** (failures - 1))));
+    stopResting = clock.after(pause, () => {
+      stopResting = null;
+      due = true;
+      state.advance();
+    });
+  }
+
+  // ---- the end ------------------------------------------------------------------------------------------------------
+
+  function outputOf(output: JsonValue): Verdict {
+    const chars = JSON.stringify(output).length;
+    if (chars <= deps.mostOutput) return { output };
+    const message = `The workflow's output takes ${chars} characters as JSON; a run may hand on ${deps.mostOutput}.`;
+    return { error: { code: 'PAYLOAD_TOO_LARGE', message, details: { chars, limit: deps.mostOutput } } };
+  }
+
+  /** The same words as for a failed step of a definition. */
+  function errorOf(job: JobPart, { error, step: id }: Extract<PassEnd, { end: 'threw' }>): RunError {
+    const bad = id === undefined ? undefined : job.steps.find(({ step }) => step.id === id);
+    if (!bad) return error;
+    const how = bad.record.status === 'timed_out' ? 'timed out' : 'failed';
+    return {
+      code: 'STEP_FAILED',
+      message: `The step "${bad.step.id}" ${how}: ${bad.error?.message ?? error.message}`,
+      details: { step: stepIdOf(bad), error: bad.error },
+    };
+  }
+
+  /** Ends the job once nothing that it started is in the air. */
+  function finish(job: JobPart, how: Verdict): void {
+    if (pass) return;
+    const open = job.steps.filter(({ record }) => !isFinal(record.status));
+    for (const part of open) {
+      part.abort?.abort(CANCELLED);
+      if (part.slot === 'asked') steps.freeSlot(part);
+    }
+    if (open.some(({ abort }) => abort !== null)) return;
+    for (const part of open) {
+      if (part.wait?.runId) deps.cancelChild(part.wait.runId);
+      recorder.setStep(part, 'cancelled');
+    }
+    note(job);
+    if (job.record.status === 'waiting') recorder.setJob(job, 'running');
+    if ('output' in how) {
+      job.outputs = { result: how.output };
+      job.record.outputs = JSON.stringify(job.outputs);
+      recorder.setJob(job, 'succeeded');
+    } else {
+      job.failed = true;
+      recorder.setJob(job, 'failed', how.error);
+    }
+  }
+
+  return {
+    advance,
+    /** Ends what is in the air of it, for a run or job that is being ended, or left. */
+    stop(job: JobPart, reason: unknown): void {
+      stopResting?.();
+      stopResting = null;
+      if (pass) pass.abort(reason);
+      else freeSlot();
+      note(job);
+    },
+  };
+}
+export type CodeDriver = ReturnType<typeof createCodeDriver>;
+
+/** The function could not reach its run: a matter of time, as for any call between machines. */
+function brokenPass(message: string): StepFailure {
+  return new StepFailure('network', { code: 'UPSTREAM_UNAVAILABLE', message, details: {} });
+}

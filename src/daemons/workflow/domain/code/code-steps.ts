@@ -1,0 +1,131 @@
+import { CODE_STEP, type EnterStep, type RunError } from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { RunRecord } from '../../../../store/ports/index.ts';
+import { type FoundStep, foundIn } from '../definition/compile-code.ts';
+import type { CompiledCode } from '../definition/compiled-workflow.ts';
+import { formatPath } from '../definition/templates.ts';
+import type { RunJournal } from '../run/run-journal.ts';
+import { type JobPart, pendingStep, type StepPart, stepPart } from '../run/run-parts.ts';
+
+/** Steps of one run. More belong into children, which keeps every pass short. */
+const MOST_STEPS = 1000;
+const MOST_INPUT_CHARS = 1024 * 1024;
+
+export interface CodeStepsDeps {
+  run: RunRecord;
+  code: CompiledCode;
+  journal: RunJournal;
+}
+
+/** The steps that a function came to: known by name, held against their place, and new ones taken down. */
+export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
+  const fatal = new WeakSet<PlatformError>();
+  const byPlace = new Map<string, Known>();
+  const byId = new Map<string, Known>();
+
+  function remember(part: StepPart, found: FoundStep): void {
+    const known = { part, found };
+    byPlace.set(placeOf(found), known);
+    byId.set(found.id, known);
+  }
+
+  /** Once: from then on `discover` adds to it. */
+  function learn({ steps }: JobPart): void {
+    if (byId.size === 0) for (const part of steps) remember(part, foundIn(part.record));
+  }
+
+  /** A run that this happens to has failed, whatever its function makes of the error. */
+  function forGood(error: PlatformError): PlatformError {
+    fatal.add(error);
+    return error;
+  }
+
+  function discover(job: JobPart, asked: EnterStep): StepPart {
+    requireRoom(job);
+    if (JSON.stringify(asked.with).length > MOST_INPUT_CHARS)
+      throw new PlatformError(
+        'PAYLOAD_TOO_LARGE',
+        `What the step "${asked.id}" is given takes more than ${MOST_INPUT_CHARS} characters as JSON.`,
+      );
+    const index = (job.steps.at(-1)?.record.index ?? -1) + 1;
+    const step = code.stepOf(asked, index);
+    const [issue] = step.kind.check(step.rawWith);
+    if (issue)
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `The step "${asked.id}": ${formatPath(issue.path) || 'its input'} ${issue.message}.`,
+      );
+    const record = { ...pendingStep(job.record.key, index), found: JSON.stringify(asked) };
+    const part = stepPart(job, step, record);
+    job.steps.push(part);
+    journal.touch(part);
+    remember(part, asked);
+    return part;
+  }
+
+  function requireRoom({ steps }: JobPart): void {
+    if (steps.length < MOST_STEPS) return;
+    throw forGood(
+      new PlatformError(
+        'VALIDATION_ERROR',
+        `The run has come to ${MOST_STEPS} steps, which is the most there may be. Give parts of the work to workflows of their own with ctx.runWorkflow.`,
+        { details: { steps: steps.length } },
+      ),
+    );
+  }
+
+  return {
+    isFatal: (error: PlatformError) => fatal.has(error),
+    /** The step that is asked for. Throws WORKFLOW_DEFINITION_CHANGED when another one has its place. */
+    partOf(job: JobPart, asked: EnterStep): StepPart {
+      learn(job);
+      const before = byPlace.get(placeOf(asked));
+      const namesake = byId.get(asked.id);
+      if (before && before === namesake && before.found.uses === asked.uses) return before.part;
+      if (!before && !namesake) return discover(job, asked);
+      const expected = (before ?? namesake!).found;
+      throw forGood(changed(run, nameOf(expected), nameOf(asked), before ? asked : expected));
+    },
+    /** Why a function that has returned cannot have been the one that took these steps. */
+    missedBy(job: JobPart, met: ReadonlySet<StepPart>): RunError | undefined {
+      const missed = job.steps.find((part) => !met.has(part));
+      if (!missed) return undefined;
+      const before = foundIn(missed.record);
+      const { code: name, message, details: told } = changed(run, nameOf(before), 'the end', before);
+      return { code: name, message, details: told };
+    },
+    /** What chance and time begin with: those of the run whose first steps were taken over, if they were. */
+    origin(job: JobPart): { seed: string; startedAt: number } {
+      learn(job);
+      const taken = [...byId.values()].find(({ found }) => found.origin !== undefined)?.found.origin;
+      return taken ?? { seed: run.id, startedAt: run.startedAt ?? run.createdAt };
+    },
+  };
+}
+
+interface Known {
+  part: StepPart;
+  found: FoundStep;
+}
+
+function placeOf({ branch, place }: Pick<FoundStep, 'branch' | 'place'>): string {
+  return `${place} ${branch}`;
+}
+
+function nameOf({ id, uses }: Pick<FoundStep, 'id' | 'uses'>): string {
+  return uses === CODE_STEP ? `step "${id}"` : `step "${id}" (${uses})`;
+}
+
+function changed(
+  run: RunRecord,
+  expected: string,
+  found: string,
+  { branch, place }: Pick<FoundStep, 'branch' | 'place'>,
+): PlatformError {
+  const where = branch === '' ? '' : ` of branch ${branch}`;
+  return new PlatformError(
+    'WORKFLOW_DEFINITION_CHANGED',
+    `The code of the workflow "${run.workflowId}" changed under this run: at place ${place + 1}${where} it had taken ${expected}, and now comes to ${found}. Run it again from a step with the new code, or bring the old code back.`,
+    { details: { expected, found, branch, place } },
+  );
+}

@@ -1,0 +1,126 @@
+import {
+  CODE_STEP,
+  CodeWorkflowDefinition,
+  type EnterStep,
+  type RetryPolicy,
+} from '../../../../contracts/index.ts';
+import { minutes } from '../../../../kit/duration.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { JsonValue, StepRecord } from '../../../../store/ports/index.ts';
+import type { StepKind } from '../steps/step-kind.ts';
+import { compileCommon, pinned } from './compile-common.ts';
+import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow.ts';
+import { invalidDefinition } from './definition-faults.ts';
+import { type DefinitionIssue, type Path, type Template, WHEN_SUCCESSFUL } from './templates.ts';
+
+/** The one job of a workflow in code. */
+export const CODE_JOB = 'main';
+
+/** Compiles an entry of a plugin's manifest. Throws VALIDATION_ERROR as `compileDefinition` does. */
+export function compileCode(written: object, pluginId: string, kindOf: KindOf): CompiledWorkflow {
+  const parsed = CodeWorkflowDefinition.safeParse(written);
+  if (!parsed.success) {
+    throw invalidDefinition(
+      parsed.error.issues.map(({ path, message }) => ({ path: path as Path, message })),
+      written,
+    );
+  }
+  const { handler, ...definition } = parsed.data;
+  const issues: DefinitionIssue[] = [];
+  const common = compileCommon(definition, issues);
+  if (issues.length > 0) throw invalidDefinition(issues, written);
+  return {
+    definition: {
+      ...definition,
+      jobs: { [CODE_JOB]: { needs: [], continueOnError: false, outputs: {}, steps: [] } },
+    },
+    code: {
+      pluginId,
+      handler,
+      stepOf: (found, index) => stepOf(found, index, kindOf, definition.retry),
+    },
+    outputs: null,
+    jobs: [
+      {
+        id: CODE_JOB,
+        needs: [],
+        condition: WHEN_SUCCESSFUL,
+        matrix: null,
+        maxParallel: 1,
+        failFast: false,
+        timeoutMs: null,
+        continueOnError: false,
+        outputs: constant({}),
+        steps: [],
+      },
+    ],
+    ...common,
+    ...pinned({ ...parsed.data, plugin: pluginId }),
+  };
+}
+
+/** A workflow in code as it was pinned; undefined for any other. */
+export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | undefined {
+  if (!('handler' in body && 'plugin' in body)) return undefined;
+  const { plugin, ...written } = body;
+  return compileCode(written, plugin as string, kindOf);
+}
+
+/** What a step is that the code came to. */
+export interface FoundStep extends EnterStep {
+  /** Of a step that another run found, and this one took over: what its chance and time began with. */
+  origin?: { seed: string; startedAt: number } | undefined;
+}
+
+export function foundIn({ found }: Pick<StepRecord, 'found'>): FoundStep {
+  return JSON.parse(found!) as FoundStep;
+}
+
+/** A found step as the drivers of steps take it: nothing of it is a template, and its failure is the function's to judge. */
+function stepOf(
+  found: FoundStep,
+  index: number,
+  kindOf: KindOf,
+  retry: RetryPolicy | undefined,
+): CompiledStep {
+  const { id, uses, options } = found;
+  const kind = uses === CODE_STEP ? OWN_STEP : kindOf(uses);
+  if (!kind)
+    throw new PlatformError('VALIDATION_ERROR', `Nothing runs the step "${id}", which uses "${uses}".`);
+  const input = found.with as Record<string, JsonValue>;
+  return {
+    id,
+    index,
+    name: id,
+    uses,
+    kind,
+    with: constant(input),
+    rawWith: input,
+    condition: WHEN_SUCCESSFUL,
+    retry: options.retry ?? retry,
+    timeoutMs: options.timeoutMs ?? kind.defaultTimeoutMs,
+    continueOnError: true,
+    idempotent: options.idempotent,
+    idempotencyKey: options.idempotencyKey === undefined ? null : constant(options.idempotencyKey),
+  };
+}
+
+/** A step whose function the workflow's own code holds: its pass runs it, through `StepPart.perform`. */
+const OWN_STEP: StepKind = {
+  name: CODE_STEP,
+  mode: 'effect',
+  takesSlot: false,
+  defaultTimeoutMs: minutes(5),
+  check: () => [],
+  isIdempotent: () => false,
+  run() {
+    throw new Error('A step of code was run without its code.');
+  },
+};
+
+/** Whether the workflow's own code does what the step does. */
+export const isOwnStep = ({ kind }: Pick<CompiledStep, 'kind'>): boolean => kind === OWN_STEP;
+
+function constant(value: JsonValue): Template {
+  return { evaluate: () => value, expressions: [] };
+}

@@ -1,0 +1,35 @@
+import { PlatformError } from '../../../../kit/errors.ts';
+import { type DefinitionIssue, formatPath } from './templates.ts';
+
+/** A fault as it is told: `line` and `column` count from 1, in the text at `path`. */
+export interface ToldIssue {
+  path: string;
+  message: string;
+  line?: number;
+  column?: number;
+}
+
+/** VALIDATION_ERROR with every fault and its place in `details.issues`. */
+export function invalidDefinition(issues: DefinitionIssue[], written: unknown): PlatformError {
+  const told = issues.map((issue) => toTold(issue, written));
+  const [first] = told;
+  const more = told.length > 1 ? ` (and ${told.length - 1} more, see details.issues)` : '';
+  const place = first!.line ? `${first!.path}:${first!.line}:${first!.column}` : first!.path;
+  return new PlatformError(
+    'VALIDATION_ERROR',
+    `The workflow definition is not valid: ${place}: ${first!.message}${more}`,
+    {
+      details: { issues: told },
+    },
+  );
+}
+
+function toTold({ path, message, offset }: DefinitionIssue, written: unknown): ToldIssue {
+  const text = path.reduce<unknown>(
+    (value, part) => (value as Record<string, unknown> | undefined)?.[part],
+    written,
+  );
+  if (offset === undefined || typeof text !== 'string') return { path: formatPath(path), message };
+  const before = text.slice(0, offset).split('\n');
+  return { path: formatPath(path), message, line: before.length, column: before.at(-1)!.length + 1 };
+}

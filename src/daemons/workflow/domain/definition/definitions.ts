@@ -1,0 +1,153 @@
+import { isCodeWorkflow, type WorkflowFault, type WorkflowSummary } from '../../../../contracts/index.ts';
+import { createBoundedCache } from '../../../../kit/bounded-cache.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import { nearest } from '../../../../kit/nearest.ts';
+import type { DefinitionRecord } from '../../../../store/ports/index.ts';
+import { compileCode, pinnedCode } from './compile-code.ts';
+import { compileDefinition } from './compile-definition.ts';
+import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
+import type { ToldIssue } from './definition-faults.ts';
+
+/** A definition as it was found. */
+export interface FoundDefinition {
+  /** The file, or the plugin. */
+  source: string;
+  definition: unknown;
+  /** The plugin whose manifest it stands in: only there may a workflow be code. */
+  pluginId?: string;
+  /** Where in the file something stands: `12:5`. */
+  locate?(path: string): string | undefined;
+}
+
+export interface Definitions {
+  /** Makes these the definitions that runs can be started of; faulty ones are told and left out. */
+  register(found: readonly FoundDefinition[], faults?: readonly WorkflowFault[]): void;
+  /** Tells what else could not be registered. */
+  fault(fault: WorkflowFault): void;
+  readonly registered: ReadonlyMap<string, RegisteredWorkflow>;
+  readonly faults: readonly WorkflowFault[];
+  /** Throws WORKFLOW_NOT_FOUND. */
+  require(id: string): CompiledWorkflow;
+  /** One that was sent along. Throws VALIDATION_ERROR. */
+  compile(written: unknown): CompiledWorkflow;
+  /** What a run is pinned to, from memory. */
+  here(hash: string): CompiledWorkflow | undefined;
+  /** The same, from the store if need be. */
+  byHash(hash: string): Promise<CompiledWorkflow>;
+}
+
+export interface RegisteredWorkflow {
+  workflow: CompiledWorkflow;
+  source: string;
+}
+
+const REMEMBERED = 500;
+
+export function createDefinitions(deps: {
+  kindOf: KindOf;
+  find(hash: string): Promise<DefinitionRecord | undefined>;
+}): Definitions {
+  const registered = new Map<string, RegisteredWorkflow>();
+  const faults: WorkflowFault[] = [];
+  const compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED);
+  const byText = createBoundedCache<CompiledWorkflow>(REMEMBERED);
+
+  function compile(written: unknown): CompiledWorkflow {
+    // Whoever sends definitions along sends the same ones again and again.
+    const text = JSON.stringify(written);
+    const same = byText.get(text);
+    if (same) return same;
+    const workflow = remember(compileDefinition(written, deps.kindOf));
+    byText.set(text, workflow);
+    return workflow;
+  }
+
+  function remember(workflow: CompiledWorkflow): CompiledWorkflow {
+    const known = compiled.get(workflow.hash);
+    if (known) return known;
+    compiled.set(workflow.hash, workflow);
+    return workflow;
+  }
+
+  function compileFound({ definition, pluginId }: FoundDefinition): CompiledWorkflow {
+    if (pluginId === undefined || !isCodeWorkflow(definition as Record<string, unknown>))
+      return compile(definition);
+    return remember(compileCode(definition as object, pluginId, deps.kindOf));
+  }
+
+  function registerOne(found: FoundDefinition): void {
+    const { source, locate } = found;
+    try {
+      const workflow = compileFound(found);
+      const { id } = workflow.definition;
+      const other = registered.get(id);
+      if (other) {
+        faults.push({
+          source,
+          path: 'id',
+          message: `the workflow "${id}" is defined in ${other.source} already`,
+        });
+        return;
+      }
+      registered.set(id, { workflow, source });
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error;
+      for (const { path, message } of error.details.issues as ToldIssue[]) {
+        const place = locate?.(path);
+        faults.push({ source: place ? `${source}:${place}` : source, path, message });
+      }
+    }
+  }
+
+  return {
+    registered,
+    faults,
+    register(found, other = []) {
+      registered.clear();
+      faults.splice(0, faults.length, ...other);
+      for (const one of found) registerOne(one);
+    },
+    fault: (fault) => faults.push(fault),
+    require(id) {
+      const found = registered.get(id);
+      if (found) return found.workflow;
+      const near = nearest(id, [...registered.keys()]);
+      throw new PlatformError(
+        'WORKFLOW_NOT_FOUND',
+        `There is no workflow "${id}"${near ? `; did you mean "${near}"?` : '; `svc workflows list` shows those there are.'}`,
+        { details: { workflowId: id } },
+      );
+    },
+    compile,
+    here: (hash) => compiled.get(hash),
+    async byHash(hash) {
+      const known = compiled.get(hash);
+      if (known) return known;
+      const record = await deps.find(hash);
+      if (!record)
+        throw new PlatformError(
+          'WORKFLOW_NOT_FOUND',
+          `The definition ${hash} that this run was started with is not stored any more.`,
+        );
+      const body = JSON.parse(record.body);
+      const workflow = pinnedCode(body, deps.kindOf) ?? compileDefinition(body, deps.kindOf);
+      // Under the hash that the run knows, should a later version of svc print the same definition otherwise.
+      compiled.set(hash, workflow);
+      return workflow;
+    },
+  };
+}
+
+export function summaryOf({ workflow, source }: RegisteredWorkflow): WorkflowSummary {
+  const { id, name, description, version, inputs, jobs } = workflow.definition;
+  return {
+    id,
+    name: name ?? null,
+    description: description ?? null,
+    version,
+    hash: workflow.hash,
+    source,
+    jobs: Object.keys(jobs),
+    inputs: inputs ?? null,
+  };
+}

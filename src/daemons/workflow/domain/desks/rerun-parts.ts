@@ -1,0 +1,121 @@
+import { PlatformError } from '../../../../kit/errors.ts';
+import type {
+  AttemptRecord,
+  JobRecord,
+  LoadedRun,
+  RunRecord,
+  StartOptions,
+  StepRecord,
+} from '../../../../store/ports/index.ts';
+import { type FoundStep, foundIn } from '../definition/compile-code.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { partsOf, type RunParts, type StepPart, stepIdOf } from '../run/run-parts.ts';
+import { isFinal } from '../states.ts';
+
+type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
+
+/** What a run from a step on takes over. Throws VALIDATION_ERROR for a step that is not there, or cannot be begun with. */
+export function partsBefore(
+  fromStep: string,
+  loaded: LoadedRun,
+  workflow: CompiledWorkflow,
+  attempts: readonly AttemptRecord[],
+): NonNullable<StartOptions['parts']> {
+  const groups = partsOf(workflow, loaded);
+  const start = [...groups.values()]
+    .flatMap(({ parts }) => parts ?? [])
+    .flatMap(({ steps }) => steps)
+    .find((part) => stepIdOf(part) === fromStep);
+  if (!start)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The run has no step "${fromStep}"; steps are named "<job>.<step>".`,
+    );
+  const kept = workflow.code ? beforeInCode(start, loaded.run) : beforeInJobs(start, groups, workflow);
+  const taken = new Set(kept.steps.map(({ jobKey, index }) => `${jobKey} ${index}`));
+  return { ...kept, attempts: attempts.filter(({ jobKey, index }) => taken.has(`${jobKey} ${index}`)) };
+}
+
+/**
+ * What code had come to before the step and had ended: well, or so that the code went on all the same. Chance and time stay
+ * those that these steps were taken with.
+ */
+function beforeInCode(start: StepPart, run: RunRecord): Kept {
+  const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
+  const wentOn = ({ branch, place }: FoundStep): boolean =>
+    all.some(({ found }) => found.branch === branch && found.place > place);
+  const origin = all.map(({ found }) => found.origin).find((taken) => taken !== undefined) ?? {
+    seed: run.id,
+    startedAt: run.startedAt ?? run.createdAt,
+  };
+  const steps = all
+    .filter(({ record, found }) => {
+      if (record.index >= start.record.index || !isFinal(record.status)) return false;
+      return record.status === 'succeeded' || wentOn(found);
+    })
+    .map(
+      ({ record, found }): StepRecord => ({
+        ...record,
+        found: JSON.stringify({ ...found, origin } satisfies FoundStep),
+      }),
+    );
+  return { jobs: [anew(start.job.record)], steps };
+}
+
+function anew(job: JobRecord): JobRecord {
+  return { ...job, status: 'pending', outputs: null, error: null, startedAt: null, finishedAt: null };
+}
+
+/**
+ * Every job that ended well, unless it needs one that is run again; and of those that are, the steps that ended well
+ * before the first that did not, or before the one to begin with.
+ */
+function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
+  const own = start.job.job.id;
+  const broken = new Set([own]);
+  for (const { job, parts } of groups.values())
+    if (!parts?.every(({ record }) => isWhole(record.status))) broken.add(job.id);
+  const dependent = new Set<string>();
+  for (const job of workflow.jobs)
+    if (job.needs.some((id) => broken.has(id) || dependent.has(id))) dependent.add(job.id);
+
+  const kept: Kept = { jobs: [], steps: [] };
+  for (const { job, parts } of groups.values()) {
+    // What it was given may be another thing this time.
+    if (dependent.has(job.id) && job.id !== own) continue;
+    for (const part of parts ?? []) {
+      if (part !== start.job && isWhole(part.record.status)) {
+        kept.jobs.push(part.record);
+        kept.steps.push(
+          ...part.steps.filter(({ record }) => isFinal(record.status)).map(({ record }) => record),
+        );
+      } else {
+        kept.jobs.push(anew(part.record));
+        kept.steps.push(...(part === start.job ? stepsBefore(start) : wholeSteps(part.steps)));
+      }
+    }
+  }
+  return kept;
+}
+
+const isWhole = (status: JobRecord['status']): boolean => status === 'succeeded' || status === 'skipped';
+
+/** Throws VALIDATION_ERROR when one of them did not succeed, and may not fail. */
+function stepsBefore({ job, step }: StepPart): StepRecord[] {
+  const before = job.steps.slice(0, step.index);
+  const broken = before.find((part) => !isWhole(part.record.status) && !part.step.continueOnError);
+  if (broken)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The step "${stepIdOf(broken)}" before it did not succeed; run again from there.`,
+    );
+  return before.map(({ record }) => record);
+}
+
+/** Steps up to the first that is to be run again: what they did is not done twice. */
+function wholeSteps(steps: readonly StepPart[]): StepRecord[] {
+  const first = steps.findIndex(
+    ({ record, step }) => !isWhole(record.status) && !(step.continueOnError && isFinal(record.status)),
+  );
+  return steps.slice(0, first === -1 ? steps.length : first).map(({ record }) => record);
+}

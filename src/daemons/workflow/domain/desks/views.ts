@@ -1,0 +1,122 @@
+import type { Job, RunJob, RunStep, WorkflowRun } from '../../../../contracts/index.ts';
+import type { AttemptRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { partsOf, stepIdOf } from '../run/run-parts.ts';
+import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
+
+/** Records as the API shows them. */
+
+const parsed = <T>(json: string | null): T | null => (json === null ? null : JSON.parse(json));
+
+function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): string | null {
+  if (status !== 'queued') return null;
+  if (reason === 'scheduled') return `It is planned for ${new Date(runAt ?? 0).toISOString()}`;
+  if (reason === 'concurrency')
+    return `Another run holds the concurrency key "${concurrencyKey?.slice(concurrencyKey.indexOf('\n') + 1)}"`;
+  return 'It waits for its turn';
+}
+
+export function viewRun(run: RunRecord): WorkflowRun {
+  const { id, workflowId, definitionHash, status, trigger, rerunOf, priority, resumeCount } = run;
+  return {
+    id: id as WorkflowRun['id'],
+    workflowId,
+    definitionHash,
+    status,
+    queuedReason: queuedReason(run),
+    trigger,
+    parentRunId: run.parentId,
+    rerunOf,
+    priority,
+    input: JSON.parse(run.input),
+    output: parsed(run.output),
+    error: parsed(run.error),
+    resumeCount,
+    createdAt: run.createdAt,
+    runAt: run.runAt,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
+  };
+}
+
+/** Jobs of a run, also those that nothing was written of yet. */
+export function viewJobs(loaded: LoadedRun, workflow: CompiledWorkflow): RunJob[] {
+  const groups = [...partsOf(workflow, loaded).values()];
+  return groups.flatMap(({ job, parts }): RunJob[] => {
+    const needs = [...job.needs];
+    if (parts === null) {
+      const status = loaded.run.finishedAt === null ? 'pending' : 'cancelled';
+      const nothing = { matrix: null, outputs: {}, error: null, startedAt: null, finishedAt: null };
+      return [{ id: job.id, status, needs, ...nothing }];
+    }
+    return parts.map(({ record, outputs }) => ({
+      id: record.key,
+      status: record.status,
+      needs,
+      matrix: parsed(record.matrix),
+      outputs,
+      error: parsed(record.error),
+      startedAt: record.startedAt,
+      finishedAt: record.finishedAt,
+    }));
+  });
+}
+
+export function viewSteps(
+  loaded: LoadedRun,
+  workflow: CompiledWorkflow,
+  attempts: readonly AttemptRecord[],
+): RunStep[] {
+  const histories = Map.groupBy(attempts, ({ jobKey, index }) => `${jobKey} ${index}`);
+  const jobs = [...partsOf(workflow, loaded).values()].flatMap(({ parts }) => parts ?? []);
+  return jobs.flatMap((job) =>
+    job.steps.map((part): RunStep => {
+      const { record, step, output, error, wait } = part;
+      return {
+        id: stepIdOf(part),
+        jobId: job.record.key,
+        name: step.name,
+        uses: step.uses,
+        status: record.status,
+        attempts: record.attempts,
+        output,
+        error,
+        waitingFor: wait,
+        wakeAt: record.wakeAt,
+        readyAt: record.readyAt,
+        startedAt: record.startedAt,
+        finishedAt: record.finishedAt,
+        history: (histories.get(`${record.jobKey} ${record.index}`) ?? []).map((attempt) => ({
+          attempt: attempt.attempt,
+          status: attempt.status,
+          errorClass: attempt.errorClass as RunStep['history'][number]['errorClass'],
+          error: parsed(attempt.error),
+          startedAt: attempt.startedAt,
+          finishedAt: attempt.finishedAt,
+        })),
+      };
+    }),
+  );
+}
+
+/** A background job: the run of its one step. */
+export function viewJob(run: RunRecord, attempts: number): Job {
+  const { error } = run;
+  const failure = parsed<{ details?: { error?: Job['error'] } }>(error);
+  return {
+    id: run.id as Job['id'],
+    handler: run.workflowId.slice(run.workflowId.startsWith(JOB_PREFIX) ? JOB_PREFIX.length : 0),
+    status: run.status,
+    queuedReason: queuedReason(run),
+    attempts,
+    priority: run.priority,
+    input: JSON.parse(run.input),
+    result: parsed<{ result?: Job['result'] }>(run.output)?.result ?? null,
+    // The job's own error, not that of the run and the step around it.
+    error: failure?.details?.error ?? (failure as Job['error']),
+    createdAt: run.createdAt,
+    runAt: run.runAt,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
+  };
+}

@@ -1,0 +1,69 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { ActiveRun } from '../run/active-run.ts';
+import { isFinal } from '../states.ts';
+import type { CancelResult } from './engine-ports.ts';
+
+export interface CancellingDeps {
+  store: { runs: Pick<RunStore, 'find' | 'childrenOf' | 'cancelIdle'> };
+  clock: Clock;
+  logger: Logger;
+  active: ReadonlyMap<string, ActiveRun>;
+  /** Settles once a run that is being read is in `active`, or gone. */
+  opening: ReadonlyMap<string, Promise<void>>;
+  offer(run: RunRecord, fresh: boolean): void;
+  ended(run: RunRecord): void;
+  changed(runId: string): void;
+}
+
+const CANCEL_TRIES = 50;
+
+/** Cancels runs, wherever they are: in memory, on their way there, or only in the store; and their children with them. */
+export function createCancelling({ store, clock, logger, active, opening, ...deps }: CancellingDeps) {
+  /** Throws WORKFLOW_ALREADY_CANCELLED, and CONFLICT for one that never stands still. */
+  async function cancel({ id, tenantId }: RunRecord): Promise<CancelResult> {
+    for (let tries = 0; tries < CANCEL_TRIES; tries++) {
+      await opening.get(id);
+      const one = active.get(id);
+      if (one && (await one.cancel())) return { cancelled: true, status: one.run.status };
+      // Parked, ended or about to be: what is written by now decides.
+      if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
+      const run = await store.runs.find(tenantId, id);
+      if (!run || run.status === 'cancelled' || run.status === 'cancelling') throw alreadyCancelled(id);
+      if (isFinal(run.status)) return { cancelled: false, status: run.status };
+      const { cancelled, promoted } = await store.runs.cancelIdle(run.seq, clock.now());
+      if (!cancelled) continue;
+      for (const next of promoted) deps.offer(next, false);
+      deps.changed(id);
+      deps.ended({ ...run, status: 'cancelled', finishedAt: clock.now() });
+      await cancelChildren(id);
+      return { cancelled: true, status: 'cancelled' };
+    }
+    throw new PlatformError('CONFLICT', `Run ${id} changes too fast to be cancelled; try again.`);
+  }
+
+  async function cancelChildren(id: string): Promise<void> {
+    for (const child of await store.runs.childrenOf(id)) await cancelChild(child.id);
+  }
+
+  /** A failure is logged: whoever ends the parent has no use for it. */
+  async function cancelChild(id: string): Promise<void> {
+    try {
+      const child = await store.runs.find(null, id);
+      if (child && !isFinal(child.status)) await cancel(child);
+    } catch (error) {
+      if (!(error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED'))
+        logger.error(`Child ${id} could not be cancelled`, { error });
+    }
+  }
+
+  return { cancel, cancelChild, cancelChildren };
+}
+
+function alreadyCancelled(id: string): PlatformError {
+  return new PlatformError('WORKFLOW_ALREADY_CANCELLED', `Run ${id} was cancelled before.`, {
+    details: { runId: id },
+  });
+}

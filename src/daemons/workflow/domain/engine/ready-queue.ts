@@ -1,0 +1,123 @@
+import type { RunQueue, RunRecord } from '../../../../store/ports/index.ts';
+
+/** A run that may be claimed; `fresh` when nothing of it can be stored yet beside itself. */
+export interface ReadyRun {
+  run: RunRecord;
+  fresh: boolean;
+}
+
+/** Ready runs: of each tenant the first few in memory, the rest in the store; tenants take turns. */
+export interface ReadyQueue {
+  /** A run became ready. */
+  offer(ready: ReadyRun): void;
+  /** Something of it was stored meanwhile: it must be read anew when its turn comes. */
+  stale(runId: string): void;
+  next(): Promise<ReadyRun | undefined>;
+  /** The next one, when it is in memory. */
+  nextHere(): ReadyRun | undefined;
+  /** Reads from the store which tenants have something. */
+  refresh(): Promise<void>;
+  readonly isEmpty: boolean;
+}
+
+interface Window {
+  /** In order; a prefix of all that is ready for the tenant. */
+  runs: ReadyRun[];
+  /** There is more in the store behind them. */
+  hasMore: boolean;
+  /** While the store is read: whether something was offered since, which the answer may not hold. */
+  refilling: boolean;
+  missed: boolean;
+}
+
+const WINDOW = 500;
+const REFILL = 250;
+
+export function createReadyQueue(store: Pick<RunQueue, 'tenants' | 'ready'>): ReadyQueue {
+  /** The order of the map is the order of turns. */
+  const windows = new Map<string, Window>();
+
+  function windowOf(tenantId: string): Window {
+    let window = windows.get(tenantId);
+    if (!window) {
+      window = { runs: [], hasMore: false, refilling: false, missed: false };
+      windows.set(tenantId, window);
+    }
+    return window;
+  }
+
+  function endTurn(tenantId: string, window: Window): void {
+    windows.delete(tenantId);
+    if (window.runs.length > 0 || window.hasMore) windows.set(tenantId, window);
+  }
+
+  function nextHere(): ReadyRun | undefined {
+    for (const [tenantId, window] of windows) {
+      if (window.runs.length === 0) continue;
+      const ready = window.runs.shift()!;
+      endTurn(tenantId, window);
+      return ready;
+    }
+    return undefined;
+  }
+
+  async function refill(tenantId: string, window: Window): Promise<void> {
+    if (window.refilling) return;
+    window.refilling = true;
+    window.missed = false;
+    try {
+      const runs = await store.ready(tenantId, REFILL);
+      window.runs = runs.map((run) => ({ run, fresh: false }));
+      window.hasMore = window.missed || runs.length === REFILL;
+      if (runs.length === 0 && !window.hasMore) windows.delete(tenantId);
+    } finally {
+      window.refilling = false;
+    }
+  }
+
+  return {
+    offer(ready) {
+      const window = windowOf(ready.run.tenantId);
+      const { runs } = window;
+      if (window.refilling) {
+        window.missed = true;
+        return;
+      }
+      if (runs.some(({ run }) => run.seq === ready.run.seq)) return;
+      const behind = runs.length === 0 || before(runs.at(-1)!.run, ready.run);
+      if (behind && window.hasMore) return;
+      if (behind) runs.push(ready);
+      else
+        runs.splice(
+          runs.findIndex(({ run }) => before(ready.run, run)),
+          0,
+          ready,
+        );
+      if (runs.length > WINDOW) {
+        runs.pop();
+        window.hasMore = true;
+      }
+    },
+    stale(runId) {
+      for (const { runs } of windows.values())
+        for (const ready of runs) if (ready.run.id === runId) ready.fresh = false;
+    },
+    nextHere,
+    async next() {
+      for (const [tenantId, window] of [...windows]) {
+        if (window.runs.length === 0 && window.hasMore) await refill(tenantId, window);
+      }
+      return nextHere();
+    },
+    async refresh() {
+      for (const tenantId of await store.tenants()) windowOf(tenantId).hasMore = true;
+    },
+    get isEmpty() {
+      return windows.size === 0;
+    },
+  };
+}
+
+function before(a: RunRecord, b: RunRecord): boolean {
+  return a.rank !== b.rank ? a.rank > b.rank : a.seq < b.seq;
+}

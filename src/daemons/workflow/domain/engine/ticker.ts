@@ -1,0 +1,73 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { seconds } from '../../../../kit/duration.ts';
+import { messageOf } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+
+/** Never asleep for longer: the wall clock may be set, and rows may change behind our back. */
+const LONGEST_SLEEP_MS = seconds(1);
+const SHORTEST_SLEEP_MS = 5;
+
+export interface Ticker {
+  /** Something is to be done at that time, perhaps before what was known. */
+  notice(at: number): void;
+  /** Looks now. Settles after that look. */
+  tick(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Calls `look` when something falls due, and at least every second; `look` says when the next thing does. */
+export function createTicker(deps: { clock: Clock; logger: Logger; look(): Promise<number | null> }): Ticker {
+  const { clock, logger, look } = deps;
+  let cancel: (() => void) | null = null;
+  let armedFor = Number.POSITIVE_INFINITY;
+  let running: Promise<void> | undefined;
+  let again = false;
+  let stopped = false;
+
+  function arm(at: number): void {
+    const sleep = Math.min(LONGEST_SLEEP_MS, Math.max(SHORTEST_SLEEP_MS, at - clock.now()));
+    cancel?.();
+    armedFor = clock.now() + sleep;
+    cancel = clock.after(sleep, () => void tick());
+  }
+
+  function tick(): Promise<void> {
+    if (stopped) return Promise.resolve();
+    if (running) {
+      again = true;
+      return running;
+    }
+    running = lookOn().finally(() => {
+      running = undefined;
+    });
+    return running;
+  }
+
+  async function lookOn(): Promise<void> {
+    let next: number | null = null;
+    do {
+      again = false;
+      try {
+        next = await look();
+      } catch (error) {
+        logger.error(`Due runs could not be looked up: ${messageOf(error)}`, { error });
+      }
+    } while (again && !stopped);
+    if (!stopped) arm(next ?? Number.POSITIVE_INFINITY);
+  }
+
+  return {
+    notice(at) {
+      if (stopped) return;
+      if (running) again = true;
+      else if (at <= clock.now()) void tick();
+      else if (at < armedFor) arm(at);
+    },
+    tick,
+    async stop() {
+      stopped = true;
+      cancel?.();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,274 @@
+import type { RunError } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { InboxRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
+import { createCodeDriver } from '../code/code-driver.ts';
+import type { PassDesk } from '../code/pass-desk.ts';
+import { isOwnStep } from '../definition/compile-code.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { FairSlots } from '../engine/slots.ts';
+import { isFinal, move } from '../states.ts';
+import { evaluationFailure } from '../steps/retry-policy.ts';
+import { createStepDriver } from '../steps/step-driver.ts';
+import { createJobDriver, FAILED_STATES } from './job-driver.ts';
+import { createRunJournal, type JournalDeps } from './run-journal.ts';
+import { isInAir, type JobPart, newJobPart, partsOf, resultOf, type StepPart } from './run-parts.ts';
+import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
+import { createRunScopes } from './run-scopes.ts';
+import { type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
+
+export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  slots: FairSlots;
+  /** How a child ended; undefined while it has not. */
+  childEnd(runId: string): Promise<RunRecord | undefined>;
+  cancelChild(runId: string): void;
+  /** What runs the functions of workflows in code. */
+  passes: PassDesk;
+}
+
+/** A run in memory, driven until it ends or nothing of it is in the air. */
+export interface ActiveRun {
+  readonly run: RunRecord;
+  readonly left: Promise<Departure>;
+  /** Something came while it was being parked: it must be looked at again. */
+  readonly wasPokedLate: boolean;
+  jobs(): { total: number; failed: number };
+  /** Something came, or may have: look again. */
+  poke(entry?: InboxRecord): void;
+  /** Durable once it resolves; false when it has ended, or was parked, meanwhile. */
+  cancel(): Promise<boolean>;
+  /** Lets go of it as it is: what is in the air is aborted, nothing more is written. */
+  abandon(): void;
+  /** Starts nothing more; once nothing is in the air it is parked, to be taken up by the next daemon. */
+  drain(): void;
+}
+
+export function createActiveRun(
+  loaded: LoadedRun,
+  workflow: CompiledWorkflow,
+  fence: number,
+  deps: ActiveRunDeps,
+): ActiveRun {
+  const { clock } = deps;
+  const { run } = loaded;
+  const state: RunState = {
+    departure: null,
+    ending: null,
+    draining: false,
+    inbox: loaded.inbox,
+    launches: [],
+    advance,
+  };
+  const journal = createRunJournal(run, deps);
+  const recorder = createRunRecorder(loaded, journal, deps);
+  const groups = partsOf(workflow, loaded);
+  const scopes = createRunScopes(run, workflow, groups);
+  const steps = createStepDriver({ ...deps, run, journal, recorder, scopes, state });
+  const code = workflow.code
+    ? createCodeDriver({ ...deps, run, workflow, journal, recorder, state, steps })
+    : null;
+  const jobs = createJobDriver({ ...deps, groups, recorder, scopes, steps, code });
+  let parking = false;
+  let pokedLate = false;
+  let stopTimer: (() => void) | null = null;
+  const gone = Promise.withResolvers<Departure>();
+
+  const allJobs = (): JobPart[] => [...groups.values()].flatMap(({ parts }) => parts ?? []);
+
+  function advance(): void {
+    if (state.departure || parking || isFinal(run.status)) {
+      pokedLate = true;
+      return;
+    }
+    if (run.deadlineAt !== null && clock.now() >= run.deadlineAt) state.ending ??= 'timed_out';
+    if (state.ending) {
+      for (const group of groups.values()) {
+        group.parts ??= [newJobPart(group.job, group.job.id, null)];
+        for (const part of group.parts) {
+          if (isFinal(part.record.status)) continue;
+          jobs.stopJob(part, state.ending);
+          jobs.endJob(part);
+        }
+      }
+    } else for (const group of groups.values()) jobs.advanceGroup(group);
+    conclude();
+    void commit();
+  }
+
+  /** Ends or parks the run when nothing of it is in the air. */
+  function conclude() {
+    const parts = allJobs();
+    if (parts.some(({ steps, passing }) => passing || steps.some(isInAir))) return;
+    const over = [...groups.values()].every((group) => resultOf(group) !== null);
+    if (!over) {
+      parking = true;
+      run.wakeAt = state.draining ? clock.now() : nextWake();
+      letGo();
+      recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
+      return;
+    }
+    run.wakeAt = null;
+    run.finishedAt = clock.now();
+    letGo();
+    if (state.ending) {
+      if (state.ending === 'timed_out')
+        run.error = JSON.stringify({
+          code: 'STEP_FAILED',
+          message: `The run did not end within ${workflow.definition.timeoutMs} ms.`,
+          details: { reason: 'timeout' },
+        } satisfies RunError);
+      return recorder.setRun(state.ending, 'engine');
+    }
+    const failed = parts.find((part) => FAILED_STATES.has(part.record.status) && !part.job.continueOnError);
+    if (failed) {
+      run.error = failed.record.error;
+      return recorder.setRun('failed', 'engine', { job: failed.record.key });
+    }
+    try {
+      run.output = JSON.stringify(scopes.outputOf());
+      recorder.setRun('succeeded', 'engine');
+    } catch (error) {
+      run.error = JSON.stringify(evaluationFailure(error).error);
+      recorder.setRun('failed', 'engine');
+    }
+  }
+
+  function letGo(): void {
+    run.fence = null;
+    run.ready = false;
+    run.reason = null;
+  }
+
+  /** What is being ended already needs no reminder: one that is past would come again and again. */
+  function nextWake(): number | null {
+    const times = allJobs().flatMap(({ record, job, steps, ending: stopped }) => [
+      ...steps.map((part) => (part.slot === 'none' ? wakeOf(part) : null)),
+      job.timeoutMs !== null && record.startedAt !== null && !stopped && !isFinal(record.status)
+        ? record.startedAt + job.timeoutMs
+        : null,
+    ]);
+    const known = [...times, state.ending ? null : run.deadlineAt].filter((time) => time !== null);
+    return known.length === 0 ? null : Math.min(...known);
+  }
+
+  /** One of code that is due has told so already: its function takes it up when it comes to it. */
+  function wakeOf({ record: { status, wakeAt }, step }: StepPart): number | null {
+    if (status !== 'waiting' || wakeAt === null) return null;
+    return isOwnStep(step) && wakeAt <= clock.now() ? null : wakeAt;
+  }
+
+  /** Writes what happened, then starts what may begin only after that. */
+  async function commit() {
+    const begun = state.launches.map((part) => [part, steps.valuesOf(part)] as const);
+    state.launches = [];
+    const mustWait =
+      journal.isClaiming ||
+      begun.some(([part]) => !steps.mayRepeat(part) && part.record.idempotencyKey === null);
+    const durable = journal.flush();
+    const leaves = parking || isFinal(run.status);
+    if (!mustWait && !leaves) {
+      for (const [part, values] of begun) void steps.launch(part, values);
+      armTimer();
+      if (!(await durable)) lose();
+      return;
+    }
+    if (!(await durable)) return lose();
+    if (leaves) return leave(parking ? 'parked' : 'ended');
+    for (const [part, values] of begun) void steps.launch(part, values);
+    armTimer();
+  }
+
+  function armTimer(): void {
+    stopTimer?.();
+    stopTimer = null;
+    if (state.departure || parking) return;
+    const wake = nextWake();
+    if (wake !== null) stopTimer = clock.after(Math.max(0, wake - clock.now()), advance);
+  }
+
+  function lose(): void {
+    if (!state.departure) quit('lost');
+  }
+
+  function leave(how: 'parked' | 'ended'): void {
+    if (state.departure) return;
+    state.departure = how;
+    stopTimer?.();
+    recorder.settleCounts();
+    gone.resolve(how);
+  }
+
+  function quit(how: 'lost' | 'abandoned'): void {
+    state.departure = how;
+    journal.abandon();
+    stopTimer?.();
+    for (const part of allJobs()) {
+      code?.stop(part, SHUT_DOWN);
+      for (const step of part.steps) {
+        step.abort?.abort(SHUT_DOWN);
+        // A slot that is held by work in the air is given back when that has come back.
+        if (step.abort === null || step.slot === 'asked') steps.freeSlot(step);
+      }
+    }
+    recorder.settleCounts();
+    gone.resolve(how);
+  }
+
+  function begin(): void {
+    const isFirst = run.startedAt === null;
+    run.fence = fence;
+    run.startedAt ??= clock.now();
+    if (run.deadlineAt === null && workflow.definition.timeoutMs !== undefined)
+      run.deadlineAt = run.startedAt + workflow.definition.timeoutMs;
+    run.ready = false;
+    run.reason = null;
+    run.wakeAt = null;
+    run.status = move('run', run.status, 'running', 'engine');
+    journal.touch('run');
+    journal.event({ type: isFirst ? 'run.started' : 'run.continued' });
+    for (const part of allJobs()) recorder.countJobs(part);
+    advance();
+  }
+  begin();
+
+  return {
+    run,
+    left: gone.promise,
+    get wasPokedLate() {
+      return pokedLate;
+    },
+    jobs() {
+      const parts = allJobs();
+      return {
+        total: parts.length,
+        failed: parts.filter(({ record }) => FAILED_STATES.has(record.status)).length,
+      };
+    },
+    poke(entry) {
+      if (entry && !state.inbox.some(({ n }) => n === entry.n)) state.inbox = [...state.inbox, entry];
+      if (state.departure || parking) pokedLate = true;
+      else advance();
+    },
+    async cancel() {
+      if (state.departure || parking || isFinal(run.status) || run.status === 'cancelling') return false;
+      state.ending = 'cancelled';
+      recorder.setRun('cancelling', 'caller');
+      const durable = journal.flush();
+      advance();
+      return durable;
+    },
+    abandon() {
+      if (!state.departure) quit('abandoned');
+    },
+    drain() {
+      state.draining = true;
+      for (const part of allJobs())
+        for (const step of part.steps) if (step.slot === 'asked') steps.freeSlot(step);
+      advance();
+    },
+  };
+}

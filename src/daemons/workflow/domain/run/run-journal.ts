@@ -1,0 +1,179 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { messageOf } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type {
+  AttemptRecord,
+  EventRecord,
+  LogLineRecord,
+  RunProgress,
+  RunRecord,
+  RunStore,
+  RunWrite,
+  WriteResult,
+} from '../../../../store/ports/index.ts';
+import type { JobPart, StepPart } from './run-parts.ts';
+
+export interface JournalDeps {
+  store: Pick<RunStore, 'write'>;
+  clock: Clock;
+  logger: Logger;
+  /** After each write: what was promoted, and that there is something new to read. */
+  written(run: RunRecord, result: WriteResult): void;
+}
+
+/** What happens to a run, gathered and written in order, each write carrying the run's fence. */
+export interface RunJournal {
+  touch(part: 'run' | JobPart | StepPart): void;
+  attempt(attempt: AttemptRecord): void;
+  event(event: Omit<EventRecord, 'at'>): void;
+  log(line: Omit<LogLineRecord, 'at'>): void;
+  take(n: number, by: string): void;
+  /** True once everything so far is durable; false when somebody else holds the run by now. */
+  flush(): Promise<boolean>;
+  /** Gives up what could not be written yet. */
+  abandon(): void;
+  /** Nothing is durable of this run under our fence yet. */
+  readonly isClaiming: boolean;
+}
+
+const LONGEST_PAUSE_MS = 5000;
+/** Lines of a run that are kept with it, from one time it is taken up to the next; a loop that logs would fill the disk. */
+const MOST_LINES = 10_000;
+
+export function createRunJournal(run: RunRecord, { store, clock, logger, written }: JournalDeps): RunJournal {
+  let touchedRun = false;
+  let jobs = new Set<JobPart>();
+  let steps = new Set<StepPart>();
+  let attempts: AttemptRecord[] = [];
+  let events: EventRecord[] = [];
+  let logs: LogLineRecord[] = [];
+  let lines = 0;
+  let taken: RunWrite['taken'] = [];
+  let known = { fence: run.fence, status: run.status };
+  let claimed = run.fence !== null;
+  let writing: Promise<boolean> | undefined;
+  let next: Promise<boolean> | undefined;
+  let lost = false;
+  let abandoned = false;
+
+  function isDirty(): boolean {
+    return (
+      touchedRun || jobs.size + steps.size + attempts.length + events.length + logs.length + taken.length > 0
+    );
+  }
+
+  function collect(): RunWrite {
+    const write: RunWrite = {
+      seq: run.seq,
+      expect: known,
+      run: touchedRun ? progressOf(run) : null,
+      jobs: Array.from(jobs, ({ record }) => ({ ...record })),
+      steps: Array.from(steps, ({ record }) => ({ ...record })),
+      attempts,
+      events,
+      logs,
+      taken,
+      wakeParent: run.finishedAt === null ? null : run.parentId,
+      at: clock.now(),
+    };
+    touchedRun = false;
+    jobs = new Set();
+    steps = new Set();
+    attempts = [];
+    events = [];
+    logs = [];
+    taken = [];
+    return write;
+  }
+
+  /** A store that cannot write (no room, a lock) is asked again: what happened must not be forgotten. */
+  async function persist(write: RunWrite): Promise<boolean> {
+    for (let pause = 250; !abandoned; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        const result = await store.write(write);
+        if (!result.applied) {
+          lost = true;
+          return false;
+        }
+        if (write.run) known = { fence: write.run.fence, status: write.run.status };
+        claimed = true;
+        written(run, result);
+        return true;
+      } catch (error) {
+        logger.diagnostic({
+          domain: 'workflow',
+          event: 'run.write_failed',
+          level: 'error',
+          reasonCode: 'STORE_ERROR',
+          message: `What happened to run ${run.id} could not be written (${messageOf(error)}); tried again`,
+          outcome: 'degraded',
+          error,
+          evidence: { runId: run.id },
+        });
+        await new Promise<void>((resolve) => clock.after(pause, resolve));
+      }
+    }
+    return false;
+  }
+
+  async function writeAfter(before: Promise<boolean> | undefined): Promise<boolean> {
+    if (before) await before;
+    next = undefined;
+    if (lost || abandoned) return false;
+    const write = collect();
+    writing = persist(write).finally(() => {
+      if (!next) writing = undefined;
+    });
+    return writing;
+  }
+
+  return {
+    touch(part) {
+      if (part === 'run') touchedRun = true;
+      else if ('steps' in part) jobs.add(part);
+      else steps.add(part);
+    },
+    attempt: (attempt) => attempts.push(attempt),
+    event: (event) => events.push({ at: clock.now(), ...event }),
+    log(line) {
+      if (++lines > MOST_LINES + 1) return;
+      const last = { level: 'warn', message: `More than ${MOST_LINES} lines: the rest is in the log alone` };
+      logs.push({ at: clock.now(), ...line, ...(lines > MOST_LINES ? last : {}) });
+    },
+    take: (n, by) => taken.push({ n, by }),
+    async flush() {
+      if (lost || abandoned) return false;
+      if (next) return next;
+      if (!isDirty()) return writing ?? true;
+      if (!writing) return writeAfter(undefined);
+      next = writeAfter(writing);
+      return next;
+    },
+    abandon() {
+      abandoned = true;
+    },
+    get isClaiming() {
+      return !claimed;
+    },
+  };
+}
+
+function progressOf(run: RunRecord): RunProgress {
+  const { status, ready, reason, rank, wakeAt, deadlineAt, fence, resumeCount, stalls } = run;
+  const { output, error, startedAt, finishedAt } = run;
+  return {
+    status,
+    ready,
+    reason,
+    rank,
+    wakeAt,
+    deadlineAt,
+    fence,
+    resumeCount,
+    stalls,
+    output,
+    error,
+    startedAt,
+    finishedAt,
+  };
+}

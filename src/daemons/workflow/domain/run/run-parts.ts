@@ -1,0 +1,222 @@
+import type { PartStatus, RunError, StepWait } from '../../../../contracts/index.ts';
+import type { JobRecord, JsonValue, LoadedRun, StepRecord } from '../../../../store/ports/index.ts';
+import { foundIn } from '../definition/compile-code.ts';
+import type { CompiledJob, CompiledStep, CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { Scope } from '../definition/expressions.ts';
+import { isFinal } from '../states.ts';
+import type { StepKind } from '../steps/step-kind.ts';
+
+/** Steps of one run: each is held in memory while the run is driven, and looked at whenever one ends. */
+export const MOST_STEPS = 10_000;
+
+/** A step in memory: its record, and what is in the air of it. */
+export interface StepPart {
+  record: StepRecord;
+  step: CompiledStep;
+  job: JobPart;
+  /** Its output and error, parsed. */
+  output: JsonValue;
+  error: RunError | null;
+  wait: StepWait | null;
+  /** Aborts the attempt in the air. */
+  abort: AbortController | null;
+  slot: 'none' | 'asked' | 'held';
+  /** Takes the request for a slot back. */
+  withdraw: (() => void) | null;
+  /** The end of its child is being looked up. */
+  looking: boolean;
+  /** Does the work in place of its kind: for steps that only the run's own code can do. */
+  perform: StepKind['run'] | null;
+}
+
+export interface JobPart {
+  record: JobRecord;
+  job: CompiledJob;
+  matrix: Record<string, JsonValue>;
+  steps: StepPart[];
+  outputs: Record<string, JsonValue>;
+  /** A step of it failed that may not fail. */
+  failed: boolean;
+  /** The code that finds its steps is at work, or about to be. */
+  passing: boolean;
+  /** It is being ended from outside: by its time limit, or because a sibling failed. */
+  ending: 'cancelled' | 'timed_out' | null;
+}
+
+/** All combinations of one job; null until what it needs has ended. */
+export interface JobGroup {
+  job: CompiledJob;
+  parts: JobPart[] | null;
+}
+
+export type RunParts = Map<string, JobGroup>;
+
+/** The parts of a run as stored, over its definition. Steps that were never touched have no row. */
+export function partsOf(
+  workflow: CompiledWorkflow,
+  { jobs, steps }: Pick<LoadedRun, 'jobs' | 'steps'>,
+): RunParts {
+  const stored = new Map(steps.map((step) => [`${step.jobKey} ${step.index}`, step]));
+  const groups: RunParts = new Map();
+  for (const job of workflow.jobs) {
+    const records = jobs
+      .filter(({ jobId }) => jobId === job.id)
+      .toSorted((a, b) => place(a.key) - place(b.key));
+    groups.set(job.id, {
+      job,
+      parts:
+        records.length === 0 ? null : records.map((record) => jobPart(job, record, stored, workflow.code)),
+    });
+  }
+  return groups;
+}
+
+function place(key: string): number {
+  return Number(key.split(':')[1] ?? 0);
+}
+
+/** A combination of a job that was not there before. */
+export function newJobPart(job: CompiledJob, key: string, matrix: Record<string, JsonValue> | null): JobPart {
+  const record: JobRecord = {
+    key,
+    jobId: job.id,
+    status: 'pending',
+    matrix: matrix && JSON.stringify(matrix),
+    outputs: null,
+    error: null,
+    startedAt: null,
+    finishedAt: null,
+  };
+  return jobPart(job, record, new Map());
+}
+
+function jobPart(
+  job: CompiledJob,
+  record: JobRecord,
+  stored: Map<string, StepRecord>,
+  code: CompiledWorkflow['code'] = null,
+): JobPart {
+  const part: JobPart = {
+    record,
+    job,
+    matrix: record.matrix === null ? {} : JSON.parse(record.matrix),
+    steps: [],
+    outputs: record.outputs === null ? {} : JSON.parse(record.outputs),
+    failed: false,
+    passing: false,
+    ending: null,
+  };
+  part.steps = code
+    ? [...stored.values()].map((own) => stepPart(part, code.stepOf(foundIn(own), own.index), own))
+    : job.steps.map((step) =>
+        stepPart(
+          part,
+          step,
+          stored.get(`${record.key} ${step.index}`) ?? pendingStep(record.key, step.index),
+        ),
+      );
+  part.failed = part.steps.some(isFailure);
+  return part;
+}
+
+export function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): StepPart {
+  return {
+    record,
+    step,
+    job,
+    output: record.output === null ? null : JSON.parse(record.output),
+    error: record.error === null ? null : JSON.parse(record.error),
+    wait: record.wait === null ? null : JSON.parse(record.wait),
+    abort: null,
+    slot: 'none',
+    withdraw: null,
+    looking: false,
+    perform: null,
+  };
+}
+
+export function pendingStep(jobKey: string, index: number): StepRecord {
+  return {
+    jobKey,
+    index,
+    found: null,
+    status: 'pending',
+    attempts: 0,
+    output: null,
+    error: null,
+    wait: null,
+    wakeAt: null,
+    idempotencyKey: null,
+    readyAt: null,
+    startedAt: null,
+    attemptAt: null,
+    finishedAt: null,
+  };
+}
+
+/** Whether the step fails its job. */
+export function isFailure({ record, step }: StepPart): boolean {
+  return (record.status === 'failed' || record.status === 'timed_out') && !step.continueOnError;
+}
+
+export function isInAir({ abort, looking, slot }: StepPart): boolean {
+  return abort !== null || looking || slot === 'asked';
+}
+
+/** `<job>.<step>`: how the outside names a step. */
+export function stepIdOf({ job, step }: StepPart): string {
+  return `${job.record.key}.${step.id}`;
+}
+
+/** How a job with all its combinations ended; null while one has not. */
+export function resultOf({ job, parts }: JobGroup): PartStatus | null {
+  if (parts === null || !parts.every(({ record }) => isFinal(record.status))) return null;
+  const states = parts.map(({ record }) => record.status);
+  const bad = states.find((status) => status === 'failed' || status === 'timed_out');
+  if (bad) return job.continueOnError ? 'succeeded' : bad;
+  if (states.includes('cancelled')) return 'cancelled';
+  return states.every((status) => status === 'skipped') ? 'skipped' : 'succeeded';
+}
+
+/** The outputs of a job: of a matrix those of every combination that ended well, later ones winning. */
+function outputsOf(group: JobGroup | undefined): Record<string, JsonValue> {
+  return Object.assign({}, ...(group?.parts ?? []).map(({ outputs }) => outputs));
+}
+
+export function needsScope(groups: RunParts, needs: Iterable<string>): Scope['needs'] {
+  return Object.fromEntries(
+    [...needs].map((id) => {
+      const group = groups.get(id);
+      const status = (group && resultOf(group)) ?? 'pending';
+      const matrix = group?.job.matrix
+        ? { matrix: (group.parts ?? []).map((part) => ({ values: part.matrix, outputs: part.outputs })) }
+        : {};
+      return [id, { status, outputs: outputsOf(group), ...matrix } as JsonValue];
+    }),
+  );
+}
+
+export function stepsScope({ steps }: JobPart): Scope['steps'] {
+  return Object.fromEntries(
+    steps
+      .filter(({ record }) => record.status !== 'pending')
+      .map(({ step, record, output, error }) => [
+        step.id,
+        { status: record.status, output, error: error as unknown as JsonValue },
+      ]),
+  );
+}
+
+/** Every combination of the lists of a matrix, the first list varying slowest. */
+export function combinations(matrix: Record<string, JsonValue>): Array<Record<string, JsonValue>> {
+  let all: Array<Record<string, JsonValue>> = [{}];
+  for (const [name, values] of Object.entries(matrix)) {
+    if (!Array.isArray(values))
+      throw new Error(`matrix.${name} must be a list, not ${JSON.stringify(values)}`);
+    all = all.flatMap((one) => values.map((value) => ({ ...one, [name]: value })));
+    if (all.length > MOST_COMBINATIONS)
+      throw new Error(`the matrix has more than ${MOST_COMBINATIONS} combinations`);
+  }
+  return all;
+}
+const MOST_COMBINATIONS = 256;

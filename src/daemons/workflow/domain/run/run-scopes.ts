@@ -1,0 +1,60 @@
+import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
+import { CODE_JOB } from '../definition/compile-code.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { Scope } from '../definition/expressions.ts';
+import { type JobPart, needsScope, type RunParts, stepsScope } from './run-parts.ts';
+
+export type RunScopes = ReturnType<typeof createRunScopes>;
+
+/** What the expressions of a run see, at each of its places. */
+export function createRunScopes(run: RunRecord, workflow: CompiledWorkflow, groups: RunParts) {
+  const input: JsonValue = JSON.parse(run.input);
+  const runScope = {
+    id: run.id,
+    workflowId: run.workflowId,
+    tenantId: run.tenantId,
+    createdAt: run.createdAt,
+    trigger: run.trigger,
+    priority: run.priority,
+    depth: run.depth,
+  };
+
+  function scopeOf(part: JobPart, state: Scope['state']): Scope {
+    return {
+      input,
+      run: runScope,
+      matrix: part.matrix,
+      steps: stepsScope(part),
+      needs: needsScope(groups, part.job.needs),
+      jobs: {},
+      state,
+    };
+  }
+
+  const stateOf = (part: JobPart): Scope['state'] => (part.failed ? 'failure' : 'success');
+
+  /** The output of the run: what its code returned, or what the definition says, else the outputs of the jobs that have some. */
+  function outputOf(): JsonValue {
+    const ids = [...groups.keys()];
+    if (workflow.code) return groups.get(CODE_JOB)?.parts?.[0]?.outputs.result ?? null;
+    if (workflow.outputs) {
+      const jobs = needsScope(groups, ids);
+      return workflow.outputs.evaluate({
+        input,
+        run: runScope,
+        matrix: {},
+        steps: {},
+        needs: {},
+        jobs,
+        state: 'success',
+      });
+    }
+    const outputs = needsScope(groups, ids) as Record<string, { outputs: Record<string, JsonValue> }>;
+    const withSome = ids.filter((id) => Object.keys(outputs[id]!.outputs).length > 0);
+    return withSome.length === 0
+      ? null
+      : Object.fromEntries(withSome.map((id) => [id, outputs[id]!.outputs]));
+  }
+
+  return { scopeOf, stateOf, outputOf };
+}

@@ -1,0 +1,30 @@
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { InboxRecord } from '../../../../store/ports/index.ts';
+import type { StepPart } from './run-parts.ts';
+
+/** How the engine is left by a run. `lost`: somebody else holds it by now. */
+export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
+
+/** What the parts of a run in memory have in common. */
+export interface RunState {
+  departure: Departure | null;
+  /** The run is being ended from outside. */
+  ending: 'cancelled' | 'timed_out' | null;
+  /** Nothing more is started. */
+  draining: boolean;
+  /** What came and was not used yet. */
+  inbox: InboxRecord[];
+  /** Steps to be started once what happened so far is durable. */
+  launches: StepPart[];
+  /** Looks at the run anew. */
+  advance(): void;
+}
+
+/** Why what is in the air is aborted. */
+export const TIMED_OUT = new PlatformError('EXECUTION_TIMEOUT', 'The step did not end in time.');
+export const RUN_TIMED_OUT = new PlatformError(
+  'EXECUTION_TIMEOUT',
+  'The run or its job did not end in time.',
+);
+export const CANCELLED = new PlatformError('EXECUTION_ERROR', 'The run was cancelled.');
+export const SHUT_DOWN = new PlatformError('SERVICE_UNAVAILABLE', 'The workflow service is stopping.');

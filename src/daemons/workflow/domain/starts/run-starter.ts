@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto';
+import { LIMITS, type PlatformConfig, type RunTrigger } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
+import { canonicalJson } from '../definition/compile-common.ts';
+import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { Scope } from '../definition/expressions.ts';
+import type { Engine } from '../engine/engine-ports.ts';
+
+/** On whose behalf, and in which trace, a run is started. */
+export interface Starter {
+  tenantId: string;
+  hostId: string;
+  requestId: string;
+  traceId: string;
+  /** The span it is started from. */
+  parentSpanId?: string | undefined;
+}
+
+export interface StartRequest {
+  kind: 'workflow' | 'job';
+  workflow: CompiledWorkflow;
+  input: JsonValue;
+  trigger: RunTrigger;
+  priority?: number | undefined;
+  runAt?: number | undefined;
+  idempotencyKey?: string | undefined;
+  parent?: { id: string; stepId: string; depth: number } | undefined;
+  rerunOf?: string | undefined;
+  parts?: StartOptions['parts'];
+}
+
+export interface RunStarter {
+  /** Durable once it resolves. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
+  start(request: StartRequest, starter: Starter): Promise<RunRecord>;
+}
+
+/** Holds an input against the schema in a workflow's code. Throws VALIDATION_ERROR. */
+export type CheckCodeInput = (code: CompiledCode, input: JsonValue, tenantId: string) => Promise<void>;
+
+/** A workflow that starts itself would never end. */
+const MOST_DEPTH = 16;
+const MOST_INPUT_CHARS = 1024 * 1024;
+
+export function createRunStarter(deps: {
+  store: Pick<RunStore, 'start' | 'find'>;
+  engine: Pick<Engine, 'offer' | 'cancel'>;
+  clock: Clock;
+  random: Random;
+  tenants: PlatformConfig['tenants'];
+  checkCodeInput: CheckCodeInput;
+}): RunStarter {
+  const { store, engine, clock, random, tenants, checkCodeInput } = deps;
+
+  function limitsOf(tenantId: string): NonNullable<StartOptions['limits']> | undefined {
+    const own = Object.hasOwn(tenants, tenantId) ? tenants[tenantId as keyof typeof tenants] : undefined;
+    if (!own) return undefined;
+    return {
+      concurrent: own.concurrentRuns ?? null,
+      perDay: own.runsPerDay ?? null,
+      perMonth: own.runsPerMonth ?? null,
+    };
+  }
+
+  function newRun(request: StartRequest, starter: Starter, input: JsonValue, inputJson: string): NewRun {
+    const { kind, workflow, trigger, priority = 0, runAt, parent, rerunOf } = request;
+    const now = clock.now();
+    const id = `${kind === 'job' ? 'job' : 'run'}_${random.uuid().replaceAll('-', '')}`;
+    const { concurrency } = workflow.definition;
+    return {
+      id,
+      kind,
+      tenantId: starter.tenantId,
+      workflowId: workflow.definition.id,
+      definitionHash: workflow.hash,
+      priority,
+      runAt: runAt !== undefined && runAt > now ? runAt : null,
+      deadlineAt: null,
+      concurrencyKey: concurrency ? `${starter.tenantId}\n${keyOf(workflow, input, id, starter)}` : null,
+      concurrencyLimit: concurrency?.limit ?? null,
+      trigger,
+      parentId: parent?.id ?? null,
+      parentStep: parent?.stepId ?? null,
+      rerunOf: rerunOf ?? null,
+      depth: parent ? parent.depth + 1 : 0,
+      hostId: starter.hostId,
+      requestId: starter.requestId,
+      traceId: starter.traceId,
+      parentSpanId: starter.parentSpanId ?? null,
+      input: inputJson,
+      createdAt: now,
+    };
+  }
+
+  return {
+    async start(request, starter) {
+      const { workflow, parent, idempotencyKey, runAt } = request;
+      const input = workflow.checkInput(request.input);
+      const inputJson = JSON.stringify(input);
+      if (inputJson.length > MOST_INPUT_CHARS)
+        throw new PlatformError(
+          'PAYLOAD_TOO_LARGE',
+          `The input takes ${inputJson.length} characters as JSON; a run takes ${MOST_INPUT_CHARS}.`,
+        );
+      if (parent && parent.depth + 1 > MOST_DEPTH)
+        throw new PlatformError(
+          'VALIDATION_ERROR',
+          `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
+        );
+      if (workflow.code) await checkCodeInput(workflow.code, input, starter.tenantId);
+      const run = newRun(request, starter, input, inputJson);
+      const started = await store.start(run, {
+        definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
+        day: new Date(run.createdAt).toISOString().slice(0, 10),
+        limits: parent ? undefined : limitsOf(run.tenantId),
+        strategy: workflow.definition.concurrency?.strategy,
+        parts: request.parts,
+        idempotency:
+          idempotencyKey === undefined
+            ? undefined
+            : {
+                key: idempotencyKey,
+                digest: digestOf({
+                  hash: workflow.hash,
+                  input,
+                  runAt: runAt ?? null,
+                  priority: run.priority,
+                  kind: run.kind,
+                }),
+                expiresAt: run.createdAt + LIMITS.idempotencyWindowMs,
+              },
+      });
+      if (started.outcome === 'known') return started.run;
+      if (started.outcome === 'different')
+        throw new PlatformError(
+          'CONFLICT',
+          'This idempotency key was used for another request; take a new key.',
+          {
+            details: { idempotencyKey },
+          },
+        );
+      if (started.outcome === 'over')
+        throw overLimit(started.limit, run, limitsOf(run.tenantId), clock.now());
+      engine.offer(started.run, request.parts === undefined);
+      for (const id of started.supersedes) await supersede(id);
+      return started.run;
+    },
+  };
+
+  async function supersede(id: string): Promise<void> {
+    const run = await store.find(null, id);
+    if (!run) return;
+    try {
+      await engine.cancel(run);
+    } catch (error) {
+      if (!(error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED')) throw error;
+    }
+  }
+}
+
+function keyOf(workflow: CompiledWorkflow, input: JsonValue, runId: string, starter: Starter): string {
+  const scope: Scope = {
+    input,
+    run: { id: runId, workflowId: workflow.definition.id, tenantId: starter.tenantId },
+    matrix: {},
+    steps: {},
+    needs: {},
+    jobs: {},
+    state: 'success',
+  };
+  try {
+    const key = workflow.concurrencyKey!.evaluate(scope);
+    return typeof key === 'string' ? key : JSON.stringify(key);
+  } catch (error) {
+    throw new PlatformError('VALIDATION_ERROR', (error as Error).message, {
+      details: { path: 'concurrency.key' },
+    });
+  }
+}
+
+function digestOf(request: Record<string, unknown>): string {
+  return createHash('sha256').update(canonicalJson(request)).digest('base64url');
+}
+
+type Limit = 'concurrent' | 'perDay' | 'perMonth' | 'key';
+
+function overLimit(limit: Limit, run: NewRun, limits: StartOptions['limits'], now: number): PlatformError {
+  if (limit === 'key')
+    return new PlatformError(
+      'CONCURRENT_LIMIT_EXCEEDED',
+      `The workflow "${run.workflowId}" lets ${run.concurrencyLimit} runs of one key go on at a time; wait for one to end.`,
+      { details: { workflowId: run.workflowId, limit: run.concurrencyLimit } },
+    );
+  if (limit === 'concurrent')
+    return new PlatformError(
+      'CONCURRENT_LIMIT_EXCEEDED',
+      `The tenant "${run.tenantId}" may have ${limits?.concurrent} unfinished runs; wait for one to end.`,
+      { details: { tenantId: run.tenantId, limit: limits?.concurrent } },
+    );
+  const period = limit === 'perDay' ? 'day' : 'month';
+  const resetsAt = endOf(period, now);
+  return new PlatformError(
+    'QUOTA_EXCEEDED',
+    `The tenant "${run.tenantId}" may start ${limits?.[limit]} runs a ${period} (UTC); it may start the next one after ${new Date(resetsAt).toISOString()}.`,
+    {
+      details: { tenantId: run.tenantId, limit: limits?.[limit], period, resetsAt },
+      headers: { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
+    },
+  );
+}
+
+function endOf(period: 'day' | 'month', now: number): number {
+  const date = new Date(now);
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
+  return period === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1, 1);
+}

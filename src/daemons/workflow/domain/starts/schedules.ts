@@ -1,0 +1,211 @@
+import type {
+  PluginSchedule,
+  Schedule,
+  ScheduleDefinition,
+  WorkflowRun,
+} from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { minutes } from '../../../../kit/duration.ts';
+import { messageOf, PlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { Random } from '../../../../kit/random.ts';
+import type { RunRecord, RunStore, ScheduleRecord, ScheduleStore } from '../../../../store/ports/index.ts';
+import type { Definitions } from '../definition/definitions.ts';
+import { viewRun } from '../desks/views.ts';
+import { isFinal } from '../states.ts';
+import type { RunStarter, Starter } from './run-starter.ts';
+import { nextTime, previousTime } from './schedule-times.ts';
+
+/** Schedules of files and plugins belong to the tenant of a machine with one. */
+const TENANT = 'default';
+/** With `catchUp: none` a time this old still counts as now: the service may just have been busy. */
+const ON_TIME_MS = minutes(1);
+/** `catchUp: all` starts so many runs at most. */
+const MOST_CAUGHT_UP = 100;
+
+export interface Schedules {
+  /** Makes the schedules of the registered workflows, and those of plugins, the ones in force. */
+  sync(ofPlugins: readonly FoundSchedule[]): Promise<void>;
+  /** Serves what is due; answers when the next one is. */
+  serve(now: number): Promise<number | null>;
+  list(tenantId: string): Promise<Schedule[]>;
+  /** Throw NOT_FOUND. */
+  pause(tenantId: string, id: string): Promise<Schedule>;
+  resume(tenantId: string, id: string): Promise<Schedule>;
+  trigger(tenantId: string, id: string, starter: Starter): Promise<WorkflowRun>;
+}
+
+/** A plan of a plugin's manifest. */
+export interface FoundSchedule {
+  /** `<plugin>:<number>`. */
+  id: string;
+  plan: PluginSchedule;
+}
+
+export interface SchedulesDeps {
+  store: ScheduleStore;
+  runs: Pick<RunStore, 'find'>;
+  starter: RunStarter;
+  definitions: Definitions;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+}
+
+/** Time plans, as rows with the next time each; croner knows time zones and their changes. */
+export function createSchedules(deps: SchedulesDeps): Schedules {
+  const { store, runs, starter, definitions, clock, random, logger } = deps;
+
+  async function find(tenantId: string, id: string): Promise<ScheduleRecord> {
+    const schedule = await store.find(tenantId, id);
+    if (schedule) return schedule;
+    throw new PlatformError(
+      'NOT_FOUND',
+      `There is no schedule "${id}"; \`svc schedules list\` shows those there are.`,
+    );
+  }
+
+  async function start(schedule: ScheduleRecord, slot: number | null, who: Starter): Promise<RunRecord> {
+    return starter.start(
+      {
+        kind: 'workflow',
+        workflow: definitions.require(schedule.workflowId),
+        input: JSON.parse(schedule.input),
+        trigger: 'schedule',
+        // The same time is served once, even when the service dies between the start and the note of it.
+        ...(slot === null ? {} : { idempotencyKey: `schedule ${schedule.id} ${slot}` }),
+      },
+      who,
+    );
+  }
+
+  async function serveOne(schedule: ScheduleRecord, now: number): Promise<void> {
+    const { id, nextAt, catchUp, overlap, lastRunId } = schedule;
+    const slots = slotsToServe(schedule, now);
+    let served: { lastAt: number | null; lastRunId: string | null } = { lastAt: nextAt, lastRunId: null };
+    for (const slot of slots) {
+      const previous = served.lastRunId ?? lastRunId;
+      if (overlap !== 'allow' && previous !== null && (await isUnfinished(previous))) {
+        if (overlap === 'skip') {
+          note(schedule, slot, 'OVERLAP', 'the run before has not ended');
+          served = { ...served, lastAt: slot };
+          continue;
+        }
+        // `queue`: it stays due until the run before has ended.
+        await store.served(id, { nextAt: slot, lastAt: null, lastRunId: served.lastRunId });
+        return;
+      }
+      try {
+        const run = await start(schedule, slot, system(random));
+        served = { lastAt: slot, lastRunId: run.id };
+      } catch (error) {
+        note(schedule, slot, 'START_FAILED', messageOf(error));
+        served = { ...served, lastAt: slot };
+      }
+    }
+    if (slots.length === 0)
+      note(schedule, nextAt ?? now, 'MISSED', `it was missed, and catchUp is "${catchUp}"`);
+    await store.served(id, { nextAt: nextTime(schedule, now), ...served });
+  }
+
+  async function isUnfinished(runId: string): Promise<boolean> {
+    const run = await runs.find(null, runId);
+    return run !== undefined && !isFinal(run.status);
+  }
+
+  function note(schedule: ScheduleRecord, slot: number, reasonCode: string, why: string): void {
+    logger.diagnostic(
+      {
+        domain: 'workflow',
+        event: 'schedule.not_started',
+        level: 'warn',
+        reasonCode,
+        message: `The schedule ${schedule.id} did not start a run for ${new Date(slot).toISOString()}: ${why}`,
+        outcome: 'refused',
+        evidence: { scheduleId: schedule.id, workflowId: schedule.workflowId, slot },
+      },
+      { tenantId: schedule.tenantId },
+    );
+  }
+
+  return {
+    async sync(ofPlugins) {
+      const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) =>
+        definition.on.schedule.map((plan, index) => {
+          const id = `${definition.id}:${index + 1}`;
+          return { ...recordOf(plan, id, definition.id), nextAt: nextTime(plan, clock.now()) };
+        }),
+      );
+      const planned = ofPlugins.map(({ id, plan }) => ({
+        ...recordOf(plan, id, plan.workflow),
+        nextAt: nextTime(plan, clock.now()),
+      }));
+      await store.sync([...wanted, ...planned]);
+    },
+    async serve(now) {
+      for (const schedule of await store.due(now)) await serveOne(schedule, now);
+      // One that waits for the run before stays due: it is looked at with the next look, and asks for none of its own.
+      return store.nextAt(now);
+    },
+    list: async (tenantId) => (await store.list(tenantId)).map(viewSchedule),
+    async pause(tenantId, id) {
+      await find(tenantId, id);
+      await store.setPaused(id, true, null);
+      return viewSchedule(await find(tenantId, id));
+    },
+    async resume(tenantId, id) {
+      const schedule = await find(tenantId, id);
+      if (schedule.paused) await store.setPaused(id, false, nextTime(schedule, clock.now()));
+      return viewSchedule(await find(tenantId, id));
+    },
+    async trigger(tenantId, id, who) {
+      return viewRun(await start(await find(tenantId, id), null, who));
+    },
+  };
+}
+
+function recordOf(plan: ScheduleDefinition, id: string, workflowId: string) {
+  const { cron, timezone, overlap, catchUp } = plan;
+  return {
+    id,
+    tenantId: TENANT,
+    workflowId,
+    cron,
+    timezone,
+    overlap,
+    catchUp,
+    input: JSON.stringify(plan.input),
+  };
+}
+
+function system(random: Random): Starter {
+  return {
+    tenantId: TENANT,
+    hostId: 'schedule',
+    requestId: random.uuid(),
+    traceId: random.uuid().replaceAll('-', ''),
+  };
+}
+
+/** Of the times up to now those that a run is started for, oldest first. */
+function slotsToServe(schedule: ScheduleRecord, now: number): number[] {
+  const { nextAt, catchUp } = schedule;
+  if (nextAt === null) return [];
+  const slots: number[] = [];
+  let latest = nextAt;
+  for (let slot: number | null = nextAt; slot !== null && slot <= now; slot = nextTime(schedule, slot)) {
+    latest = slot;
+    slots.push(slot);
+    if (slots.length > MOST_CAUGHT_UP) {
+      // After a long rest of a plan by the second there may be millions.
+      latest = previousTime(schedule, now) ?? slot;
+      break;
+    }
+  }
+  if (catchUp === 'all') return slots.slice(0, MOST_CAUGHT_UP);
+  return catchUp === 'latest' || now - latest <= ON_TIME_MS ? [latest] : [];
+}
+
+function viewSchedule({ input: _, tenantId: __, ...schedule }: ScheduleRecord): Schedule {
+  return schedule;
+}

@@ -1,0 +1,143 @@
+import type {
+  DeliveredEvent,
+  DeliveryStarts,
+  RunId,
+  TriggeringWebhook,
+} from '../../../../contracts/index.ts';
+import { PlatformError, toPlatformError } from '../../../../kit/errors.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { CompiledTrigger, CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { Definitions } from '../definition/definitions.ts';
+import type { Scope } from '../definition/expressions.ts';
+import type { RunStarter, Starter } from './run-starter.ts';
+
+const LIMITS = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
+
+/** Webhooks that start workflows. @spec docs/workflows.md "Started by a webhook" */
+export interface Triggers {
+  list(): TriggeringWebhook[];
+  /** Throws what passes by itself (limits, a store that cannot write); what never will is told as `refused`. */
+  start(delivery: DeliveredEvent, starter: Starter): Promise<DeliveryStarts>;
+}
+
+export function createTriggers(deps: {
+  definitions: Definitions;
+  starter: RunStarter;
+  logger: Logger;
+}): Triggers {
+  const { definitions, starter, logger } = deps;
+
+  function matching({ pluginId, event, instanceId }: DeliveredEvent) {
+    return [...definitions.registered.values()].flatMap(({ workflow }) => {
+      const trigger = workflow.triggers.find(
+        (one) =>
+          one.pluginId === pluginId &&
+          one.event === event &&
+          (one.instanceId === undefined || one.instanceId === instanceId),
+      );
+      return trigger ? [{ workflow, trigger }] : [];
+    });
+  }
+
+  async function startOne(
+    workflow: CompiledWorkflow,
+    trigger: CompiledTrigger,
+    delivery: DeliveredEvent,
+    who: Starter,
+  ): Promise<RunId | undefined> {
+    const scope = scopeOf(delivery);
+    if (!evaluated(() => trigger.condition.holds(scope))) return undefined;
+    const input = evaluated(() => trigger.input.evaluate(scope));
+    const { id } = workflow.definition;
+    const run = await starter.start(
+      {
+        kind: 'workflow',
+        workflow,
+        input,
+        trigger: 'webhook',
+        idempotencyKey: `webhook/${delivery.webhookId}/${id}`,
+      },
+      who,
+    );
+    return run.id as RunId;
+  }
+
+  function tellRefused(
+    workflowId: string,
+    error: PlatformError,
+    { webhookId, pluginId, event }: DeliveredEvent,
+    { tenantId, requestId, traceId }: Starter,
+  ): void {
+    const { code, message } = error;
+    logger.diagnostic(
+      {
+        domain: 'workflow',
+        event: 'workflow.start_refused',
+        level: isTurnedAwayByKey(error) ? 'info' : 'error',
+        reasonCode: code,
+        message: `Delivery ${webhookId} of ${pluginId} ${event} did not start the workflow "${workflowId}": ${message}`,
+        outcome: 'refused',
+        evidence: { webhookId, workflowId },
+      },
+      { tenantId, requestId, traceId, pluginId },
+    );
+  }
+
+  return {
+    list() {
+      const all = [...definitions.registered.values()].flatMap(({ workflow }) => workflow.triggers);
+      const distinct = new Map(all.map((trigger) => [`${trigger.pluginId} ${trigger.event}`, trigger]));
+      return [...distinct.values()].map(({ pluginId, event }) => ({ pluginId, event }) as TriggeringWebhook);
+    },
+    async start(delivery, who) {
+      const started: DeliveryStarts = { runs: [], refused: [] };
+      for (const { workflow, trigger } of matching(delivery)) {
+        const workflowId = workflow.definition.id;
+        try {
+          const runId = await startOne(workflow, trigger, delivery, who);
+          if (runId) started.runs.push({ workflowId, runId });
+        } catch (thrown) {
+          const error = toPlatformError(thrown);
+          if (passes(error)) throw thrown;
+          tellRefused(workflowId, error, delivery, who);
+          started.refused.push({ workflowId, code: error.code, message: error.message });
+        }
+      }
+      return started;
+    },
+  };
+}
+
+/** Whether it goes by itself, so that the delivery is worth sending again. */
+function passes(error: PlatformError): boolean {
+  if (isTurnedAwayByKey(error)) return false;
+  return LIMITS.has(error.code) || error.status >= 500;
+}
+
+/** `concurrency.strategy: reject` asks for no second run while the first goes on: the sender did nothing wrong. */
+function isTurnedAwayByKey({ code, details }: PlatformError): boolean {
+  return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;
+}
+
+function scopeOf({ payload, event, pluginId, webhookId, instanceId, receivedAt }: DeliveredEvent): Scope {
+  return {
+    delivery: { payload: payload as JsonValue, event, pluginId, webhookId, instanceId, receivedAt },
+    input: null,
+    run: {},
+    matrix: {},
+    steps: {},
+    needs: {},
+    jobs: {},
+    state: 'success',
+  };
+}
+
+/** An expression that fails does so for this payload each time. */
+function evaluated<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new PlatformError('VALIDATION_ERROR', (error as Error).message);
+  }
+}

@@ -1,0 +1,134 @@
+import { days } from '../../../../../kit/duration.ts';
+import type { JsonValue } from '../../../../../store/ports/index.ts';
+import { StepFailure } from '../retry-policy.ts';
+import type { StepKind } from '../step-kind.ts';
+
+const PURE = { takesSlot: false, defaultTimeoutMs: days(366), isIdempotent: () => true } as const;
+type Issue = { path: string[]; message: string };
+
+/** Sets outputs: what stands in `with`, evaluated. */
+export const setStep: StepKind = {
+  ...PURE,
+  name: 'set',
+  mode: 'instant',
+  check: () => [],
+  run: ({ input }) => ({ output: input }),
+};
+
+/** Waits `ms` milliseconds, or `until` a time (ISO 8601 or epoch milliseconds). */
+export const waitStep: StepKind = {
+  ...PURE,
+  name: 'wait',
+  mode: 'wait',
+  check: (input) => [
+    ...unknownKeys(input, ['ms', 'until']),
+    ...(('ms' in input ? 1 : 0) + ('until' in input ? 1 : 0) === 1
+      ? []
+      : [{ path: [], message: 'give either "ms" or "until"' }]),
+  ],
+  run({ input, now }) {
+    const until = 'ms' in input ? later(now, input.ms, 'ms') : timeOf(input.until);
+    return { wait: { for: 'time' }, until };
+  },
+};
+
+/** Waits for somebody to approve. */
+export const approvalStep: StepKind = {
+  ...PURE,
+  name: 'approval',
+  mode: 'wait',
+  check: (input) => unknownKeys(input, ['message', 'timeoutMs']),
+  run: ({ input, now }) => ({
+    wait: { for: 'approval', ...(input.message == null ? {} : { message: textOf(input.message) }) },
+    until: timeLimit(input.timeoutMs, now),
+  }),
+};
+
+/** Waits for a signal of that name; one that came before counts. */
+export const signalStep: StepKind = {
+  ...PURE,
+  name: 'signal',
+  mode: 'wait',
+  check: (input) => [
+    ...unknownKeys(input, ['name', 'timeoutMs']),
+    ...('name' in input ? [] : [{ path: ['name'], message: 'is required: the signal to wait for' }]),
+  ],
+  run: ({ input, now }) => ({
+    wait: { for: 'signal', name: textOf(input.name) },
+    until: timeLimit(input.timeoutMs, now),
+  }),
+};
+
+export interface ChildStarter {
+  /** Starts the child of a step, or finds the one that the step started before; returns its run id. */
+  startChild(call: {
+    parent: {
+      id: string;
+      tenantId: string;
+      hostId: string;
+      requestId: string;
+      traceId: string;
+      spanId: string;
+      depth: number;
+    };
+    stepId: string;
+    workflowId: string;
+    input: JsonValue;
+  }): Promise<string>;
+}
+
+/** Runs another workflow and waits for its end; its output is the step's. */
+export function workflowStep(children: ChildStarter): StepKind {
+  return {
+    ...PURE,
+    name: 'workflow',
+    mode: 'effect',
+    check: (input) => [
+      ...unknownKeys(input, ['id', 'input']),
+      ...('id' in input ? [] : [{ path: ['id'], message: 'is required: the workflow to run' }]),
+    ],
+    async run({ run, stepId, input }) {
+      const runId = await children.startChild({
+        parent: run,
+        stepId,
+        workflowId: textOf(input.id),
+        input: input.input ?? {},
+      });
+      return { wait: { for: 'child', runId }, until: null };
+    },
+  };
+}
+
+function unknownKeys(input: Record<string, JsonValue>, known: string[]): Issue[] {
+  return Object.keys(input)
+    .filter((key) => !known.includes(key))
+    .map((key) => ({ path: [key], message: `is not known here; there is ${known.join(', ')}` }));
+}
+
+function invalid(message: string): StepFailure {
+  return new StepFailure('validation', { code: 'VALIDATION_ERROR', message, details: {} });
+}
+
+/** The last moment that a date can name: beyond it a time can be neither kept nor shown. */
+const END_OF_TIME = 8.64e15;
+
+function later(now: number, value: JsonValue | undefined, name: string): number {
+  const ms = typeof value === 'string' ? Number(value) : value;
+  if (typeof ms === 'number' && ms >= 0 && now + ms <= END_OF_TIME) return Math.ceil(now + ms);
+  throw invalid(`"${name}" must be a number of milliseconds, not ${JSON.stringify(value)}.`);
+}
+
+function timeOf(value: JsonValue | undefined): number {
+  const time = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  if (Math.abs(time) <= END_OF_TIME) return Math.ceil(time);
+  throw invalid(`"until" must be an ISO 8601 time or epoch milliseconds, not ${JSON.stringify(value)}.`);
+}
+
+function timeLimit(value: JsonValue | undefined, now: number): number | null {
+  return value == null ? null : later(now, value, 'timeoutMs');
+}
+
+function textOf(value: JsonValue | undefined): string {
+  if (typeof value === 'string') return value;
+  throw invalid(`A text is needed here, not ${JSON.stringify(value)}.`);
+}

@@ -1,0 +1,129 @@
+import {
+  type CommandResult,
+  ErrorClass,
+  type HandlerRef,
+  type SchemaRef,
+} from '../../../../../contracts/index.ts';
+import { minutes } from '../../../../../kit/duration.ts';
+import { PlatformError } from '../../../../../kit/errors.ts';
+import type { JsonValue } from '../../../../../store/ports/index.ts';
+import { classOfCode, StepFailure } from '../retry-policy.ts';
+import type { StepCall, StepKind } from '../step-kind.ts';
+
+/** A handler as a manifest declares it. */
+export interface DeclaredHandler {
+  pluginId: string;
+  handler: HandlerRefText;
+  input?: SchemaRef | undefined;
+  output?: SchemaRef | undefined;
+  timeoutMs?: number | undefined;
+  idempotent: boolean;
+}
+type HandlerRefText = ReturnType<typeof HandlerRef.parse>;
+
+export interface HandlerCall {
+  declared: DeclaredHandler;
+  host: 'workflow' | 'job';
+  hostContext: Record<string, unknown>;
+  input: JsonValue;
+  tenantId: string;
+  hostId: string;
+  requestId: string;
+  traceId: string;
+  parentSpanId: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+  /** Takes the lines that the handler logs. */
+  log(level: string, message: string): void;
+}
+
+export interface Handlers {
+  /** Throws PLUGIN_NOT_FOUND, INVALID_HANDLER. */
+  command(uses: string): DeclaredHandler;
+  /** Throws JOB_NOT_FOUND. */
+  job(handler: string): DeclaredHandler;
+  execute(call: HandlerCall): Promise<CommandResult>;
+}
+
+/** How a step names a job handler: background jobs are runs of one such step. */
+export const JOB_PREFIX = 'job:';
+const DEFAULT_TIMEOUT_MS = minutes(5);
+
+/** Runs a plugin's command (`<plugin>/<command>`) or job (`job:<plugin>/<job>`) as a step. */
+export function handlerStep(handlers: Handlers): StepKind {
+  const declared = (uses: string): DeclaredHandler =>
+    uses.startsWith(JOB_PREFIX) ? handlers.job(uses.slice(JOB_PREFIX.length)) : handlers.command(uses);
+  return {
+    name: 'plugin',
+    mode: 'effect',
+    takesSlot: true,
+    defaultTimeoutMs: DEFAULT_TIMEOUT_MS,
+    check: () => [],
+    isIdempotent(uses) {
+      try {
+        return declared(uses).idempotent;
+      } catch {
+        return false;
+      }
+    },
+    async run(step) {
+      const isJob = step.uses.startsWith(JOB_PREFIX);
+      const found = declared(step.uses);
+      const result = await execute(handlers, found, step, isJob);
+      if (result.exitCode === 0) return { output: (result.result ?? null) as JsonValue };
+      throw resultFailure(result);
+    },
+  };
+}
+
+async function execute(
+  handlers: Handlers,
+  declared: DeclaredHandler,
+  step: StepCall,
+  isJob: boolean,
+): Promise<CommandResult> {
+  const { run, stepId, attempt, idempotencyKey, input } = step;
+  const hostContext = {
+    host: isJob ? 'job' : 'workflow',
+    runId: run.id,
+    attempt,
+    ...(isJob ? { jobId: run.id } : { workflowId: run.workflowId, stepId }),
+    ...(idempotencyKey === null ? {} : { idempotencyKey }),
+  };
+  try {
+    return await handlers.execute({
+      declared,
+      host: isJob ? 'job' : 'workflow',
+      hostContext,
+      input: isJob ? (input.input ?? null) : input,
+      tenantId: run.tenantId,
+      hostId: run.hostId,
+      requestId: `${run.id}/${stepId}/${attempt}`,
+      traceId: run.traceId,
+      parentSpanId: run.spanId,
+      timeoutMs: Math.min(step.timeoutMs, declared.timeoutMs ?? step.timeoutMs),
+      signal: step.signal,
+      log: step.log,
+    });
+  } catch (error) {
+    // What a handler throws is a step that failed; what kept it from running keeps its own code. @spec STEP_FAILED
+    if (error instanceof PlatformError && error.code === 'EXECUTION_ERROR')
+      throw new StepFailure('code', { code: 'STEP_FAILED', message: error.message, details: error.details });
+    throw error;
+  }
+}
+
+/** A handler may class its own failure: `error.details.errorClass`. */
+function resultFailure({ error, exitCode }: CommandResult): StepFailure {
+  const said = ErrorClass.safeParse(error?.details?.errorClass);
+  const retryAfter = error?.details?.retryAfterMs;
+  return new StepFailure(
+    said.success ? said.data : classOfCode(error?.code),
+    {
+      code: error?.code ?? 'STEP_FAILED',
+      message: error?.message ?? `The handler ended with exit code ${exitCode}.`,
+      details: error?.details ?? {},
+    },
+    typeof retryAfter === 'number' && retryAfter > 0 ? retryAfter : null,
+  );
+}

@@ -1,0 +1,152 @@
+import type { ErrorClass } from '../../../../../contracts/index.ts';
+import { seconds } from '../../../../../kit/duration.ts';
+import type { JsonValue } from '../../../../../store/ports/index.ts';
+import { StepFailure } from '../retry-policy.ts';
+import type { StepCall, StepKind } from '../step-kind.ts';
+
+export interface HttpRequest {
+  url: string;
+  method: string;
+  headers: Array<[string, string]>;
+  /** Base64. */
+  body: string | null;
+  redirect: 'follow' | 'manual';
+}
+
+export interface HttpReply {
+  url: string;
+  status: number;
+  headers: Array<[string, string]>;
+  /** Base64. */
+  body: string;
+}
+
+/** Makes the request, with the guards of plugins' fetch: no loopback, link-local or private address unless allowed. */
+export type HttpCall = (
+  request: HttpRequest,
+  options: { tenantId: string; signal: AbortSignal },
+) => Promise<HttpReply>;
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Those that may be sent twice by HTTP's own rules. */
+const SAFE_TO_REPEAT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
+const KEYS = ['method', 'url', 'headers', 'body', 'redirect', 'expect'];
+const EXCERPT_CHARS = 2048;
+
+/**
+ * Calls a URL: `with: {method, url, headers, body, redirect, expect}`. A body that is no text is sent as JSON. The output
+ * is `{status, headers, body}`, the body parsed when it is JSON. Statuses from 400 on fail, classed; `expect` lists
+ * those that do not. With an idempotency key it is sent as `Idempotency-Key`.
+ */
+export function httpStep(call: HttpCall, now: () => number): StepKind {
+  return {
+    name: 'http',
+    mode: 'effect',
+    takesSlot: true,
+    defaultTimeoutMs: seconds(30),
+    check: (input) => [
+      ...Object.keys(input)
+        .filter((key) => !KEYS.includes(key))
+        .map((key) => ({ path: [key], message: `is not known here; there is ${KEYS.join(', ')}` })),
+      ...('url' in input ? [] : [{ path: ['url'], message: 'is required' }]),
+      ...(isLiteral(input.method) && !METHODS.includes(String(input.method).toUpperCase())
+        ? [{ path: ['method'], message: `must be one of ${METHODS.join(', ')}` }]
+        : []),
+    ],
+    isIdempotent: (_, { method }) =>
+      method === undefined || (isLiteral(method) && SAFE_TO_REPEAT.has(String(method).toUpperCase())),
+    async run(step) {
+      const request = requestOf(step);
+      step.log('debug', `${request.method} ${withoutQuery(request.url)}`);
+      const reply = await call(request, { tenantId: step.run.tenantId, signal: step.signal });
+      const output = outputOf(reply);
+      const expected = Array.isArray(step.input.expect) ? step.input.expect : [];
+      if (reply.status < 400 || expected.includes(reply.status)) return { output };
+      throw failureOf(request, reply, output, now());
+    },
+  };
+}
+
+function isLiteral(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && !value.includes('{{');
+}
+
+function withoutQuery(url: string): string {
+  return url.replace(/[?#].*$/s, '');
+}
+
+function invalid(message: string): StepFailure {
+  return new StepFailure('validation', { code: 'VALIDATION_ERROR', message, details: {} });
+}
+
+function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
+  const { url, method = 'GET', headers = {}, body = null, redirect } = input;
+  if (typeof url !== 'string' || !URL.canParse(url))
+    throw invalid(`"url" must be an absolute URL, not ${JSON.stringify(url)}.`);
+  const verb = String(method).toUpperCase();
+  if (!METHODS.includes(verb))
+    throw invalid(`"method" must be one of ${METHODS.join(', ')}, not ${JSON.stringify(method)}.`);
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers))
+    throw invalid('"headers" must be an object.');
+  const sent = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
+  if (body !== null && typeof body !== 'string' && !sent.has('content-type'))
+    sent.set('content-type', 'application/json');
+  if (idempotencyKey !== null && !sent.has('idempotency-key')) sent.set('idempotency-key', idempotencyKey);
+  const text = body === null || typeof body === 'string' ? body : JSON.stringify(body);
+  return {
+    url,
+    method: verb,
+    headers: [...sent],
+    body: text === null ? null : Buffer.from(text).toString('base64'),
+    redirect: redirect === 'manual' ? 'manual' : 'follow',
+  };
+}
+
+function outputOf({ status, headers, body, url }: HttpReply): { [name: string]: JsonValue } {
+  const named = Object.fromEntries(headers);
+  const text = Buffer.from(body, 'base64').toString('utf8');
+  const isJson = /^application\/(?:[\w.+-]+\+)?json\b/i.test(named['content-type'] ?? '');
+  return { status, url, headers: named, body: isJson ? parsed(text) : text };
+}
+
+function parsed(text: string): JsonValue {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function classOf(status: number): ErrorClass {
+  if (status === 408 || status === 504) return 'timeout';
+  if (status === 429) return 'rate_limit';
+  if (status === 401 || status === 403 || status === 407) return 'auth';
+  if (status === 404 || status === 410) return 'not_found';
+  return status >= 500 ? 'server' : 'validation';
+}
+
+function failureOf(
+  request: HttpRequest,
+  reply: HttpReply,
+  output: { [name: string]: JsonValue },
+  now: number,
+): StepFailure {
+  const body = typeof output.body === 'string' ? output.body : JSON.stringify(output.body);
+  return new StepFailure(
+    classOf(reply.status),
+    {
+      code: 'STEP_FAILED',
+      message: `${request.method} ${withoutQuery(request.url)} answered ${reply.status}.`,
+      details: { status: reply.status, body: body.slice(0, EXCERPT_CHARS) },
+    },
+    retryAfterOf(new Map(reply.headers).get('retry-after'), now),
+  );
+}
+
+/** `Retry-After` in seconds or as a date; null when there is none that makes sense. */
+function retryAfterOf(header: string | undefined, now: number): number | null {
+  if (header === undefined) return null;
+  if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
+  const time = Date.parse(header);
+  return Number.isNaN(time) ? null : Math.max(0, time - now);
+}

@@ -1,0 +1,103 @@
+import type { ErrorClass, PlatformCode, RetryPolicy, RunError } from '../../../../contracts/index.ts';
+import { days } from '../../../../kit/duration.ts';
+import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors.ts';
+import type { Random } from '../../../../kit/random.ts';
+
+/** The other side may ask for any pause, and mean to stop the run with it. */
+const LONGEST_ASKED_MS = days(1);
+
+/** Why an attempt of a step failed. `retryAfterMs` is what the other side asked for, a day at most. @spec Errors: workflow retries */
+export class StepFailure extends Error {
+  readonly errorClass: ErrorClass;
+  readonly error: RunError;
+  readonly retryAfterMs: number | null;
+
+  constructor(errorClass: ErrorClass, error: RunError, retryAfterMs: number | null = null) {
+    super(error.message);
+    this.name = 'StepFailure';
+    this.errorClass = errorClass;
+    this.error = error;
+    this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, LONGEST_ASKED_MS);
+  }
+}
+
+const CLASS_OF_CODE: Partial<Record<PlatformCode, ErrorClass>> = {
+  EXECUTION_TIMEOUT: 'timeout',
+  UPSTREAM_TIMEOUT: 'timeout',
+  REQUEST_TIMEOUT: 'timeout',
+  UPSTREAM_UNAVAILABLE: 'network',
+  HOST_UNAVAILABLE: 'network',
+  RATE_LIMIT_EXCEEDED: 'rate_limit',
+  CONCURRENT_LIMIT_EXCEEDED: 'rate_limit',
+  SERVICE_UNAVAILABLE: 'server',
+  INTERNAL_ERROR: 'server',
+  STORE_ERROR: 'server',
+  SANDBOX_ERROR: 'server',
+  UNAUTHORIZED: 'auth',
+  FORBIDDEN: 'auth',
+  PERMISSION_DENIED: 'auth',
+  VALIDATION_ERROR: 'validation',
+  INVALID_HANDLER: 'validation',
+  INVALID_MANIFEST: 'validation',
+  HOST_MISMATCH: 'validation',
+  PAYLOAD_TOO_LARGE: 'validation',
+  NOT_FOUND: 'not_found',
+  PLUGIN_NOT_FOUND: 'not_found',
+  WORKFLOW_NOT_FOUND: 'not_found',
+  JOB_NOT_FOUND: 'not_found',
+  HOST_NOT_FOUND: 'not_found',
+};
+
+/** What was thrown, classed. A code that says nothing of the cause (EXECUTION_ERROR, a plugin's own) is `code`. */
+export function toStepFailure(thrown: unknown): StepFailure {
+  if (thrown instanceof StepFailure) return thrown;
+  const { code, message, details, headers } = toPlatformError(thrown);
+  const seconds = Number(headers['retry-after']);
+  return new StepFailure(
+    CLASS_OF_CODE[code] ?? 'code',
+    {
+      code,
+      message:
+        thrown instanceof PlatformError
+          ? message
+          : `The step failed: ${String((thrown as Error)?.message ?? thrown)}`,
+      details,
+    },
+    Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : null,
+  );
+}
+
+/** An expression that failed, or a value that a step cannot take. */
+export function evaluationFailure(error: unknown): StepFailure {
+  if (error instanceof StepFailure) return error;
+  return new StepFailure('validation', { code: 'VALIDATION_ERROR', message: messageOf(error), details: {} });
+}
+
+/** The class of an error that a handler returned, by its code; a code of the plugin's own is `code`. */
+export function classOfCode(code: string | undefined): ErrorClass {
+  return (code && CLASS_OF_CODE[code as PlatformCode]) || 'code';
+}
+
+export interface RetryQuestion {
+  failure: StepFailure;
+  /** Attempts made. */
+  attempts: number;
+  firstStartedAt: number;
+  now: number;
+}
+
+/** Milliseconds until the next attempt; null when there is none. */
+export function retryDelay(
+  policy: RetryPolicy | undefined,
+  { failure, attempts, firstStartedAt, now }: RetryQuestion,
+  random: Random,
+): number | null {
+  if (!policy?.on.includes(failure.errorClass)) return null;
+  const figures = { ...policy, ...policy.classes[failure.errorClass] };
+  if (attempts >= figures.maxAttempts) return null;
+  const cap = Math.min(figures.maxMs, figures.initialMs * figures.factor ** (attempts - 1));
+  const backoff = figures.jitter === 'full' ? cap * random.fraction() : cap;
+  const delay = Math.ceil(Math.max(backoff, failure.retryAfterMs ?? 0));
+  const late = policy.deadlineMs !== undefined && now + delay > firstStartedAt + policy.deadlineMs;
+  return late ? null : delay;
+}

@@ -1,0 +1,52 @@
+import type { StepWait } from '../../../../contracts/index.ts';
+import type { JsonValue } from '../../../../store/ports/index.ts';
+
+/** What a step knows of its run. */
+export interface StepRun {
+  id: string;
+  tenantId: string;
+  workflowId: string;
+  hostId: string;
+  requestId: string;
+  traceId: string;
+  /** The span of this attempt. */
+  spanId: string;
+  depth: number;
+}
+
+export interface StepCall {
+  run: StepRun;
+  /** `<job>.<step>`. */
+  stepId: string;
+  /** 1 for the first. */
+  attempt: number;
+  uses: string;
+  /** Its `with`, evaluated. */
+  input: Record<string, JsonValue>;
+  idempotencyKey: string | null;
+  timeoutMs: number;
+  /** Aborts when the run is cancelled or time is up. */
+  signal: AbortSignal;
+  now: number;
+  log(level: string, message: string): void;
+}
+
+export type StepOutcome = { output: JsonValue } | { wait: StepWait; until: number | null };
+
+/**
+ * One kind of step. `instant`: computed in place, the same every time, nothing to be seen outside. `wait`: says what to
+ * wait for. `effect`: does something; its start is durable before it begins, unless a second run does no harm.
+ */
+export interface StepKind {
+  readonly name: string;
+  readonly mode: 'instant' | 'wait' | 'effect';
+  /** Whether it takes one of the slots for running steps. */
+  readonly takesSlot: boolean;
+  readonly defaultTimeoutMs: number;
+  /** What is wrong with the `with` of a definition, as far as it is known before expressions are evaluated. */
+  check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
+  /** Whether it may be run a second time after it was interrupted in mid-air. */
+  isIdempotent(uses: string, input: Record<string, JsonValue>): boolean;
+  /** Throws StepFailure, or anything. `instant` and `wait` answer at once. */
+  run(call: StepCall): StepOutcome | Promise<StepOutcome>;
+}
