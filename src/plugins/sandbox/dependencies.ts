@@ -1,5 +1,7 @@
-import { readFile, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isRecord } from '../../kit/is-record.ts';
+import { readPackageJson } from '../package-json.ts';
 
 /** A package found for another: where its folder is seen, and where it really lies. */
 export interface FoundPackage {
@@ -38,11 +40,8 @@ async function findPackage(name: string, from: string): Promise<FoundPackage | u
 }
 
 async function dependencyNames(folder: string): Promise<string[]> {
-  try {
-    const text = await readFile(join(folder, 'package.json'), 'utf8');
-    const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(text);
-    return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
-  } catch {
-    return [];
-  }
+  const { dependencies, optionalDependencies, peerDependencies } = (await readPackageJson(folder)) ?? {};
+  return [dependencies, optionalDependencies, peerDependencies].flatMap((listed) =>
+    isRecord(listed) ? Object.keys(listed) : [],
+  );
 }
