@@ -90,9 +90,10 @@ export async function checkPlugins(patient: Patient): Promise<Fact[]> {
     const { items } = await context.client.call(listPlugins, {});
     const broken = items.filter(({ status }) => status === 'broken');
     if (broken.length === 0) return [fine(counted(items.length))];
-    return broken.map(({ id, faults }) =>
-      failure(`The plugin ${id} is broken: ${faults[0]?.message ?? 'see the log'}`, remedyOf(id)),
-    );
+    return broken.map(({ id, faults, keptVersion }) => {
+      const state = keptVersion === null ? 'is broken' : `is broken, and its version ${keptVersion} runs on`;
+      return failure(`The plugin ${id} ${state}: ${faults[0]?.message ?? 'see the log'}`, remedyOf(id));
+    });
   }
   const { plugins, broken } = await withDescriber(context, ({ manifest }) =>
     loadPlugins({
