@@ -8,7 +8,13 @@ import type { CheckCodeInput } from './domain/starts/run-starter.ts';
 
 /** What the process says: it runs plugin code, so nothing of it is believed. */
 const Checked = z
-  .array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }))
+  .array(
+    z.object({
+      path: z.array(z.union([z.string().max(256), z.number()])).max(512),
+      message: z.string().transform((text) => text.slice(0, 1000)),
+    }),
+  )
+  .max(100)
   .nullable();
 
 /**

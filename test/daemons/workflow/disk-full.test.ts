@@ -54,7 +54,7 @@ test('on a full disk nothing is acknowledged that is not kept, and what was at w
   });
   let daemon = await startProcess(disk, LEDGER_CONFIG);
   const id = await daemon.start({ steps: [call('held'), call('after')] });
-  await expect.poll(() => ledger.count('held'), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => ledger.count('held')).toBe(1);
 
   const free = fill(disk);
   const large = { input: 'x'.repeat(200_000) };

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import { PlatformError } from '../../../src/kit/errors.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { openEngine, workStep } from './support/engine.ts';
 
@@ -138,4 +139,31 @@ test('disk trouble is waited out: what happened is written once there is room ag
   await expect
     .poll(async () => (await it.store.runs.find(null, id))?.status, { timeout: 5000 })
     .toBe('succeeded');
+});
+
+test('a definition that cannot be read for a moment is read again; one that is gone fails its run', async () => {
+  const dataDir = await tempDir();
+  const before = await openEngine({ dataDir, kinds: [] });
+  const id = await before.begin([{ uses: 'set' }]);
+  const gone = await before.beginDefinition({ id: 'gone', jobs: { a: { steps: [{ uses: 'set' }] } } });
+  await before.close();
+  let reads = 0;
+  const it = await openEngine({
+    dataDir,
+    kinds: [],
+    async find(hash, store) {
+      const found = await store.definition(hash);
+      if (found?.workflowId === 'gone') return undefined;
+      if (++reads === 1) throw new PlatformError('STORE_ERROR', 'The file stayed locked.');
+      return found;
+    },
+  });
+  onTestFinished(() => it.close());
+  await it.engine.start();
+  const run = async (runId: string) => (await it.store.runs.find(null, runId))!;
+  await expect.poll(async () => (await run(id)).status, { timeout: 5000 }).toBe('succeeded');
+  expect(await run(gone)).toMatchObject({
+    status: 'failed',
+    error: expect.stringContaining('WORKFLOW_NOT_FOUND'),
+  });
 });

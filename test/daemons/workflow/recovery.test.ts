@@ -49,7 +49,7 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     await expect.poll(() => ledger.count(`two/${id}`)).toBe(1);
     await first.kill();
     const second = await start();
-    await expect.poll(() => statusOf(second, id), { timeout: 5000 }).toBe('succeeded');
+    await expect.poll(() => statusOf(second, id)).toBe('succeeded');
     expect(['one', 'two', 'three'].map((name) => ledger.count(`${name}/${id}`))).toEqual([1, 2, 1]);
     expect(
       new Set(ledger.entries.filter(({ name }) => name.startsWith('two')).map(({ key }) => key)).size,
@@ -166,7 +166,7 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     let daemon = await start();
     const id = await daemon.start({ steps: [call(ledger, 'kills', { idempotent: true })] });
     for (let round = 1; round <= 3; round++) {
-      await expect.poll(() => ledger.count(`kills/${id}`), { timeout: 5000 }).toBe(round);
+      await expect.poll(() => ledger.count(`kills/${id}`)).toBe(round);
       await daemon.kill();
       daemon = await start();
     }

@@ -31,13 +31,18 @@ export async function openEngine(options: {
   leaseMs?: number;
   clock?: Clock;
   runs?: number;
+  /** Reads definitions in place of the store. */
+  find?(hash: string, store: WorkflowStore): ReturnType<WorkflowStore['definition']>;
   onFenced?(): void;
 }): Promise<BareEngine> {
   const { dataDir, clock = systemClock, leaseMs = 30_000, runs = 500 } = options;
   const random = systemRandom(() => clock.now());
   const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
   const kinds = new Map([setStep, ...options.kinds].map((kind) => [kind.name, kind]));
-  const definitions = createDefinitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
+  const definitions = createDefinitions({
+    kindOf: (uses) => kinds.get(uses),
+    find: options.find ? (hash) => options.find!(hash, store) : store.definition,
+  });
   const engine = createEngine({
     store,
     clock,

@@ -44,11 +44,15 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
     throw new PlatformError('CONFLICT', `Run ${id} changes too fast to be cancelled; try again.`);
   }
 
+  /** A failure is logged: the parent has ended all the same, and the next start of the service looks for what is left. */
   async function cancelChildren(id: string): Promise<void> {
-    for (const child of await store.runs.childrenOf(id)) await cancelChild(child.id);
+    try {
+      for (const child of await store.runs.childrenOf(id)) await cancelChild(child.id);
+    } catch (error) {
+      logger.error(`The children of run ${id} could not be cancelled`, { error });
+    }
   }
 
-  /** A failure is logged: whoever ends the parent has no use for it. */
   async function cancelChild(id: string): Promise<void> {
     try {
       const child = await store.runs.find(null, id);

@@ -93,12 +93,12 @@ export function createEngine(deps: EngineDeps): Engine {
     }
   }
 
-  /** A definition that this version cannot compile any more fails its run: trying again would not help. */
+  /** A definition that is gone, or that this version cannot compile any more, fails its run: trying again would not help. */
   async function definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
     try {
       return await deps.definitionOf(run.definitionHash);
     } catch (thrown) {
-      if (!(thrown instanceof PlatformError)) throw thrown;
+      if (!(thrown instanceof PlatformError) || thrown.code === 'STORE_ERROR') throw thrown;
       const { write, failed } = failedByDefinition(run, thrown, clock.now());
       const { applied, promoted } = await store.runs.write(write);
       if (!applied) return undefined;
@@ -244,7 +244,7 @@ export function createEngine(deps: EngineDeps): Engine {
       // Their parents ended with a process that had no time left for them.
       for (const child of await store.boots.leftChildren()) await cancelChild(child);
       await ticker.tick();
-      await plans.tick();
+      void plans.tick();
     },
     offer,
     cancel,
