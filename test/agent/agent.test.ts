@@ -116,9 +116,7 @@ test('an agent killed in the middle fails its execution at once; started again, 
   const host = await registerTestHost(gateway, ADMIN_TOKEN);
   const child = await spawnAgent(gateway, host);
   const answer = dispatch(gateway, 'slow', { input: { ms: 20_000 } });
-  await expect
-    .poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins'), { timeout: 8000 })
-    .toBe(true);
+  await expect.poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins')).toBe(true);
   child.kill('SIGKILL');
   // The gateway's clock stands still: neither a missing beat nor the handler's time can have told it.
   const { status, body } = await answer;
@@ -136,9 +134,7 @@ test('SIGTERM lets what runs finish, takes nothing more, and ends with 0', async
     child.removeAllListeners('exit').on('exit', resolve),
   );
   const answer = dispatch(gateway, 'slow', { input: { ms: 1500 } });
-  await expect
-    .poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins'), { timeout: 8000 })
-    .toBe(true);
+  await expect.poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins')).toBe(true);
   child.kill('SIGTERM');
   await sleep(300);
   expect((await dispatch(gateway, 'echo')).body.error.code).toBe('HOST_UNAVAILABLE');
@@ -168,9 +164,7 @@ test('a revoked agent stops for good, and its execution fails', async () => {
   const gateway = await startHostGateway();
   const { host, ended } = await startTestAgent(gateway);
   const answer = dispatch(gateway, 'slow', { input: { ms: 20_000 } });
-  await expect
-    .poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins'), { timeout: 8000 })
-    .toBe(true);
+  await expect.poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins')).toBe(true);
   await gateway.call(revokeHost, { params: { hostId: host.hostId } });
   expect((await answer).body.error.code).toBe('HOST_UNAVAILABLE');
   expect(await ended).toMatchObject({ code: 'UNAUTHORIZED' });
@@ -189,7 +183,7 @@ test('a gateway that goes and comes back is found again', async () => {
   const proxy = await startStallingProxy(gateway.url);
   const agent = await startTestAgent(gateway, { url: proxy.url });
   proxy.drop();
-  await expect.poll(agent.welcomes, { timeout: 10_000 }).toBe(2);
+  await expect.poll(agent.welcomes).toBe(2);
   expect((await dispatch(gateway, 'echo', { input: 1 })).status).toBe(200);
 });
 
@@ -199,9 +193,7 @@ test('a connection that stalls is given up by both sides after three beats', asy
   const clock = manualClock();
   const agent = await startTestAgent(gateway, { url: proxy.url, clock });
   const answer = dispatch(gateway, 'slow', { input: { ms: 600_000 }, timeoutMs: 600_000 });
-  await expect
-    .poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins'), { timeout: 8000 })
-    .toBe(true);
+  await expect.poll(() => gateway.logs.lines.some(({ message }) => message === 'slow begins')).toBe(true);
   proxy.stall();
   gateway.clock.advance(seconds(46));
   expect((await answer).body.error.code).toBe('HOST_UNAVAILABLE');
@@ -215,7 +207,7 @@ test('a connection that stalls is given up by both sides after three beats', asy
         clock.advance(seconds(5));
         return agent.welcomes();
       },
-      { timeout: 8000, interval: 100 },
+      { interval: 100 },
     )
     .toBe(2);
   expect((await dispatch(gateway, 'echo', { input: 1 })).status).toBe(200);

@@ -125,7 +125,7 @@ test('every database that a running platform keeps is one that backup and doctor
   // Made by the first vector that a plugin keeps: see below.
   const known = DATA_FILES.map(({ name }) => name).filter((name) => name !== 'vectors.db');
   // The last of them is made with the first log records.
-  await expect.poll(names, { timeout: 10_000 }).toEqual(known.toSorted());
+  await expect.poll(names).toEqual(known.toSorted());
 });
 
 /** A platform that ran once; tests may put its data aside for a backup of the same. */

@@ -118,7 +118,7 @@ test('--fix narrows modes and removes what a killed supervisor left, and nothing
   await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'), { mode: 0o700 });
   await mkdir(`${dataDir}.restoring-999999`);
   await expect
-    .poll(async () => (await doctor(folder)).only('supervisor'), { timeout: 10_000, interval: 200 })
+    .poll(async () => (await doctor(folder)).only('supervisor'), { interval: 200 })
     .toContain(`of a supervisor that was killed (pid ${pid})`);
 
   const before = await doctor(folder);

@@ -109,7 +109,7 @@ test.skipIf(!existsSync('/usr/bin/script'))(
   async () => {
     const folder = await tempDir();
     const cancelled = onTerminal(folder, 'init', 'shop');
-    await expect.poll(cancelled.seen, { timeout: 10_000 }).toContain('Which plugin to begin with?');
+    await expect.poll(cancelled.seen).toContain('Which plugin to begin with?');
     const cancelledCode = ended(cancelled.child);
     cancelled.child.stdin?.write('\x03');
     expect(await cancelledCode).toBe(130);
@@ -117,7 +117,7 @@ test.skipIf(!existsSync('/usr/bin/script'))(
     expect(await readdir(folder)).toEqual([]);
 
     const chosen = onTerminal(folder, 'init', 'shop');
-    await expect.poll(chosen.seen, { timeout: 10_000 }).toContain('Which plugin to begin with?');
+    await expect.poll(chosen.seen).toContain('Which plugin to begin with?');
     const code = ended(chosen.child);
     chosen.child.stdin?.write('\x1b[B\r');
     expect(await code).toBe(0);

@@ -128,7 +128,7 @@ describe.each(ENGINES)('a container of %s', { timeout: 60_000 }, (name) => {
   ])('whose handler %s fails that call and is removed', async (_what, handler, input, timeoutMs, code) => {
     const { call } = await startContainers();
     expect((await failureOf(call(handler, input, { timeoutMs }))).code).toBe(code);
-    await expect.poll(containersLeft, { timeout: 10_000 }).toBe(0);
+    await expect.poll(containersLeft).toBe(0);
   });
 
   test('is removed when its caller leaves, and when the backend closes', async () => {
@@ -138,10 +138,10 @@ describe.each(ENGINES)('a container of %s', { timeout: 60_000 }, (name) => {
       requestFor('handlers.js#spin', { plugin: '@acme/tools', root: TOOLS, timeoutMs: 60_000 });
     const first = failureOf(backend.run(request(), { signal: leaving.signal }));
     const second = failureOf(backend.run(request()));
-    await expect.poll(containersLeft, { timeout: 10_000 }).toBe(2);
+    await expect.poll(containersLeft).toBe(2);
     leaving.abort();
     expect((await first).details).toMatchObject({ reason: 'cancelled' });
-    await expect.poll(containersLeft, { timeout: 10_000 }).toBe(1);
+    await expect.poll(containersLeft).toBe(1);
     await backend.close();
     await second;
     expect(containersLeft()).toBe(0);
@@ -233,7 +233,7 @@ describe.skipIf(missing('podman without root') !== undefined)(
           'SANDBOX_ERROR',
           expect.objectContaining({ missing: ['memory', 'processes'] }),
         ]);
-        await expect.poll(containersLeft, { timeout: 10_000 }).toBe(0);
+        await expect.poll(containersLeft).toBe(0);
 
         const { call, logs } = await startContainers({ config: { requireLimits: false } });
         expect(await call('echo', { a: 1 })).toEqual({ a: 1 });
@@ -245,7 +245,7 @@ describe.skipIf(missing('podman without root') !== undefined)(
         expect(
           logs.lines.filter(({ message }) => String(message).includes('not held to limits')),
         ).toHaveLength(1);
-        await expect.poll(containersLeft, { timeout: 10_000 }).toBe(0);
+        await expect.poll(containersLeft).toBe(0);
       },
     );
 

@@ -65,3 +65,20 @@ test('what is granted is a real path, also where nothing is yet', async () => {
   const { write } = await grants({ write: ['../plugin-data/later/file'] });
   expect(write).toEqual([join(outside, 'later/file')]);
 });
+
+test.each([
+  ['holds the data folder', '.'],
+  ['lies in it', '.svc/run'],
+])('a plugin whose own folder %s is not started', async (_what, folder) => {
+  await mkdir(join(project, '.svc/run'));
+  const permissions = Permissions.parse({});
+  const started = resolveGrants({ root: join(project, folder), permissions, dataDir: join(project, '.svc') });
+  await expect(started).rejects.toMatchObject(opensData);
+});
+
+test('a star in a granted path, which Node would read as any name, is refused', async () => {
+  await expect(grants({ read: ['../shared-*'] })).rejects.toMatchObject({
+    code: 'SANDBOX_ERROR',
+    message: expect.stringContaining('has a "*" in it'),
+  });
+});

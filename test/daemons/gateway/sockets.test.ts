@@ -177,7 +177,7 @@ describe('a WebSocket through the gateway', () => {
     await sleep(400);
     expect(written).toBeLessThan(50);
     socket.resume();
-    await expect.poll(() => written, { timeout: 10_000 }).toBe(64);
+    await expect.poll(() => written).toBe(64);
   });
 });
 

@@ -26,9 +26,9 @@ test('webhooks come and go with their plugins, without a restart', async () => {
     greeter('1.0.0', { webhooks: [{ event: 'made', handler: 'h.js#greet', auth }] }),
   );
   await marketplace.call(linkPlugin, { body: { folder } });
-  await expect.poll(declared, { timeout: 10_000 }).toEqual(['made']);
+  await expect.poll(declared).toEqual(['made']);
   expect(await deliver()).toBe(401);
 
   await marketplace.call(disablePlugin, { params: { pluginId: '@acme/greeter' as never } });
-  await expect.poll(deliver, { timeout: 10_000 }).toBe(404);
+  await expect.poll(deliver).toBe(404);
 });

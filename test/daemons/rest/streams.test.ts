@@ -141,7 +141,7 @@ test('a slow reader slows the handler; one that leaves ends it', async () => {
   await new Promise((resolve) => setTimeout(resolve, 700));
   leaving.abort();
   const closed = () => rest.logs.lines.find(({ message }) => message === 'source closed');
-  await expect.poll(closed, { timeout: 5000 }).toMatchObject({ meta: { aborted: true } });
+  await expect.poll(closed).toMatchObject({ meta: { aborted: true } });
   expect((closed()!.meta as { produced: number }).produced).toBeLessThan(1000);
 });
 

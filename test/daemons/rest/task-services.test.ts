@@ -162,7 +162,7 @@ test('jobs: the own ones, and those that permissions.invoke lists', async () => 
   const { ask } = await platform();
   const job = await ask('tasks', ['jobs', 'submit', 'work', { a: 1 }]);
   await expect
-    .poll(() => ask('tasks', ['jobs', 'get', job.id]), { timeout: 10_000 })
+    .poll(() => ask('tasks', ['jobs', 'get', job.id]))
     .toMatchObject({ status: 'succeeded', result: { input: { a: 1 }, tenant: 'default', user: 'operator' } });
 
   const listed = await ask('tasks', ['jobs', 'submit', 'listed/work']);
