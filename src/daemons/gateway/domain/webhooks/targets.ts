@@ -55,7 +55,7 @@ export function createWebhookTargets(plugins: () => readonly WebhookPlugin[]): W
       if (target.webhook.multi && instanceId === undefined) {
         throw new PlatformError(
           'WEBHOOK_NOT_FOUND',
-          `Webhook ${pluginId} ${event} has instances: end the path with /<instance_id>.`,
+          `Webhook ${pluginId} ${event} has instances: name one, as /<instance_id> at the end of the path (svc: --instance).`,
         );
       }
       if (!target.webhook.multi && instanceId !== undefined) {
