@@ -1,6 +1,7 @@
 import type { Client } from '../http/client.ts';
 import type { Clock } from '../kit/clock.ts';
 import { type Environment, type LoadedConfig, loadConfig } from '../kit/config.ts';
+import { createGatewayClient } from './gateway-client.ts';
 import type { GlobalFlags } from './globals.ts';
 import { type DataFolder, dataFolder } from './supervisor/data-folder.ts';
 import type { Ui } from './ui.ts';
@@ -35,9 +36,7 @@ export function createContext(options: ContextOptions): CommandContext {
     folder: () => dataFolder(platform().dataDir),
     client: {
       async call(endpoint, input, callOptions) {
-        client ??= import('./gateway-client.ts').then(({ createGatewayClient }) =>
-          createGatewayClient(context),
-        );
+        client ??= createGatewayClient(context);
         return (await client).call(endpoint, input, callOptions);
       },
     },

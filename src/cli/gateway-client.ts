@@ -7,10 +7,12 @@ import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
 import { lightFetch } from './light-fetch.ts';
 import { namedGateway } from './named-gateway.ts';
+import { notRunning } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { findSupervisor } from './supervisor/control-client.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
 import { readCredentials } from './supervisor/keys-file.ts';
+import { runningUrl } from './supervisor/run-file.ts';
 
 /** A cached token is not used in its last minute. */
 const RENEW_EARLY_MS = minutes(1);
@@ -39,15 +41,19 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       }),
     });
   if (given) return withToken(given);
+  let login: Promise<string> | undefined;
+  /** Calls that are made at the same time log in once. */
+  const freshToken = (): Promise<string> => (login ??= operatorToken(context, url));
   return {
     async call(endpoint, input, options) {
       const kept = keptToken(context, url);
       try {
-        return await withToken(kept ?? (await operatorToken(context, url))).call(endpoint, input, options);
+        return await withToken(kept ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
         // The platform may have new keys since; a token that was just made needs no second try.
-        if (!kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED')) throw error;
-        return withToken(await operatorToken(context, url)).call(endpoint, input, options);
+        if (!kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
+          throw explained(error, context);
+        return withToken(await freshToken()).call(endpoint, input, options);
       }
     },
   };
@@ -70,7 +76,8 @@ export async function openGatewayStream(
   try {
     return await open(kept ?? (await operatorToken(context, url)));
   } catch (error) {
-    if (given || !kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED')) throw error;
+    if (given || !kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
+      throw explained(error, context);
     return open(await operatorToken(context, url));
   }
 }
@@ -92,18 +99,18 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   const given = namedGateway(context);
   if (given) return given;
   const { config } = platform();
-  const status = await findSupervisor(folder())?.status();
-  const running = status?.services.find(({ name }) => name === 'gateway')?.url;
+  const running = runningUrl(folder(), 'gateway');
   if (running) return running;
-  if (config.gateway.port === 0) throw notRunning();
+  // Its port is chosen at each start, so there is no address to try.
+  if (config.gateway.port === 0)
+    throw notRunning('Start it: svc up -d; or name a gateway elsewhere: --url, SVC_GATEWAY_URL.');
   return `http://127.0.0.1:${config.gateway.port}`;
 }
 
-/** Its port is chosen at each start, so there is no address to try. */
-function notRunning(): PlatformError {
-  return new PlatformError('UPSTREAM_UNAVAILABLE', 'svc is not running here.', {
-    details: { hint: 'Start it: svc up -d; or name a gateway elsewhere: --url, SVC_GATEWAY_URL.' },
-  });
+/** Where nothing runs and nobody named a gateway, what helps is to start one. */
+function explained(error: unknown, context: CommandContext): unknown {
+  const isAway = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
+  return isAway && !namedGateway(context) && !findSupervisor(context.folder()) ? notRunning() : error;
 }
 
 /** An access token of this machine's operator, kept for the next commands. Throws UNAUTHORIZED where there are no credentials. */
@@ -155,7 +162,7 @@ function requireCredentials(context: CommandContext, url: string): OperatorCrede
   const credentials = readCredentials(context.folder());
   if (credentials) return credentials;
   throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${context.folder().root}.`, {
-    details: { hint: 'Start the platform with `svc up`, or give a token: --token or SVC_TOKEN.' },
+    details: { hint: 'Start the platform with `svc up -d`, or give a token: SVC_TOKEN or --token.' },
   });
 }
 

@@ -112,7 +112,7 @@ test.each([
   [['logs', 'superviser'], 'Did you mean supervisor?'],
   [['logs', '--lines', 'many'], '--lines'],
   [['logs', '--since', 'lately'], '--since lately'],
-  [['webhooks', 'provision', 'github'], "missing required argument 'event'"],
+  [['webhooks', 'provision', 'github'], '<event> is missing: the event it declares'],
   [['webhooks', 'provision', 'Git Hub', 'push'], '<plugin>'],
   [['status', 'extra'], 'too many arguments'],
 ])('%j is a usage error: exit code 2, and it says what was meant', (args, words) => {
@@ -151,7 +151,7 @@ test('exit codes tell not allowed, unreachable and failed apart', async () => {
     code: 5,
     envelope: { error: { code: 'UPSTREAM_UNAVAILABLE' } },
   });
-  expect(json(['restart'])).toMatchObject({ code: 1, envelope: { error: { code: 'SERVICE_UNAVAILABLE' } } });
+  expect(json(['restart'])).toMatchObject({ code: 5, envelope: { error: { code: 'UPSTREAM_UNAVAILABLE' } } });
   expect(json(['status', '--config', 'absent.json'])).toMatchObject({
     code: 1,
     envelope: { error: { code: 'CONFIG_NOT_FOUND' } },

@@ -8,7 +8,7 @@ import { DATA_FILES } from '../../store/sqlite/data-files.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import type { DataFolder } from '../supervisor/data-folder.ts';
-import { masterKeyInForce } from '../supervisor/keys-file.ts';
+import { masterKeyInForce } from '../supervisor/master-key.ts';
 import { writeArchive } from './backup/archive.ts';
 import { type BackupManifest, FORMAT } from './backup/manifest.ts';
 import { stageData } from './backup/stage.ts';

@@ -7,7 +7,7 @@ import { defineCommand, ok } from '../define-command.ts';
 import { lightFetch } from '../light-fetch.ts';
 import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
-import { findSupervisor } from '../supervisor/control-client.ts';
+import { runningUrl } from '../supervisor/run-file.ts';
 
 const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as const;
 
@@ -26,7 +26,7 @@ export const openapi = defineCommand({
   positionals: ['service'],
   async run({ service, merged }, context) {
     if (service && merged) throw new UsageError('--merged is of all services; leave the service out.');
-    const base = await runningUrl(service ?? 'gateway', context);
+    const base = addressOf(service ?? 'gateway', context);
     const path = service ? DOCUMENT.own : DOCUMENT.merged;
     if (base) return ok(await fetchDocument(base, path));
     context.ui.note('svc is not running here: this is what it serves by itself, without routes of plugins.');
@@ -37,14 +37,10 @@ export const openapi = defineCommand({
 });
 
 /** Where the service is: as told by `--url` and the environment for the gateway, else as the supervisor knows. */
-async function runningUrl(
-  service: ServiceName,
-  { globals, platform, folder }: CommandContext,
-): Promise<string | null> {
+function addressOf(service: ServiceName, { globals, platform, folder }: CommandContext): string | null {
   const told = namedGateway({ globals, platform });
   if (told && service === 'gateway') return told;
-  const status = await findSupervisor(folder())?.status();
-  return status?.services.find(({ name }) => name === service)?.url ?? null;
+  return runningUrl(folder(), service);
 }
 
 /** Descriptions are open to everybody, so that no token is needed. */

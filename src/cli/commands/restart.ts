@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { SERVICE_NAMES, ServiceName } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
 import { nearest } from '../../kit/nearest.ts';
+import { version } from '../../kit/paths.ts';
 import { defineCommand, ok } from '../define-command.ts';
+import { notRunning } from '../not-running.ts';
 import { UsageError } from '../parse-args.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
 import type { SupervisorStatus } from '../supervisor/control-protocol.ts';
@@ -20,15 +21,16 @@ export const restart = defineCommand({
       .describe(`one of ${SERVICE_NAMES.join(', ')}; default: all`),
   }),
   positionals: ['service'],
-  async run({ service }, { folder }) {
+  async run({ service }, { folder, ui }) {
     const name = service === undefined ? null : serviceNamed(service);
     const supervisor = findSupervisor(folder());
-    if (!supervisor) {
-      throw new PlatformError('SERVICE_UNAVAILABLE', 'svc is not running here.', {
-        details: { hint: 'Start it: svc up -d' },
-      });
-    }
-    return ok(await supervisor.restart(name));
+    if (!supervisor) throw notRunning();
+    const status = await supervisor.restart(name);
+    if (status.version !== version)
+      ui.warn(
+        `The supervisor is still the one of version ${status.version}; svc down && svc up -d takes up ${version}.`,
+      );
+    return ok(status);
   },
   text: (result: SupervisorStatus, style) => statusText(result, style),
 });

@@ -7,7 +7,7 @@ import { CancelledError, confirm } from '../confirm.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { dataFolder } from '../supervisor/data-folder.ts';
-import { masterKeyInForce } from '../supervisor/keys-file.ts';
+import { masterKeyInForce } from '../supervisor/master-key.ts';
 import type { BackupManifest } from './backup/manifest.ts';
 import { requireStopped, swapIn } from './restore/swap.ts';
 import { openArchive } from './restore/unpack.ts';

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { listHosts, listPlugins, type PluginRecord, SERVICE_NAMES } from '../../contracts/index.ts';
 import { formatDuration } from '../../kit/duration.ts';
-import { PlatformError } from '../../kit/errors.ts';
 import { version } from '../../kit/paths.ts';
 import { allPages, pageQueryOf } from '../all-pages.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
+import { operatorToken } from '../gateway-client.ts';
+import { notRunning } from '../not-running.ts';
 import type { Style } from '../style.ts';
 import { brokenOf } from '../supervisor/broken-plugins.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
@@ -15,6 +16,7 @@ import type {
   ServiceStatus,
   SupervisorStatus,
 } from '../supervisor/control-protocol.ts';
+import { runningUrl } from '../supervisor/run-file.ts';
 import { statusText } from './status-view.ts';
 
 const ANSWER_MS = 1000;
@@ -46,11 +48,12 @@ export const status = defineCommand({
       .describe("print what a client needs as environment lines; SVC_TOKEN is the operator's, for an hour"),
   }),
   async run({ env }, context) {
-    const current = await currentStatus(context);
-    if (env) return ok<StatusResult | EnvironmentLines>(await environmentOf(current, context));
-    const [hosts, plugins] = await Promise.all([
-      askGateway(current, () => countHosts(context)),
-      askGateway(current, () => countPlugins(context)),
+    if (env)
+      return ok<StatusResult | EnvironmentLines>(await environmentOf(await currentStatus(context), context));
+    const [current, hosts, plugins] = await Promise.all([
+      currentStatus(context),
+      askGateway(context, countHosts),
+      askGateway(context, countPlugins),
     ]);
     return ok<StatusResult | EnvironmentLines>({ ...current, hosts, plugins });
   },
@@ -97,12 +100,12 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
 
 /** A status must come in any case, so a gateway that does not answer is passed over. */
 async function askGateway<Answer>(
-  { services }: StatusResult,
-  ask: () => Promise<Answer>,
+  context: CommandContext,
+  ask: (context: CommandContext) => Promise<Answer>,
 ): Promise<Answer | null> {
-  if (!services.some(({ name, state }) => name === 'gateway' && state === 'ready')) return null;
+  if (runningUrl(context.folder(), 'gateway') === null) return null;
   try {
-    return await ask();
+    return await ask(context);
   } catch {
     return null;
   }
@@ -126,16 +129,7 @@ async function countPlugins({ client }: CommandContext): Promise<StatusResult['p
 
 async function environmentOf(current: StatusResult, context: CommandContext): Promise<EnvironmentLines> {
   const gateway = current.services.find(({ name }) => name === 'gateway')?.url;
-  if (!gateway) {
-    throw new PlatformError(
-      'SERVICE_UNAVAILABLE',
-      'svc is not running here, so there is no gateway to name.',
-      {
-        details: { hint: 'Start it: svc up -d' },
-      },
-    );
-  }
-  const { operatorToken } = await import('../gateway-client.ts');
+  if (!gateway) throw notRunning();
   const urls = current.services.flatMap(({ name, url }) =>
     url ? [[`SVC_${name.toUpperCase()}_URL`, url] as const] : [],
   );

@@ -1,5 +1,4 @@
 import { HEADERS, listPlugins, type PluginRecord } from '../../contracts/index.ts';
-import { serviceKey } from '../../kit/keys.ts';
 import type { BrokenPlugin } from './control-protocol.ts';
 import { nodeHttp } from './node-http.ts';
 
@@ -8,8 +7,10 @@ const ANSWER_MS = 2000;
 /** Plugins that were left out, as the marketplace tells; none where it does not answer: a start must not fail for it. */
 export async function brokenPlugins(url: string | null, internalSecret: string): Promise<BrokenPlugin[]> {
   if (url === null) return [];
-  const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
   try {
+    // By need: `svc status` uses this file too, and has no key to derive.
+    const { serviceKey } = await import('../../kit/keys.ts');
+    const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
     const { items } = listPlugins.reply.parse(await getJson(url + listPlugins.path, headers));
     return brokenOf(items);
   } catch {

@@ -9,6 +9,8 @@ import { isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 20;
+/** A status is at hand at once, unless the supervisor hangs or was stopped in its tracks. */
+const STATUS_MS = 5000;
 
 /** The supervisor of a data folder, as a command talks to it. */
 export interface ControlClient {
@@ -26,7 +28,7 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
   const { socket, supervisor } = run;
   return {
     pid: supervisor.pid,
-    status: () => call(socket, 'GET', CONTROL.status),
+    status: () => call(socket, 'GET', CONTROL.status, STATUS_MS),
     restart: (name) => call(socket, 'POST', CONTROL.restart + (name ? `?service=${name}` : '')),
     async stop() {
       const status = await call(socket, 'POST', CONTROL.stop);
@@ -36,9 +38,13 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
   };
 }
 
-function call(socketPath: string, method: string, path: string): Promise<SupervisorStatus> {
+/** Node takes a host that is no address to a pattern that takes 6 ms to compile. */
+const HEADERS = { host: '127.0.0.1' };
+
+function call(socketPath: string, method: string, path: string, timeout?: number): Promise<SupervisorStatus> {
   return new Promise((resolve, reject) => {
-    const sent = nodeHttp().request({ socketPath, method, path, agent: false }, (response) => {
+    const options = { socketPath, method, path, agent: false, headers: HEADERS, timeout };
+    const sent = nodeHttp().request(options, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {
@@ -49,6 +55,7 @@ function call(socketPath: string, method: string, path: string): Promise<Supervi
       response.on('error', (error) => reject(unreachable(error)));
     });
     sent.on('error', (error) => reject(unreachable(error)));
+    sent.on('timeout', () => sent.destroy(new Error('no answer in time')));
     sent.end();
   });
 }

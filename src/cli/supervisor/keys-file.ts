@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OperatorCredentials } from '../../daemons/define-daemon.ts';
 import type { Environment } from '../../kit/config.ts';
 import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
-import { type KeyMaterial, masterKeyId } from '../../kit/keys.ts';
+import type { KeyMaterial } from '../../kit/keys.ts';
 import type { Random } from '../../kit/random.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
 
@@ -54,19 +54,14 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
   };
 }
 
+/** The platform's kept secrets; null before the first start. */
+export function readKeys(folder: DataFolder): z.infer<typeof KeysFile> | null {
+  return readJson(folder.keys, KeysFile);
+}
+
 /** The operator's credentials as a command on this machine reads them; null before the first start. */
 export function readCredentials(folder: DataFolder): OperatorCredentials | null {
   return readJson(folder.credentials, CredentialsFile);
-}
-
-/** The master key that seals secrets here, by its id; null before the first start. */
-export function masterKeyInForce(
-  folder: DataFolder,
-  env: Environment,
-): { id: string; from: 'environment' | 'keys.json' } | null {
-  if (env.SVC_MASTER_KEY) return { id: masterKeyId(env.SVC_MASTER_KEY), from: 'environment' };
-  const kept = readJson(folder.keys, KeysFile);
-  return kept && { id: masterKeyId(kept.masterKey), from: 'keys.json' };
 }
 
 function readOrCreate<T>(

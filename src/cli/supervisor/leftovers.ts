@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seconds } from '../../kit/duration.ts';
 import type { DataFolder } from './data-folder.ts';
-import { isRunning } from './process-identity.ts';
+import { endByForce, isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 25;
@@ -15,6 +15,6 @@ export async function awaitLeftovers(folder: DataFolder, onWait: (reason: string
   if (left().length === 0) return;
   onWait(`${left().length} daemons of a supervisor that was killed are finishing`);
   for (let waited = 0; waited < PATIENCE_MS && left().length > 0; waited += POLL_MS) await sleep(POLL_MS);
-  for (const { pid } of left()) process.kill(pid, 'SIGKILL');
+  left().forEach(endByForce);
   while (left().length > 0) await sleep(POLL_MS);
 }

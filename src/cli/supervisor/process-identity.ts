@@ -1,11 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { codeOf } from '../../kit/errors.ts';
 
 /** A process beyond doubt: its id may be given to another program later, its start time is not. */
 export interface ProcessIdentity {
   pid: number;
-  /** Clock ticks since boot on Linux, a date elsewhere; null where neither can be had. */
+  /** Clock ticks since boot on Linux, a date elsewhere; null for one that had ended when it was looked at. */
   startedAt: string | null;
 }
 
@@ -14,12 +13,18 @@ export function identify(pid: number): ProcessIdentity {
 }
 
 export function isRunning({ pid, startedAt }: ProcessIdentity): boolean {
+  return startedAt !== null && startTimeOf(pid) === startedAt;
+}
+
+/** Ends it by force; another program that has its id by now is left alone. */
+export function endByForce(identity: ProcessIdentity): void {
+  if (!isRunning(identity)) return;
   try {
-    process.kill(pid, 0);
+    process.kill(identity.pid, 'SIGKILL');
   } catch (error) {
-    if (codeOf(error) !== 'EPERM') return false;
+    // It ended while we looked.
+    if (codeOf(error) !== 'ESRCH') throw error;
   }
-  return startedAt === null || startTimeOf(pid) === startedAt;
 }
 
 function startTimeOf(pid: number): string | null {
@@ -29,7 +34,12 @@ function startTimeOf(pid: number): string | null {
       // A zombie runs no more; its parent has merely not looked yet.
       return state === 'Z' ? null : (fields[18] ?? null);
     }
-    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || null;
+    // Loaded by need: every command asks for the supervisor, and on Linux the file above tells.
+    const { execFileSync } = process.getBuiltinModule('node:child_process');
+    // The same date for whoever asks, in whatever language and time zone.
+    const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
+    const told = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env });
+    return told.trim() || null;
   } catch {
     return null;
   }

@@ -1,14 +1,14 @@
 import { readFileSync, rmSync } from 'node:fs';
 import type { ServiceName } from '../../contracts/index.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import { isRunning, type ProcessIdentity } from './process-identity.ts';
 
 /** What the supervisor writes of itself: how to reach it, and whom to wait for should it be killed. */
 export interface RunFile {
   supervisor: ProcessIdentity;
   /** The control socket. */
   socket: string;
-  children: Array<ProcessIdentity & { name: ServiceName }>;
+  children: Array<ProcessIdentity & { name: ServiceName; url: string | null }>;
 }
 
 export function writeRunFile(folder: DataFolder, content: RunFile): void {
@@ -26,4 +26,12 @@ export function readRunFile(folder: DataFolder): RunFile | null {
 
 export function removeRunFile(folder: DataFolder): void {
   rmSync(folder.runFile, { force: true });
+}
+
+/** Where a service of the platform that runs here listens; null when it does not just now. */
+export function runningUrl(folder: DataFolder, name: ServiceName): string | null {
+  const run = readRunFile(folder);
+  if (!run || !isRunning(run.supervisor)) return null;
+  const child = run.children.find((each) => each.name === name);
+  return child && isRunning(child) ? child.url : null;
 }
