@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import { replacePrivateFile } from '../kit/replace-file.ts';
+import { userConfigFolder } from '../kit/user-folder.ts';
 
 /** What a machine keeps of its registration; the private key and the secret never leave it. */
 const AgentIdentity = z.object({
@@ -23,7 +23,7 @@ const FILE = 'agent.json';
 /** `SVC_AGENT_HOME`, else `svc/agent` in the user's config folder. */
 export function agentHome(env: NodeJS.ProcessEnv): string {
   if (env.SVC_AGENT_HOME) return env.SVC_AGENT_HOME;
-  return join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'svc', 'agent');
+  return join(userConfigFolder(env), 'svc', 'agent');
 }
 
 /** Undefined when this machine is not registered. Throws CONFIG_PARSE_ERROR for a damaged file. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Environment } from '../kit/config.ts';
+import { userConfigFolder } from '../kit/user-folder.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
 
 /** What `svc login` keeps for one gateway; no secret of the client, only what it bought. */
@@ -22,7 +22,7 @@ export interface SavedLogins {
 
 /** Logins to gateways elsewhere, in the user's own config folder (0600), by the gateway's URL. */
 export function savedLogins(env: Environment): SavedLogins {
-  const folder = join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'svc');
+  const folder = join(userConfigFolder(env), 'svc');
   const file = join(folder, 'logins.json');
 
   function read(): Record<string, SavedLogin> {

@@ -52,6 +52,7 @@ export const STEPS: Record<string, Step[]> = {
   backup: [step('backup', 'b.tar.gz'), fails(1, 'backup', 'b.tar.gz')],
   report: [step('report', 'r.tar.gz')],
   'service install': [step('service', 'install', '--user')],
+  'service status': [step('service', 'status', '--user')],
   'service uninstall': [{ ...step('service', 'uninstall', '--user'), code: -1 }],
   'webhooks provision': [
     step('webhooks', 'provision', 'toy', 'ping'),

@@ -80,6 +80,13 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../commands/service/install.ts')).install,
   },
   {
+    name: 'service status',
+    summary: 'Whether the unit is installed, starts by itself, and what the service manager says of it',
+    group: 'Setup',
+    example: 'svc service status --user',
+    load: async () => (await import('../commands/service/status.ts')).status,
+  },
+  {
     name: 'service uninstall',
     summary: 'Remove the unit that svc service install --write has written',
     group: 'Setup',

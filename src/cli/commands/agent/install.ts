@@ -34,7 +34,7 @@ export const install = defineCommand({
     const file = join(dirname(platformFile), NAME);
     writePlace({ file }, unit);
     const scope = user ? ' --user' : '';
-    ui.note(`Start it: systemctl${scope} daemon-reload && systemctl${scope} enable --now ${NAME}`);
+    ui.note(`Start it:\n  systemctl${scope} daemon-reload && systemctl${scope} enable --now ${NAME}`);
     return ok({ unit, file });
   },
   text: ({ unit, file }: { unit: string; file: string | null }) => file ?? unit.trimEnd(),

@@ -28,9 +28,9 @@ export const install = defineCommand({
     const unit = place.manager === 'systemd' ? systemdUnit(options) : launchdPlist(options);
     if (write) {
       writePlace(place, unit);
-      ui.note(`Start it: ${place.start}`);
+      ui.note(`Start it:\n  ${place.start}`);
       if (user && place.manager === 'systemd')
-        ui.note('To have it run while you are logged out: loginctl enable-linger');
+        ui.note('To have it run while you are logged out:\n  loginctl enable-linger');
     }
     return ok<Installed>({
       manager: place.manager,

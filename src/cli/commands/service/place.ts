@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Environment } from '../../../kit/config.ts';
 import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
+import { userConfigFolder, userHome } from '../../../kit/user-folder.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';
 
 const UNIT_NAME = 'svc-platform.service';
@@ -11,6 +11,8 @@ const PLIST_NAME = 'svc-platform.plist';
 /** Where the service manager of this machine looks, and what it is told. */
 export interface Place {
   manager: 'systemd' | 'launchd';
+  /** What it is called there. */
+  unit: string;
   file: string;
   /** Commands that start it and have it started with the machine. */
   start: string;
@@ -19,24 +21,23 @@ export interface Place {
 }
 
 export function placeOf(user: boolean, env: Environment): Place {
-  const home = env.HOME ?? homedir();
   if (process.platform === 'darwin') {
     const file = user
-      ? join(home, 'Library', 'LaunchAgents', PLIST_NAME)
+      ? join(userHome(env), 'Library', 'LaunchAgents', PLIST_NAME)
       : join('/Library/LaunchDaemons', PLIST_NAME);
     return {
       manager: 'launchd',
+      unit: 'svc-platform',
       file,
       start: `launchctl load -w ${file}`,
       stopRunning: 'launchctl remove svc-platform',
     };
   }
-  const folder = user
-    ? join(env.XDG_CONFIG_HOME ?? join(home, '.config'), 'systemd', 'user')
-    : '/etc/systemd/system';
+  const folder = user ? join(userConfigFolder(env), 'systemd', 'user') : '/etc/systemd/system';
   const systemctl = user ? 'systemctl --user' : 'systemctl';
   return {
     manager: 'systemd',
+    unit: UNIT_NAME,
     file: join(folder, UNIT_NAME),
     start: `${systemctl} daemon-reload && ${systemctl} enable --now ${UNIT_NAME}`,
     stopRunning: `${systemctl} stop ${UNIT_NAME} && ${systemctl} daemon-reload`,

@@ -19,7 +19,7 @@ export const uninstall = defineCommand({
     const place = placeOf(user, env);
     const removed = existsSync(place.file);
     removePlace(place);
-    if (removed) ui.note(`What runs of it goes on until it is stopped: ${place.stopRunning}`);
+    if (removed) ui.note(`What runs of it goes on until it is stopped:\n  ${place.stopRunning}`);
     return ok<Uninstalled>({ file: place.file, removed });
   },
   text: ({ file, removed }: Uninstalled) => (removed ? `removed ${file}` : `There is no ${file}.`),
