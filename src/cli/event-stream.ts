@@ -13,16 +13,21 @@ export interface StreamEvent {
 
 export interface FollowOptions {
   path: string;
-  query: Record<string, string | undefined>;
-  /** Where to go on; undefined: from now on. */
-  cursor: string | undefined;
-  signal: AbortSignal;
-  take(event: StreamEvent): void | Promise<void>;
+  /** Those that are undefined are left out. */
+  query?: Record<string, unknown>;
+  /** Id of the event to go on after; undefined: as the path has it by itself. */
+  after?: string | undefined;
+  signal?: AbortSignal;
+  /** Takes one after the other; `stop` when it was the last. */
+  take(event: StreamEvent): Taken | Promise<Taken>;
   /** The stream broke off; called once until `back` is. */
-  lost(why: string): void;
+  lost?(why: string): void;
   /** It goes on where it was. */
-  back(): void;
+  back?(): void;
 }
+
+// biome-ignore lint/suspicious/noConfusingVoidType: most takers have nothing to say.
+type Taken = void | 'stop';
 
 /** The server says something at least every 10 s; a laptop that slept finds its connection dead without a word. */
 const SILENCE_MS = 25_000;
@@ -30,58 +35,60 @@ const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 10_000;
 
 /**
- * Hands on each event until `signal` fires, over as many connections as it takes, each going on after the last event that
- * `take` was through with. Resolves with the last cursor; throws only when the first connection fails.
+ * Hands on each event until `signal` fires or one was the last, over as many connections as it takes, each going on after the
+ * last event that `take` was through with. Resolves with the id of that one; throws only when the first connection fails.
  */
 export async function followEvents(
   context: CommandContext,
   options: FollowOptions,
 ): Promise<string | undefined> {
-  let { cursor } = options;
+  const { signal = new AbortController().signal, lost, back } = options;
+  let { after } = options;
   let connected = false;
   let isLost = false;
-  for (
-    let retryMs = FIRST_RETRY_MS;
-    !options.signal.aborted;
-    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)
-  ) {
+  for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
     try {
-      for await (const event of connect(context, options, cursor)) {
+      for await (const event of connect(context, options, signal, after)) {
         connected = true;
         retryMs = FIRST_RETRY_MS;
-        if (isLost) options.back();
+        if (isLost) back?.();
         isLost = false;
-        await options.take(event);
-        cursor = event.id ?? cursor;
+        const taken = await options.take(event);
+        after = event.id ?? after;
+        if (taken === 'stop') return after;
       }
-      if (options.signal.aborted) break;
+      if (signal.aborted) break;
       throw new Error('the gateway ended the stream');
     } catch (error) {
-      if (options.signal.aborted) break;
+      if (signal.aborted) break;
       if (!connected) throw error;
-      if (!isLost) options.lost(messageOf(error));
+      if (!isLost) lost?.(messageOf(error));
       isLost = true;
     }
-    await sleep(retryMs, undefined, { signal: options.signal }).catch(() => {});
+    await sleep(retryMs, undefined, { signal }).catch(() => {});
   }
-  return cursor;
+  return after;
 }
 
 async function* connect(
   context: CommandContext,
-  { path, query, signal }: FollowOptions,
-  cursor: string | undefined,
+  { path, query = {} }: FollowOptions,
+  signal: AbortSignal,
+  after: string | undefined,
 ): AsyncGenerator<StreamEvent> {
   const asked = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...query, cursor }))
-    if (value !== undefined) asked.set(name, value);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, String(value));
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
     const { namespace } = context.globals;
     const response = await openGatewayStream(context, `${path}?${asked}`, {
       signal: AbortSignal.any([signal, silence.signal]),
-      headers: { accept: 'text/event-stream', ...(namespace ? { [HEADERS.namespace]: namespace } : {}) },
+      headers: {
+        accept: 'text/event-stream',
+        ...(after === undefined ? {} : { 'last-event-id': after }),
+        ...(namespace ? { [HEADERS.namespace]: namespace } : {}),
+      },
     });
     for await (const { id, event = 'message', data = '' } of serverSentEvents(response.body!)) {
       clearTimeout(timer);

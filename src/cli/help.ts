@@ -26,8 +26,8 @@ export function rootHelp(width: number): string {
     ),
     '',
     'First steps:',
+    '  $ svc init my-project && cd my-project',
     '  $ svc up -d',
-    '  $ svc plugins create hello && svc plugins link ./hello',
     '',
     'svc <command> --help tells more; svc commands lists each with an example.',
   ].join('\n');

@@ -1,3 +1,4 @@
+import { spelledOut } from './harmless.ts';
 import type { Style } from './style.ts';
 
 const LEVEL_COLOURS = {
@@ -22,6 +23,10 @@ const PLACED = new Set([
   'spanId',
 ]);
 
+/** What the message of a request's line says by itself. */
+const OF_REQUEST = new Set(['method', 'route', 'status']);
+const NOTHING = new Set<string>();
+
 /** One log record as a person reads it: `12:03:04.123 INFO  gateway  message  key=value`. Anything else stays as it is. */
 export function formatRecord(line: string, style: Style): string {
   let record: Record<string, unknown>;
@@ -40,12 +45,15 @@ export function formatRecord(line: string, style: Style): string {
   const own = Object.entries(record).filter(
     ([key]) => !PLACED.has(key) && key !== 'evidence' && key !== 'error',
   );
-  const fields = [...own, ...Object.entries(plain)].map(([key, value]) => `${key}=${inline(value)}`);
+  const said = record.message === `${plain.method} ${plain.route} ${plain.status}` ? OF_REQUEST : NOTHING;
+  const fields = [...own, ...Object.entries(plain)]
+    .filter(([key]) => !said.has(key))
+    .map(([key, value]) => `${key}=${inline(value)}`);
   const head = [
     style.dim(timeOfDay(Number(record.time))),
     colour(level.toUpperCase().padEnd(5)),
     style.cyan(String(record.serviceId ?? '').padEnd(11)),
-    harmless(String(record.message ?? '')),
+    spelledOut(String(record.message ?? '')),
   ].join(' ');
   const stack = stackOf(error ?? record.error);
   return [
@@ -62,18 +70,8 @@ function timeOfDay(time: number): string {
 }
 
 function inline(value: unknown): string {
-  if (typeof value === 'string') return harmless(/[\s"=]/.test(value) ? JSON.stringify(value) : value);
-  return harmless(typeof value === 'object' ? JSON.stringify(value) : String(value));
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
-
-/** Control characters spelt out: plugins write into these lines, and must not move the cursor or forge a line. */
-function harmless(text: string): string {
-  return text.replace(CONTROL, (character) =>
-    character === '\n' ? '\\n' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  );
+  if (typeof value === 'string') return spelledOut(/[\s"=]/.test(value) ? JSON.stringify(value) : value);
+  return spelledOut(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
 /** The stack of a logged error, indented under its line. */
@@ -82,6 +80,6 @@ function stackOf(error: unknown): string | undefined {
   if (typeof stack !== 'string') return undefined;
   return stack
     .split('\n')
-    .map((line) => `    ${harmless(line)}`)
+    .map((line) => `    ${spelledOut(line)}`)
     .join('\n');
 }

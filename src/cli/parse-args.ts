@@ -1,9 +1,10 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { PlatformError } from '../kit/errors.ts';
 import { type Argument, argumentsOf, kebab } from './command-arguments.ts';
-import { commandHelp, flagForm } from './command-help.ts';
+import { commandHelp, explain, flagForm } from './command-help.ts';
 import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS, type GlobalFlags } from './globals.ts';
+import { problemText } from './problem-text.ts';
 import { helpWidth } from './wrap.ts';
 
 /** A call that cannot be understood: exit code 2. */
@@ -32,7 +33,7 @@ export function parseArgs(command: AnyCommand, argv: readonly string[]): ParseOu
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === 'commander.helpDisplayed')
       return { help: commandHelp(command, helpWidth(process.stdout)) };
-    throw new UsageError(sentence(error.message), {
+    throw new UsageError(missing(command, error) ?? sentence(error.message), {
       hint: `svc ${command.name} --help shows its arguments.`,
     });
   }
@@ -86,12 +87,12 @@ function validate(
   given: Record<string, unknown>,
   positionals: Set<string>,
 ): Record<string, unknown> {
-  const parsed = command.args.safeParse(given);
+  const parsed = command.args.safeParse(given, { reportInput: true });
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => {
     const key = String(issue.path[0] ?? '');
     const path = positionals.has(key) ? `<${kebab(key)}>` : `--${kebab(key)}`;
-    return { path, message: issue.message };
+    return { path, message: problemText(issue) };
   });
   const message = problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n');
   throw new UsageError(message, { problems, hint: `svc ${command.name} --help shows its arguments.` });
@@ -115,6 +116,16 @@ function globalsOf(opts: Record<string, unknown>): GlobalFlags {
 
 const byName = (names: string[], values: unknown[]) =>
   Object.fromEntries(names.map((name, index) => [name, values[index]]));
+
+/** What the argument is for that is not there. */
+function missing(command: AnyCommand, { code, message }: CommanderError): string | undefined {
+  if (code !== 'commander.missingArgument') return undefined;
+  const name = /'(.*)'/.exec(message)?.[1];
+  const argument = argumentsOf(command).find((each) => each.name === name);
+  if (!argument) return undefined;
+  const { placeholder: _, ...told } = argument;
+  return `<${name}> is missing: ${explain(told)}.`;
+}
 
 /** Commander's `error: unknown option '--x'` as ours read. */
 function sentence(message: string): string {

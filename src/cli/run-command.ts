@@ -8,7 +8,7 @@ import { failureEnvelope, renderDeclaredFailure, renderError, renderResult } fro
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';
-import { helpWidth } from './wrap.ts';
+import { lineWidth } from './wrap.ts';
 
 /** Parses, runs and prints one command; resolves with the exit code. */
 export async function runCommand(command: AnyCommand, argv: readonly string[]): Promise<number> {
@@ -28,7 +28,7 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
     const text = renderResult(meant, outcome, globals.json, context.ui.out);
     if (text !== null) process.stdout.write(`${text}\n`);
     if (outcome.error && !globals.json)
-      process.stderr.write(`${renderDeclaredFailure(outcome, context.ui.err)}\n`);
+      process.stderr.write(`${renderDeclaredFailure(outcome, context.ui.err, lineWidth(process.stderr))}\n`);
     return outcome.error ? EXIT.failed : outcome.exitCode;
   } catch (error) {
     return reportFailure(error, globals);
@@ -54,7 +54,7 @@ function reportFailure(error: unknown, globals: GlobalFlags): number {
   if (globals.json) process.stdout.write(`${JSON.stringify(failureEnvelope(error))}\n`);
   else {
     const style = createStyle(process.stderr, process.env);
-    const width = process.stderr.isTTY ? helpWidth(process.stderr) : Number.POSITIVE_INFINITY;
+    const width = lineWidth(process.stderr);
     process.stderr.write(`${renderError(error, { style, debug: globals.debug, width })}\n`);
   }
   return exitCodeOf(toPlatformError(error));
@@ -66,6 +66,7 @@ function uiFor(globals: GlobalFlags) {
     stdout,
     stderr,
     quiet: globals.quiet,
+    json: globals.json,
     out: createStyle(stdout, env),
     err: createStyle(stderr, env),
   });

@@ -1,5 +1,7 @@
 import { Chalk, type ChalkInstance } from 'chalk';
 import type { Environment } from '../kit/config.ts';
+import { oneLine } from './harmless.ts';
+import { widthOf, wrap } from './wrap.ts';
 
 export type Style = ChalkInstance;
 
@@ -14,50 +16,68 @@ function wantsColour(stream: { isTTY?: boolean }, env: Environment): boolean {
   return stream.isTTY === true && env.TERM !== 'dumb';
 }
 
-/** Rows under their headings, two blanks apart; widths count visible characters. */
+/**
+ * Rows under their headings, two blanks apart; widths count visible characters. In a terminal what has no room beside the
+ * rest stands below it, whole, so that it can be copied: columns that fit nowhere, and single long cells of the last one.
+ */
 export function table(
   headings: string[],
   rows: string[][],
   style: Style,
   width: number = terminalWidth(),
 ): string {
+  const cells = rows.map((row) => headings.map((_, column) => oneLine(row[column] ?? '')));
   const all = headings.map((_, column) => column);
-  const widths = all.map((column) =>
-    Math.max(...[headings, ...rows].map((row) => visible(row[column] ?? '').length)),
-  );
-  const told = (column: number): boolean => rows.some((row) => !isBlank(row[column]));
+  const widths = all.map((column) => Math.max(...[headings, ...cells].map((row) => widthOf(row[column]!))));
+  const told = (column: number): boolean => cells.some((row) => !isBlank(row[column]));
   const columns = fits(all, widths, width) ? all : all.filter(told);
+  const mostly = (column: number, start: number): boolean => {
+    const filled = cells.map((row) => row[column]!).filter((cell) => !isBlank(cell));
+    return filled.filter((cell) => start + widthOf(cell) <= width).length * 2 > filled.length;
+  };
   let beside = columns.length;
-  while (beside > 1 && !fits(columns.slice(0, beside), widths, width)) beside--;
-  const below = columns.slice(beside);
-  const line = (row: string[]): string =>
+  const isTight = (): boolean => {
+    const last = columns[beside - 1]!;
+    return (
+      fits(columns.slice(0, beside), widths, width) || mostly(last, startOf(columns, beside - 1, widths))
+    );
+  };
+  while (beside > 1 && !isTight()) beside--;
+  const line = (row: string[], count: number): string =>
     columns
-      .slice(0, beside)
-      .map((column) => (row[column] ?? '') + ' '.repeat(widths[column]! - visible(row[column] ?? '').length))
+      .slice(0, count)
+      .map((column) => row[column]! + ' '.repeat(widths[column]! - widthOf(row[column]!)))
       .join('  ')
       .trimEnd();
   return [
-    style.dim(line(headings)),
-    ...rows.flatMap((row) => [line(row), ...rest(row, below, headings, style, width)]),
+    style.dim(line(headings, beside)),
+    ...cells.flatMap((row) => {
+      const count = widthOf(line(row, beside)) > width ? Math.max(1, beside - 1) : beside;
+      return [line(row, count), ...rest(row, columns.slice(count), headings, style, width)];
+    }),
   ].join('\n');
 }
 
-/** Where a terminal is too narrow, what has no room beside the rest stands below it, whole, so that it can be copied. */
+/** Where a column begins. */
+function startOf(columns: number[], index: number, widths: number[]): number {
+  return columns.slice(0, index).reduce((sum, column) => sum + widths[column]! + 2, 0);
+}
+
 function rest(row: string[], columns: number[], headings: string[], style: Style, width: number): string[] {
   const lines: string[] = [];
   for (const column of columns) {
     if (isBlank(row[column])) continue;
     const part = `${headings[column] ? `${style.dim(headings[column])} ` : ''}${row[column]}`;
     const last = lines.at(-1);
-    if (last !== undefined && visible(last).length + 2 + visible(part).length <= width)
+    if (last !== undefined && widthOf(last) + 2 + widthOf(part) <= width)
       lines[lines.length - 1] = `${last}  ${part}`;
-    else lines.push(`    ${part}`);
+    else lines.push(...wrap(`    ${part}`, width));
   }
   return lines;
 }
 
 function fits(columns: number[], widths: number[], width: number): boolean {
-  return columns.reduce((sum, column) => sum + widths[column]! + 2, -2) <= width;
+  return startOf(columns, columns.length, widths) - 2 <= width;
 }
 
 const isBlank = (cell: string | undefined): boolean => cell === undefined || cell === '' || cell === '-';
@@ -68,13 +88,17 @@ function terminalWidth(): number {
   return isTTY ? columns : Number.POSITIVE_INFINITY;
 }
 
-/** `name  value` lines, aligned. */
-export function pairs(entries: Array<[string, string]>, style: Style): string {
-  const width = Math.max(...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${style.dim(name.padEnd(width))}  ${value}`).join('\n');
-}
-
-function visible(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape character starts a colour
-  return text.replace(/\u001b\[[\d;]*m/g, '');
+/** `name  value` lines, aligned; what a terminal would break anywhere goes on below, in its column. */
+export function pairs(
+  entries: Array<[string, string]>,
+  style: Style,
+  width: number = terminalWidth(),
+): string {
+  const left = Math.max(...entries.map(([name]) => name.length));
+  return entries
+    .map(([name, value]) => {
+      const lines = value.split('\n').flatMap((line) => wrap(line, width - left - 2));
+      return `${style.dim(name.padEnd(left))}  ${lines.join(`\n${' '.repeat(left + 2)}`)}`;
+    })
+    .join('\n');
 }

@@ -1,4 +1,6 @@
+import { harmless } from './harmless.ts';
 import type { Style } from './style.ts';
+import { lineWidth, wrapProse } from './wrap.ts';
 
 /** What a command tells beside its result. Everything goes to stderr except `line`, the stream of a streaming command. */
 export interface Ui {
@@ -20,17 +22,20 @@ export interface UiOptions {
   stdout: NodeJS.WriteStream;
   stderr: NodeJS.WriteStream;
   quiet: boolean;
+  /** Lines are JSON documents, which stay as they are. */
+  json: boolean;
   out: Style;
   err: Style;
 }
 
-export function createUi({ stdout, stderr, quiet, out, err }: UiOptions): Ui {
+export function createUi({ stdout, stderr, quiet, json, out, err }: UiOptions): Ui {
+  const tell = (text: string): void => void stderr.write(`${wrapProse(harmless(text), lineWidth(stderr))}\n`);
   return {
     note(text) {
-      if (!quiet) stderr.write(`${text}\n`);
+      if (!quiet) tell(text);
     },
-    warn: (text) => void stderr.write(`${err.yellow('!')} ${text}\n`),
-    line: (text) => void stdout.write(`${text}\n`),
+    warn: (text) => tell(`${err.yellow('!')} ${text}`),
+    line: (text) => void stdout.write(`${json ? text : harmless(text)}\n`),
     raw: (text) => void stdout.write(text),
     interactive: stdout.isTTY === true,
     out,

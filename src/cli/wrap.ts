@@ -3,17 +3,38 @@ export function helpWidth({ columns }: { columns?: number }): number {
   return Math.min(Math.max(columns ?? 80, 40), 100);
 }
 
-/** Lines of at most `width` characters, broken at blanks; a word that is longer stays whole. */
+/** Of a terminal; infinite where lines stay whole, for programs that read them. */
+export function lineWidth(stream: { isTTY?: boolean; columns?: number }): number {
+  return stream.isTTY ? helpWidth(stream) : Number.POSITIVE_INFINITY;
+}
+
+/** Lines of at most `width` visible characters, broken at blanks and indented alike; a word that is longer stays whole. */
 export function wrap(text: string, width: number): string[] {
+  if (text.length <= width) return [text];
+  const indent = /^ */.exec(text)![0];
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
+  for (const word of text.slice(indent.length).split(' ')) {
+    if (line !== '' && indent.length + widthOf(line) + 1 + widthOf(word) > width) {
+      lines.push(indent + line);
       line = word;
     } else line = line === '' ? word : `${line} ${word}`;
   }
-  return [...lines, line];
+  return [...lines, indent + line];
+}
+
+/** Prose within a terminal. Lines that are indented stay as they are: they are there to be copied. */
+export function wrapProse(text: string, width: number): string {
+  return text
+    .split('\n')
+    .flatMap((line) => (line.startsWith(' ') ? [line] : wrap(line, width)))
+    .join('\n');
+}
+
+/** How many characters are seen of it. */
+export function widthOf(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape character starts a colour
+  return text.replace(/\u001b\[[\d;]*m/g, '').length;
 }
 
 /** Names on the left, what they mean on the right, wrapped within its column. */

@@ -18,3 +18,11 @@ test('what a plugin writes cannot move the cursor or forge a line', () => {
   expect(text).toContain('first\\nsecond \\x1b[2J\\x9b1m');
   expect(text.split('\n')).toHaveLength(3);
 });
+
+test('the line of a request does not say twice what its message says', () => {
+  const meta = { method: 'GET', route: '/health', status: 200, durationMs: 1.5 };
+  const line = (message: string) =>
+    formatRecord(JSON.stringify({ level: 'info', time: 0, serviceId: 'rest', message, meta }), plain);
+  expect(line('GET /health 200')).toMatch(/rest {8}GET \/health 200 {2}durationMs=1.5$/);
+  expect(line('another')).toContain('method=GET route=/health status=200 durationMs=1.5');
+});

@@ -3,7 +3,8 @@ import { nearest } from '../../kit/nearest.ts';
 import { type Explanation, readExplanations } from '../code-pages.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { UsageError } from '../parse-args.ts';
-import { pairs, type Style, table } from '../style.ts';
+import { pairs, type Style } from '../style.ts';
+import { definitions, lineWidth } from '../wrap.ts';
 
 /** How each kind is called on the page it comes from. */
 const KINDS: Record<Explanation['kind'], string> = {
@@ -11,6 +12,13 @@ const KINDS: Record<Explanation['kind'], string> = {
   reason: 'reason code of a diagnostic',
   refusal: 'reason why a delivery was refused',
   exit: 'exit code',
+};
+
+const PLURALS: Record<Explanation['kind'], string> = {
+  error: 'Error codes',
+  reason: 'Reason codes of diagnostics',
+  refusal: 'Reasons why a delivery was refused',
+  exit: 'Exit codes',
 };
 
 /** @spec Platform codes; docs/errors.md */
@@ -65,7 +73,18 @@ function explained(
   ].join('\n');
 }
 
+/** Those of one kind below each other, in the order of the documentation. */
 function listed(items: readonly Explanation[], style: Style): string {
-  const rows = items.map(({ code, kind, meaning }) => [code, kind, meaning]);
-  return table(['code', 'kind', 'meaning'], rows, style);
+  const width = lineWidth(process.stdout);
+  return [...Map.groupBy(items, ({ kind }) => kind)]
+    .map(([kind, ofKind]) =>
+      [
+        style.bold(PLURALS[kind]),
+        ...definitions(
+          ofKind.map(({ code, meaning }) => [code, meaning]),
+          width,
+        ),
+      ].join('\n'),
+    )
+    .join('\n\n');
 }

@@ -85,16 +85,8 @@ async function showKept(
   show: (line: string) => void,
 ): Promise<void> {
   const query = toQuery(choice);
-  if (follow) {
-    const { signal } = new AbortController();
-    return followKept(context, {
-      path: queryLogs.path,
-      query: { ...query },
-      count: lines,
-      take: show,
-      signal,
-    });
-  }
+  if (follow)
+    return followKept(context, { path: queryLogs.path, query: { ...query }, count: lines, take: show });
   if (lines === 0) return;
   const records = await latestKept(context, query, lines);
   for (const record of records) show(record);

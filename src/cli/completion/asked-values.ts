@@ -61,7 +61,7 @@ function contextOf(globals: GlobalFlags): CommandContext {
     cwd: process.cwd(),
     env,
     globals,
-    ui: createUi({ stdout, stderr, quiet: true, out: style, err: style }),
+    ui: createUi({ stdout, stderr, quiet: true, json: false, out: style, err: style }),
     clock: systemClock,
   });
 }

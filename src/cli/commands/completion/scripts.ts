@@ -81,12 +81,16 @@ complete -c svc -f -k -a '(__svc_complete)'
   },
   powershell: {
     install: '# To keep it: svc completion powershell >> $PROFILE',
-    script: `# Completion of svc for PowerShell 7: svc completion powershell | Out-String | Invoke-Expression
+    // An argument that begins with @, or holds a comma, means something to PowerShell unless it is quoted; older ones than 7.3
+    // leave an empty last argument out.
+    script: `# Completion of svc for PowerShell 7.3 and newer: svc completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
     $words = @($commandAst.CommandElements |
         Where-Object { $_.Extent.StartOffset -lt $cursorPosition } |
-        ForEach-Object { $_.ToString() })
+        ForEach-Object {
+            if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.ToString() }
+        })
     $program = $words[0]
     $rest = @($words | Select-Object -Skip 1)
     if ($wordToComplete -eq '') { $rest += '' }
@@ -96,7 +100,8 @@ Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
             [System.Management.Automation.CompletionCompleters]::CompleteFilename($wordToComplete)
         } else {
             $text = if ($about) { $about } else { $value }
-            [System.Management.Automation.CompletionResult]::new($value, $value, 'ParameterValue', $text)
+            $typed = if ($value -match '[@,]') { "'$value'" } else { $value }
+            [System.Management.Automation.CompletionResult]::new($typed, $value, 'ParameterValue', $text)
         }
     }
 }

@@ -44,8 +44,8 @@ export const show = defineCommand({
     if (!origins) return JSON.stringify(config, null, 2);
     const rows = leavesOf(config).map(({ path, value }) => {
       const name = formatPath(path);
-      return [name, JSON.stringify(value), origins[name] ?? 'default'];
+      return [name, origins[name] ?? 'default', JSON.stringify(value)];
     });
-    return table(['value', 'is', 'from'], rows, style);
+    return table(['value', 'from', 'is'], rows, style);
   },
 });

@@ -16,7 +16,9 @@ export function checkModes({ folder, loaded }: Patient): Fact[] {
     ...(existsSync(secrets) ? [secrets] : []),
   ];
   const facts = paths.flatMap((path) => examine(path));
-  return facts.length > 0 ? facts : [fine(`${root} is for this user alone`)];
+  if (facts.length > 0) return facts;
+  const looked = [...(existsSync(root) ? [root] : []), ...(existsSync(secrets) ? ['.env'] : [])];
+  return [fine(`${looked.join(' and ')} ${looked.length > 1 ? 'are' : 'is'} for this user alone`)];
 }
 
 function entriesOf(root: string): string[] {

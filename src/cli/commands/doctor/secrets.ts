@@ -10,7 +10,7 @@ const MASTER_KEY_BYTES = 32;
 const NEW_SECRET = 'openssl rand -base64 48 makes one.';
 /** What stands in examples, and is tried first by whoever attacks. */
 const GUESSED =
-  /^(?:change-?me|secret|password|test|dev(?:elopment)?|token|default|svc)\b|insecure|example|(.)\1{7}/i;
+  /^(?:\$\{|change-?me|secret|password|test|dev(?:elopment)?|token|default|svc)\b|insecure|example|(.)\1{7}/i;
 
 /** Secrets that others can guess, and ones that lie where others can read them. */
 export function checkSecrets(patient: Patient): Fact[] {

@@ -25,7 +25,6 @@ export const tail = defineCommand({
       count: lines,
       take: (line) =>
         ui.line(globals.json ? line : eventLine(AnalyticsEvent.parse(JSON.parse(line)), ui.out)),
-      signal: new AbortController().signal,
     });
     return streamed(0);
   },

@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import { getHost } from '../../../contracts/index.ts';
+import { getHost, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { pairs } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
 
 /** @spec docs/decisions.md "Host listing" */
 export const show = defineCommand({
@@ -9,4 +11,27 @@ export const show = defineCommand({
   example: 'svc hosts show host_01b8dac5',
   args: z.object({ host: z.string().min(1).describe("the host's id") }),
   run: async ({ host }, { client }) => ok(await client.call(getHost, { params: { hostId: host } })),
+  text: (host: ReplyOf<typeof getHost>, style) =>
+    pairs(
+      [
+        ['host', host.hostId],
+        ['name', host.name],
+        ['namespace', host.namespaceId],
+        ['status', host.status],
+        ['client', host.clientId],
+        ['session', host.sessionId ?? '-'],
+        ['capabilities', host.capabilities.join(', ') || '-'],
+        ['labels', labelsText(host.labels)],
+        ['registered', timeText(host.createdAt)],
+        ['connected', timeText(host.connectedAt)],
+        ['last seen', timeText(host.lastSeenAt)],
+        ...(host.revokedAt === null ? [] : [['revoked', timeText(host.revokedAt)] as [string, string]]),
+      ],
+      style,
+    ),
 });
+
+const labelsText = (labels: Record<string, string>): string =>
+  Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ') || '-';

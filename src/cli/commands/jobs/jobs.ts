@@ -40,7 +40,7 @@ export const submit = defineCommand({
       .optional()
       .describe('try so often when it fails transiently'),
   }),
-  async run({ handler, input, key, priority, at: time, attempts }, { client, cwd }) {
+  async run({ handler, input, key, priority, at: time, attempts }, { client, cwd, ui }) {
     const body = {
       handler,
       input: await readInput(input, cwd),
@@ -49,7 +49,9 @@ export const submit = defineCommand({
       ...(time === undefined ? {} : { runAt: Date.parse(time) }),
       ...(attempts === undefined ? {} : { retry: { maxAttempts: attempts } }),
     };
-    return ok((await client.call(submitJob, { body } as never)).job);
+    const { job } = await client.call(submitJob, { body } as never);
+    ui.note(`See how it went: svc jobs show ${job.id}`);
+    return ok(job);
   },
   text: jobPairs,
 });

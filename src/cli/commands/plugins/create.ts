@@ -35,7 +35,7 @@ export const create = defineCommand({
     await requireEmpty(folder);
     const files = await writePlugin(folder, template, name);
     const at = relative(context.cwd, folder) || '.';
-    context.ui.note(`Next: cd ${at} && npm test`);
+    context.ui.note(`Next: cd ${at} && npm test\nThen, with the platform running: svc plugins dev`);
     return ok<Created>({ id: name, folder, template, files });
   },
   text: ({ id, folder, files }: Created, style) =>

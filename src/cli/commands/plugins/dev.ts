@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { linkPlugin, reloadPlugins } from '../../../contracts/index.ts';
+import { linkPlugin, listPlugins, reloadPlugins } from '../../../contracts/index.ts';
 import { toPlatformError } from '../../../kit/errors.ts';
 import { validatePlugin } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
@@ -23,8 +23,11 @@ export const dev = defineCommand({
   positionals: ['folder'],
   async run({ folder: given }, context) {
     const folder = resolve(context.cwd, given);
-    const { id } = await context.client.call(linkPlugin, { body: { folder } });
-    context.ui.note(`${id} is linked; waiting for changes in ${folder}`);
+    // One of the project's own folder is in use already.
+    const { items } = await context.client.call(listPlugins);
+    const known = items.find(({ root, origin }) => root === folder && origin !== 'installed');
+    const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
+    context.ui.note(`${id} is ${known ? 'in use' : 'linked'}; waiting for changes in ${folder}`);
     const { signal, exitCode } = interruption();
     await watchFolder(folder, signal, () => reload(folder, context));
     return streamed(exitCode());

@@ -14,6 +14,7 @@ export const install = defineCommand({
   async run({ source: given }, context) {
     const source = absoluteSource(given, context);
     const options = { timeoutMs: INSTALL_TIMEOUT_MS };
+    context.ui.note(`Looking into ${source} …`);
     const plan = await context.client.call(planPlugin, { body: { source } }, options);
     if (plan.installed !== null) throw thereAlready(plan);
     await agree(plan, context);

@@ -23,4 +23,5 @@ export const unlink = defineCommand({
   args: z.object({ plugin: PluginId.describe("the plugin's id") }),
   run: async ({ plugin }, { client }) =>
     ok(await client.call(unlinkPlugin, { params: { pluginId: plugin } })),
+  text: () => 'Unlinked; the folder stays as it is.',
 });

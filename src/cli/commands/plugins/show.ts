@@ -16,14 +16,20 @@ export const show = defineCommand({
 /** One plugin for people. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
   const { routes, webhooks, commands, jobs, permissions, faults, keptVersion } = plugin;
-  const lines = (items: string[]) => (items.length === 0 ? '-' : items.join(', '));
+  const lines = (items: string[], between = ', ') => (items.length === 0 ? '-' : items.join(between));
   return pairs(
     [
       ['plugin', `${plugin.id} ${plugin.version ?? ''}`.trim()],
       ['status', keptVersion === null ? plugin.status : `${plugin.status}; version ${keptVersion} runs on`],
       ['from', `${plugin.origin}, ${plugin.source}`],
       ['folder', plugin.root],
-      ['routes', lines(routes.map(({ method, path }) => `${method} ${path}`))],
+      [
+        'routes',
+        lines(
+          routes.map(({ method, path }) => `${method} ${path}`),
+          '\n',
+        ),
+      ],
       ['webhooks', lines(webhooks.map(({ event, auth }) => `${event} (${auth})`))],
       ['commands', lines(commands.map(({ id }) => id))],
       ['jobs', lines(jobs.map(({ id }) => id))],

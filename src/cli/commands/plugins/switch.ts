@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { disablePlugin, enablePlugin, PluginId } from '../../../contracts/index.ts';
+import { disablePlugin, enablePlugin, PluginId, type PluginRecord } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
 const args = z.object({ plugin: PluginId.describe("the plugin's id") });
@@ -12,6 +12,10 @@ export const enable = defineCommand({
   args,
   run: async ({ plugin }, { client }) =>
     ok(await client.call(enablePlugin, { params: { pluginId: plugin } })),
+  text: ({ id, status, faults }: PluginRecord) =>
+    status === 'broken'
+      ? `${id} is enabled, but broken: ${faults[0]?.message ?? 'svc plugins show tells why'}`
+      : `${id} is enabled.`,
 });
 
 /** @spec Plugin enabled flag */
@@ -22,4 +26,5 @@ export const disable = defineCommand({
   args,
   run: async ({ plugin }, { client }) =>
     ok(await client.call(disablePlugin, { params: { pluginId: plugin } })),
+  text: ({ id }: PluginRecord) => `${id} is disabled; what it runs now finishes.`,
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PluginId, uninstallPlugin } from '../../../contracts/index.ts';
-import { confirm } from '../../confirm.ts';
+import { CancelledError, confirm } from '../../confirm.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
 /** @spec REST API: marketplace */
@@ -10,7 +10,8 @@ export const uninstall = defineCommand({
   example: 'svc plugins uninstall @acme/orders',
   args: z.object({ plugin: PluginId.describe("the plugin's id") }),
   async run({ plugin }, context) {
-    if (!(await confirm(context, `Uninstall ${plugin}?`))) return ok({ uninstalled: false });
+    if (!(await confirm(context, `Uninstall ${plugin}?`))) throw new CancelledError();
     return ok(await context.client.call(uninstallPlugin, { params: { pluginId: plugin } }));
   },
+  text: () => 'Uninstalled; what it kept in its state stays.',
 });

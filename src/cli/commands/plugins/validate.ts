@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { PlatformError } from '../../../kit/errors.ts';
@@ -20,6 +21,8 @@ export const validate = defineCommand({
   positionals: ['folder'],
   async run({ folder }, context) {
     const path = resolve(context.cwd, folder);
+    if (!existsSync(path))
+      throw invalid(path, [{ code: 'INVALID_MANIFEST', path: '', message: 'there is no such folder' }]);
     const { plugin, faults } = await withDescriber(context, (describer) => validatePlugin(path, describer));
     if (!plugin || faults.length > 0) throw invalid(path, faults);
     return ok({ folder: path, id: plugin.id, version: plugin.version });

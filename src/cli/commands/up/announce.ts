@@ -38,7 +38,7 @@ export function announceReady({ status, firstStart, brokenPlugins }: Started, { 
   note('');
   note("This first start made keys and the operator's credentials in that folder;");
   note('keep it private. What to do next:');
-  note('  svc webhooks list                         what can be delivered to');
+  note('  svc plugins create <name>                 a plugin of your own');
   note('  svc webhooks provision <plugin> <event>   make its secret');
   note(`  ${`open ${gateway}/docs-all`.padEnd(40)}  the API, with a browser`);
   note('  svc status, svc logs -f, svc down         look at it, follow it, stop it');

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromErrorMessage } from '../../../daemons/process-protocol.ts';
@@ -9,13 +9,15 @@ import { entryFile } from '../../../kit/paths.ts';
 import type { CommandContext } from '../../context.ts';
 import { type ControlClient, findSupervisor } from '../../supervisor/control-client.ts';
 import type { SupervisorReport, SupervisorStatus } from '../../supervisor/control-protocol.ts';
-import { ensureDataFolder } from '../../supervisor/data-folder.ts';
+import { type DataFolder, ensureDataFolder } from '../../supervisor/data-folder.ts';
 import { exitText } from '../../supervisor/service-process.ts';
 import type { UpResult } from '../up.ts';
 import { announce, announceReady, type Started } from './announce.ts';
 import type { Ports } from './ports.ts';
 
 const POLL_MS = 25;
+/** Only what Node itself prints while dying lands there; the supervisor's records go through its own log. */
+const DYING_WORDS = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
 
 /** Starts a supervisor of its own session and returns when all is ready; finds one that runs already. */
@@ -98,7 +100,10 @@ async function startSupervisor(ports: Ports, context: CommandContext): Promise<U
           'SERVICE_UNAVAILABLE',
           `The supervisor ended while starting (${exitText({ code, signal })}).`,
           {
-            details: { hint: `Its log: ${join(context.folder().logs, 'supervisor.log')}` },
+            details: {
+              lastLines: lastWords(context.folder()),
+              hint: `Its log: ${join(context.folder().logs, 'supervisor.log')}`,
+            },
           },
         ),
       ),
@@ -111,12 +116,17 @@ async function startSupervisor(ports: Ports, context: CommandContext): Promise<U
   return { ...status, firstStart, alreadyRunning: false, brokenPlugins };
 }
 
+/** What Node itself printed of it while it died. */
+function lastWords({ logs }: DataFolder): string[] {
+  const text = readFileSync(join(logs, DYING_WORDS), 'utf8');
+  return text.split('\n').filter(Boolean).slice(0, 10);
+}
+
 /** A session of its own, so that neither the terminal's signals nor its end reach it. */
 function spawnSupervisor(ports: Ports, { folder, globals, cwd, env }: CommandContext): ChildProcess {
   const data = folder();
   ensureDataFolder(data);
-  // Only what Node itself prints while dying lands here; the supervisor's records go through its own log.
-  const log = openSync(join(data.logs, 'supervisor.err'), 'w', 0o600);
+  const log = openSync(join(data.logs, DYING_WORDS), 'w', 0o600);
   const flags = [
     ...Object.entries(ports).flatMap(([name, port]) => ['--port', `${name}=${port}`]),
     ...(globals.config ? ['--config', globals.config] : []),

@@ -1,5 +1,6 @@
 import type { WebhookDelivery } from '../../../contracts/index.ts';
 import { formatDuration } from '../../../kit/duration.ts';
+import { oneLine } from '../../harmless.ts';
 import type { Style } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
@@ -22,7 +23,7 @@ export function deliveryLine(delivery: WebhookDelivery, style: Style): string {
     `${pluginId} ${event}${instanceId === null ? '' : `/${instanceId}`}`,
     durationMs === null ? '' : style.dim(formatDuration(durationMs)),
     style.dim(webhookId),
-    reason ?? '',
+    oneLine(reason ?? ''),
   ]
     .filter((part) => part !== '')
     .join('  ');

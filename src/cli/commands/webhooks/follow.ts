@@ -39,7 +39,7 @@ export async function followDeliveries(
   const last = await followEvents(context, {
     path: streamDeliveries.path,
     query: { pluginId: plugin, event, sign: sign ? '1' : undefined },
-    cursor,
+    after: cursor,
     signal,
     async take({ event: kind, data }) {
       if (kind === 'ended') ended?.(JSON.parse(data) as StreamedDelivery, data);

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { getDelivery, type WebhookDeliveryDetails } from '../../../contracts/index.ts';
+import { formatDuration } from '../../../kit/duration.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pairs, type Style, table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
+import { lineWidth, wrapProse } from '../../wrap.ts';
 import { statusText } from './delivery-text.ts';
 
 /** @spec docs/webhooks.md "Records" */
@@ -37,11 +39,21 @@ export const show = defineCommand({
     return [
       facts,
       ...(explanation
-        ? [section('why', `${style.red(explanation.reason)}: ${explanation.hint}`, style)]
+        ? [
+            section(
+              'why',
+              wrapProse(`${style.red(explanation.reason)}: ${explanation.hint}`, lineWidth(process.stdout)),
+              style,
+            ),
+          ]
         : []),
       section('steps', stepsText(delivery, style), style),
       section('headers', delivery.headers.map(([name, value]) => `${name}: ${value}`).join('\n'), style),
-      section('body', body ?? `(${bodyBytes} bytes, not kept)`, style),
+      section(
+        'body',
+        body ?? (bodyBytes === 0 ? '(none was read)' : `(${bodyBytes} bytes, not kept)`),
+        style,
+      ),
       ...(outcome ? [section('outcome', JSON.stringify(outcome, null, 2), style)] : []),
     ].join('\n\n');
   },
@@ -51,7 +63,12 @@ function section(title: string, text: string, style: Style): string {
   return `${style.bold(title)}\n${text}`;
 }
 
+/** Most steps take less than a millisecond, and which of them took any is the question. */
+function stepDuration(ms: number): string {
+  return ms < 10 ? `${ms.toFixed(2)}ms` : formatDuration(ms);
+}
+
 function stepsText({ steps }: WebhookDeliveryDetails, style: Style): string {
-  const rows = steps.map(({ step, outcome, durationMs }) => [step, outcome, `${durationMs} ms`]);
+  const rows = steps.map(({ step, outcome, durationMs }) => [step, outcome, stepDuration(durationMs)]);
   return table(['step', 'outcome', 'took'], rows, style);
 }

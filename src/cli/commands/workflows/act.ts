@@ -50,9 +50,11 @@ export const approve = defineCommand({
   }),
   async run({ run, step, refuse, comment }, { client }) {
     const body = { approved: !refuse, ...(comment === undefined ? {} : { comment }) };
-    return ok(await client.call(decideApproval, { params: { runId: run as never, stepId: step }, body }));
+    const reply = await client.call(decideApproval, { params: { runId: run as never, stepId: step }, body });
+    return ok({ ...reply, approved: !refuse });
   },
-  text: () => 'The decision was taken down; the run goes on.',
+  text: ({ approved }: { approved: boolean }) =>
+    approved ? 'Approved; the run goes on.' : 'Refused; the step fails.',
 });
 
 export const decide = defineCommand({
@@ -70,7 +72,7 @@ export const decide = defineCommand({
     const params = { runId: run as never, stepId: step };
     return ok(await client.call(decideStep, { params, body: { action, output: value } }));
   },
-  text: () => 'The decision was taken down; the run goes on.',
+  text: () => 'Decided; the run goes on.',
 });
 
 export const signal = defineCommand({
@@ -86,5 +88,5 @@ export const signal = defineCommand({
     const payload = input === undefined ? null : await readInput(input, cwd);
     return ok(await client.call(sendSignal, { params: { runId: run as never, name }, body: { payload } }));
   },
-  text: () => 'The signal was delivered.',
+  text: () => 'Sent; a step that does not wait for it yet finds it later.',
 });

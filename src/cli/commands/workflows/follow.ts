@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  type ErrorBody,
   getRun,
   listRunEvents,
   listRunLogs,
@@ -7,37 +7,30 @@ import {
   type RunLogLine,
   type WorkflowRun,
 } from '../../../contracts/index.ts';
-import { serverSentEvents } from '../../../kit/server-sent-events.ts';
+import { formatDuration } from '../../../kit/duration.ts';
 import type { CommandContext } from '../../context.ts';
-import { openGatewayStream } from '../../gateway-client.ts';
+import { followEvents } from '../../event-stream.ts';
+import { oneLine } from '../../harmless.ts';
 import { interruption } from '../../interruption.ts';
 import { coloured } from './views.ts';
 
-/** What a run says from `cursor` on, to its end; goes on where it was when the connection breaks. */
-async function* live<Item>(context: CommandContext, path: string, signal: AbortSignal): AsyncGenerator<Item> {
-  let lastId: string | undefined;
-  for (let connected = false; ; ) {
-    try {
-      const response = await openGatewayStream(context, path, {
-        signal,
-        headers: {
-          accept: 'text/event-stream',
-          ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
-        },
-      });
-      connected = true;
-      for await (const { id, event, data } of serverSentEvents(response.body!)) {
-        if (event === 'end') return;
-        lastId = id ?? lastId;
-        if (data !== undefined) yield JSON.parse(data) as Item;
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!connected) throw error;
-    }
-    await sleep(1000, undefined, { signal }).catch(() => {});
-    if (signal.aborted) return;
-  }
+/** What a run says, to its end; goes on where it was when the connection breaks. */
+async function follow<Item>(
+  context: CommandContext,
+  { path, query = {}, signal }: { path: string; query?: Record<string, unknown>; signal: AbortSignal },
+  take: (item: Item) => void,
+): Promise<void> {
+  await followEvents(context, {
+    path,
+    query,
+    signal,
+    take({ event, data }) {
+      if (event === 'end') return 'stop';
+      if (event === 'error') throw new Error((JSON.parse(data) as ErrorBody).error.message);
+      if (data !== '') take(JSON.parse(data) as Item);
+    },
+    lost: (why) => context.ui.note(`Cut off: ${why}. Trying again; the run goes on.`),
+  });
 }
 
 const pathOf = (path: string, runId: string): string => path.replace(':runId', encodeURIComponent(runId));
@@ -54,13 +47,10 @@ export async function followRun(context: CommandContext, runId: string): Promise
   const { ui, globals, client } = context;
   const { signal, exitCode } = interruption();
   const startedAt = new Map<string, number>();
-  for await (const event of live<RunEvent>(context, pathOf(listRunEvents.path, runId), signal)) {
-    if (globals.json) ui.line(JSON.stringify(event));
-    else {
-      const line = progressLine(event, startedAt, context);
-      if (line !== null) ui.line(line);
-    }
-  }
+  await follow<RunEvent>(context, { path: pathOf(listRunEvents.path, runId), signal }, (event) => {
+    const line = globals.json ? JSON.stringify(event) : progressLine(event, startedAt, context);
+    if (line !== null) ui.line(line);
+  });
   if (signal.aborted) ui.note(`The run goes on; look at it with svc workflows show ${runId}`);
   const run = await client.call(getRun, { params: { runId: runId as never } });
   return { run, exitCode: exitCode() || (run.status === 'succeeded' ? 0 : 1) };
@@ -79,7 +69,9 @@ function progressLine(
     startedAt.set(stepId, time);
     return `${ui.out.dim(clockTime(time))}   ${stepId} started`;
   }
-  const took = startedAt.has(stepId) ? ui.out.dim(` ${time - startedAt.get(stepId)!} ms`) : '';
+  const took = startedAt.has(stepId)
+    ? ui.out.dim(` after ${formatDuration(time - startedAt.get(stepId)!)}`)
+    : '';
   const why =
     typeof data.for === 'string' ? ` for ${data.for}` : typeof data.code === 'string' ? ` ${data.code}` : '';
   return `${ui.out.dim(clockTime(time))}   ${stepId} ${coloured(what, ui.out)}${why}${took}`;
@@ -96,14 +88,15 @@ export async function followLogs(
   step: string | undefined,
 ): Promise<number> {
   const { signal, exitCode } = interruption();
-  const query = step === undefined ? '' : `?stepId=${encodeURIComponent(step)}`;
-  for await (const line of live<RunLogLine>(context, pathOf(listRunLogs.path, runId) + query, signal))
-    context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
+  const asked = { path: pathOf(listRunLogs.path, runId), query: { stepId: step }, signal };
+  await follow<RunLogLine>(context, asked, (line) =>
+    context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context)),
+  );
   return exitCode();
 }
 
 export function logLine({ time, level, message, stepId }: RunLogLine, { ui }: CommandContext): string {
   const tone =
     level === 'error' || level === 'fatal' ? ui.out.red : level === 'warn' ? ui.out.yellow : ui.out.dim;
-  return `${ui.out.dim(clockTime(time))} ${tone(level.padEnd(5))} ${stepId === null ? '' : `${stepId}: `}${message}`;
+  return `${ui.out.dim(clockTime(time))} ${tone(level.padEnd(5))} ${stepId === null ? '' : `${stepId}: `}${oneLine(message)}`;
 }

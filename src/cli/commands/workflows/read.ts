@@ -77,8 +77,22 @@ export const show = defineCommand({
     ]);
     return ok<Shown>({ run: found, steps: steps.items });
   },
-  text: ({ run, steps }: Shown, style) => `${runPairs(run, style)}\n\n${stepsTable(steps, style)}`,
+  text({ run, steps }: Shown, style) {
+    const next = steps.flatMap((step) => nextStep(run.id, step));
+    return [
+      `${runPairs(run, style)}\n\n${stepsTable(steps, style)}`,
+      ...(next.length > 0 ? ['', 'It waits for you:', ...next.map((line) => `  ${line}`)] : []),
+    ].join('\n');
+  },
 });
+
+/** The command that has a waiting step go on. */
+function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): string[] {
+  if (waitingFor?.for === 'approval') return [`svc workflows approve ${runId} ${id}`];
+  if (waitingFor?.for === 'signal') return [`svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}`];
+  if (waitingFor?.for === 'decision') return [`svc workflows decide ${runId} ${id} retry`];
+  return [];
+}
 
 export const logs = defineCommand({
   name: 'workflows logs',
@@ -93,6 +107,7 @@ export const logs = defineCommand({
   short: { follow: 'f' },
   async run({ run, step, follow }, context) {
     if (follow) return streamed(await followLogs(context, run, step));
+    let count = 0;
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const page: { items: RunLogLine[]; nextCursor: string | null } = await context.client.call(
         listRunLogs,
@@ -103,8 +118,10 @@ export const logs = defineCommand({
       );
       for (const line of page.items)
         context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
+      count += page.items.length;
       cursor = page.nextCursor;
     }
+    if (count === 0) context.ui.note('No log lines.');
     return streamed(0);
   },
 });

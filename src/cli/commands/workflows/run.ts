@@ -41,7 +41,10 @@ export const run = defineCommand({
       ...(at === undefined ? {} : { runAt: Date.parse(at) }),
     };
     const { run: started } = await context.client.call(startRun, { body } as never);
-    if (!follow) return ok(started);
+    if (!follow) {
+      context.ui.note(`See how it goes: svc workflows show ${started.id}`);
+      return ok(started);
+    }
     context.ui.note(`run ${started.id}`);
     const { run: end, exitCode } = await followRun(context, started.id);
     if (!context.globals.json && end.error) context.ui.warn(`${end.error.code} ${end.error.message}`);

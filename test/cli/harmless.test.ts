@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { harmless, oneLine, spelledOut } from '../../src/cli/harmless.ts';
+import { renderDeclaredFailure, renderError, renderResult } from '../../src/cli/output.ts';
+import { createStyle } from '../../src/cli/style.ts';
+import { PlatformError } from '../../src/kit/errors.ts';
+
+const coloured = createStyle({}, { FORCE_COLOR: '1' });
+/** Clears the screen, sets the title, hides what follows, turns it round, and takes a character back. */
+const EVIL = '\u001b[2J\u001b]0;owned\u0007\u001b[8m\u009b2J\u202eevil\bover';
+
+function expectHarmless(text: string): void {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there.
+  const asked = text.replace(/\u001b\[(?:31|39|36|2|22|1)m/g, '');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there.
+  expect(asked).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
+  expect(text).toContain('\\x1b[2J\\x1b]0;owned\\x07\\x1b[8m\\x9b2J\\u202eevil\\x08over');
+}
+
+test('colours, tabs and line ends of ours stay; whatever else speaks to a terminal is spelt out', () => {
+  expect(harmless(`${coloured.red('a')}\tb\nc`)).toBe('\u001b[31ma\u001b[39m\tb\nc');
+  expectHarmless(harmless(EVIL));
+  expect(spelledOut(`a\n${coloured.red('b')}`)).toBe('a\\n\\x1b[31mb\\x1b[39m');
+  expect(oneLine('a \r\n  b')).toBe('a b');
+});
+
+test('results, failures of plugins and errors of the gateway reach a terminal without commands to it', () => {
+  const command = { name: 'x', summary: '', example: '', args: {}, run: () => {} } as never;
+  expectHarmless(renderResult(command, { exitCode: 0, result: { text: EVIL } }, false, coloured)!);
+  expectHarmless(renderResult(command, { exitCode: 0, result: [{ text: EVIL }] }, false, coloured)!);
+  const error = { code: 'NO_WAY', message: EVIL };
+  expectHarmless(renderDeclaredFailure({ exitCode: 1, error }, coloured, 80));
+  const thrown = new PlatformError('CONFLICT', EVIL, { details: { hint: EVIL, lastLines: [EVIL] } });
+  expectHarmless(renderError(thrown, { style: coloured, debug: false, width: 80 }));
+});
+
+test('for programs the document holds what there is', () => {
+  const command = { name: 'x', summary: '', example: '', args: {}, run: () => {} } as never;
+  const text = renderResult(command, { exitCode: 0, result: { text: EVIL } }, true, coloured)!;
+  expect(JSON.parse(text)).toEqual({ ok: true, result: { text: EVIL } });
+});
