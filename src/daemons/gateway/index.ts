@@ -17,6 +17,7 @@ import { tokenRoutes } from './routes/tokens.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
 import { webhookDeliveriesRoutes } from './routes/webhook-deliveries.ts';
 import { webhookDeliveryRoutes } from './routes/webhook-delivery.ts';
+import { webhookStreamRoutes } from './routes/webhook-stream.ts';
 import { type GatewayServices, gatewayServices } from './services.ts';
 
 /** The single entry point for clients. @spec What the service does */
@@ -37,6 +38,7 @@ export const gateway = defineDaemon({
     tokenRoutes,
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
+    webhookStreamRoutes,
     webhookDeliveryRoutes,
     docsRoutes,
     socketRoutes,

@@ -2,14 +2,16 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import {
   listDeliveries,
+  mintToken,
   pauseWebhook,
   provisionWebhook,
   replayDeliveries,
   replayDelivery,
   resumeWebhook,
+  revokeToken,
   sendSample,
 } from '../../../src/contracts/index.ts';
-import { hours } from '../../../src/kit/duration.ts';
+import { hours, minutes } from '../../../src/kit/duration.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, OTHER_TOKEN } from '../../support/gateway.ts';
 import {
   details,
@@ -350,6 +352,22 @@ test('the stream tells what comes and how it ends, and goes on after its last ev
   });
   expect(refused.status).toBe(400);
   expect((await next.fetch('/api/v1/webhooks/deliveries/stream')).status).toBe(401);
+});
+
+test('a stream ends with the token that opened it', async () => {
+  const gateway = await startSenders();
+  const mint = async (ttlSeconds: number) =>
+    gateway.call(mintToken, { body: { hostId: 'reader', namespaceId: 'default', ttlSeconds } as never });
+  const [revoked, expired] = [await mint(3600), await mint(60)];
+  const open = new Set<string>();
+  const ends = [revoked, expired].map(({ token }) =>
+    readStream(gateway.url, () => !open.add(token), undefined, token),
+  );
+  await eventually(() => expect(open.size).toBe(2));
+  await gateway.call(revokeToken, { params: { jti: revoked.jti } });
+  expect((await ends[0])!.map(({ event }) => event)).toEqual(['hello']);
+  gateway.clock.advance(minutes(2));
+  expect((await ends[1])!.map(({ event }) => event)).toEqual(['hello']);
 });
 
 test('provisioning is still its own: a given secret is never shown in lists or records', async () => {
