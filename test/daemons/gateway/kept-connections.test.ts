@@ -2,6 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPeers } from '../../../src/daemons/peers.ts';
+import { answerWhileSending } from '../../support/late-body.ts';
 import { exchangeBytes } from './support/raw-http.ts';
 import { CI_HEADERS, CI_TOKEN, startGateway } from './support/start-gateway.ts';
 
@@ -117,4 +118,12 @@ test('bodies of every size arrive whole, in one piece or in many', async () => {
     await sleep(30);
   }
   await expect.poll(() => gateway.upstream.seen.at(-1)?.body).toBe('abcd');
+});
+
+test('a client that is to be left reads an answer that came before it had sent its body', async () => {
+  const { gateway } = await startBefore((socket) => socket.write(OK));
+  const head = `POST /api/v1/x HTTP/1.1\r\nauthorization: Bearer ${CI_TOKEN}\r\nconnection: close\r\n`;
+  const { answer, failed } = await answerWhileSending(gateway, head);
+  expect(failed).toBeUndefined();
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nok$/);
 });

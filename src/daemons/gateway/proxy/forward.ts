@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import type { Caller } from '../../../contracts/index.ts';
-import { continueIfExpected, sendRawError, unknownTransferCoding } from '../../../http/index.ts';
+import { continueIfExpected, endUnread, sendRawError, unknownTransferCoding } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import { atTurnEnd } from '../../../kit/turn-end.ts';
@@ -142,11 +142,10 @@ class Answer implements UpstreamHandler {
     if (this.over) return;
     this.over = true;
     this.upstreamCall?.abort();
-    const { request, response, requestId } = this.call;
+    const { response, requestId } = this.call;
     // Half an answer must not look whole: its framing stays unfinished.
     if (response.headersSent) response.destroy();
     else sendRawError(response, error, requestId, this.extra);
-    discardRest(request);
     account(this.call, response.statusCode);
   }
 
@@ -162,11 +161,14 @@ class Answer implements UpstreamHandler {
     this.over = true;
     const { rest } = this;
     const { request, response } = this.call;
-    if (rest === undefined) response.end();
+    // The upstream did not wait for the body, and the connection is to close: on unread bytes that would be a reset.
+    if (!request.complete && !response.shouldKeepAlive) endUnread(request, response, rest ?? '');
+    else if (rest === undefined) response.end();
     // As text it leaves in one write with the head.
     else if (rest.length < SMALL_BYTES) response.end(rest.toString('latin1'), 'latin1');
     else response.end(rest);
-    discardRest(request);
+    // What is left of a body that the upstream did not wait for: the next request is behind it.
+    if (!request.complete) request.unpipe().resume();
     account(this.call, response.statusCode);
   }
 
@@ -224,11 +226,6 @@ function metered(raw: IncomingMessage, limit: number, answer: Answer): Readable 
     if (!raw.complete) meter.destroy();
   });
   return raw.pipe(meter);
-}
-
-/** What is left of a body that nobody waited for, since the next request is behind it. */
-function discardRest(request: IncomingMessage): void {
-  if (!request.complete) request.unpipe().resume();
 }
 
 const CLOSE = { headers: { connection: 'close' } };
