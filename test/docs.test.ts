@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../src/cli/command-table.ts';
-import { PLATFORM_CODES } from '../src/contracts/index.ts';
+import { PLATFORM_CODES, PlatformConfig } from '../src/contracts/index.ts';
 import { configFileSchema } from '../src/kit/config/files.ts';
 import { packageRoot } from '../src/kit/paths.ts';
 
@@ -117,4 +117,10 @@ test('every key of the config that a page names is there', () => {
   const absent = named.filter(({ found: [key] }) => !hasKey(schema, key.split('.')));
   expect(absent.map(({ page, found: [key] }) => `${page}: ${key}`)).toEqual([]);
   expect(named.length).toBeGreaterThan(40);
+});
+
+test.each(['docs/gateway.md', 'docs/operations.md'])('the config that %s shows is one', (page) => {
+  const shown = [...read(page).matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, text]) => JSON.parse(text!));
+  expect(shown.length).toBeGreaterThan(1);
+  for (const config of shown) expect(PlatformConfig.safeParse(config).error?.issues).toBeUndefined();
 });
