@@ -15,6 +15,8 @@ const CONNECTIONS = 100;
 const TOKENS = 100;
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 2000);
+/** Of two processes each is called half as often, and both are to be compiled when they are measured. */
+const WARM_UP_ROUNDS = 2;
 const PACED_PER_SECOND = 1000;
 const SECRET = 'a-benchmark-secret-of-more-than-32-bytes';
 const STATIC_TOKEN = 'a-static-token-of-the-benchmark';
@@ -157,15 +159,13 @@ function requestOf(method: 'GET' | 'POST', tokens: readonly string[]): () => str
 
 async function measure(contenders: Contender[], method: 'GET' | 'POST'): Promise<Map<string, Measured[]>> {
   const reports = new Map<string, Measured[]>(contenders.map(({ name }) => [name, []]));
-  for (let turn = -1; turn < ROUNDS; turn++) {
+  for (let turn = -WARM_UP_ROUNDS; turn < ROUNDS; turn++) {
     for (const { name, port, pid, tokens } of contenders) {
-      const durationMs = turn < 0 ? ROUND_MS / 2 : ROUND_MS;
       const request = requestOf(method, tokens);
       const cpuBefore = cpuUsOf(pid);
-      const report = await generateLoad({ port, connections: CONNECTIONS, durationMs, request });
+      const report = await generateLoad({ port, connections: CONNECTIONS, durationMs: ROUND_MS, request });
       const wrong = Object.keys(report.statuses).filter((status) => status !== '200');
       if (wrong.length > 0) throw new Error(`${name} answered ${JSON.stringify(report.statuses)}`);
-      // The first turn warms up.
       if (turn >= 0)
         reports.get(name)!.push({ ...report, cpuUs: (cpuUsOf(pid) - cpuBefore) / report.answered });
     }
