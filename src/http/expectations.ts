@@ -21,7 +21,8 @@ export function continueWhenWanted(http: Http): void {
 }
 
 export function continueIfExpected(request: IncomingMessage, response: ServerResponse): void {
-  if (request.headers.expect !== undefined) response.writeContinue();
+  // HTTP/1.0 knows no interim answers (RFC 9110 10.1.1).
+  if (request.headers.expect !== undefined && request.httpVersionMinor > 0) response.writeContinue();
 }
 
 /** `Expect` other than `100-continue`: 417 in our shape. The sender may or may not send its body now, so the connection ends. */

@@ -460,6 +460,8 @@ describe('corners of HTTP', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 200/);
     expect(answer).not.toMatch(/transfer-encoding/i);
     expect(answer.endsWith('\r\n\r\nab')).toBe(true);
+    const expecting = `POST /api/v1/x HTTP/1.0\r\n${AUTH}expect: 100-continue\r\ncontent-length: 2\r\n\r\n{}`;
+    expect(await exchangeBytes(gateway, expecting)).toMatch(/^HTTP\/1\.1 200/);
   });
 });
 
