@@ -26,7 +26,7 @@ export const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { name: 'profile', value: 'name', summary: 'the config profile; default: development' },
   { name: 'namespace', value: 'id', summary: 'the namespace to act in; default: that of the token' },
   { name: 'url', value: 'address', summary: 'the gateway to talk to; default: the one that runs here' },
-  { name: 'token', value: 'token', summary: 'the Bearer token to use; default: log in as the operator' },
+  { name: 'token', value: 'token', summary: 'the Bearer token to use (SVC_TOKEN is in no process list)' },
   { name: 'no-input', summary: 'never ask; fail with the flag that would answer' },
   { name: 'yes', summary: 'answer yes to every question' },
   { name: 'quiet', summary: 'print results and errors only' },

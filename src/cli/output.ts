@@ -26,6 +26,11 @@ export function renderResult(
   return harmless(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
 }
 
+/** A command's help; that of a plugin's command has the plugin's own words in it. */
+export function renderHelp(help: string, json: boolean): string {
+  return json ? JSON.stringify({ ok: true, result: { help } }) : harmless(help);
+}
+
 /** @spec Errors: Shapes */
 export function failureEnvelope(thrown: unknown): Envelope {
   const { code, message, details } = toPlatformError(thrown);

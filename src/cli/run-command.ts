@@ -4,7 +4,7 @@ import { type CommandContext, createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { GlobalFlags } from './globals.ts';
-import { failureEnvelope, renderDeclaredFailure, renderError, renderResult } from './output.ts';
+import { failureEnvelope, renderDeclaredFailure, renderError, renderHelp, renderResult } from './output.ts';
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';
@@ -18,8 +18,7 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
     const meant = expanded?.command ?? command;
     const parsed = parseArgs(meant, expanded?.argv ?? argv);
     if ('help' in parsed) {
-      const { help } = parsed;
-      process.stdout.write(`${globals.json ? JSON.stringify({ ok: true, result: { help } }) : help}\n`);
+      process.stdout.write(`${renderHelp(parsed.help, globals.json)}\n`);
       return EXIT.done;
     }
     globals = parsed.globals;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { harmless, oneLine, spelledOut } from '../../src/cli/harmless.ts';
-import { renderDeclaredFailure, renderError, renderResult } from '../../src/cli/output.ts';
+import { renderDeclaredFailure, renderError, renderHelp, renderResult } from '../../src/cli/output.ts';
 import { createStyle } from '../../src/cli/style.ts';
 import { PlatformError } from '../../src/kit/errors.ts';
 
@@ -23,10 +23,11 @@ test('colours, tabs and line ends of ours stay; whatever else speaks to a termin
   expect(oneLine('a \r\n  b')).toBe('a b');
 });
 
-test('results, failures of plugins and errors of the gateway reach a terminal without commands to it', () => {
+test('results, helps and failures of plugins and errors of the gateway reach a terminal without commands to it', () => {
   const command = { name: 'x', summary: '', example: '', args: {}, run: () => {} } as never;
   expectHarmless(renderResult(command, { exitCode: 0, result: { text: EVIL } }, false, coloured)!);
   expectHarmless(renderResult(command, { exitCode: 0, result: [{ text: EVIL }] }, false, coloured)!);
+  expectHarmless(renderHelp(EVIL, false));
   const error = { code: 'NO_WAY', message: EVIL };
   expectHarmless(renderDeclaredFailure({ exitCode: 1, error }, coloured, 80));
   const thrown = new PlatformError('CONFLICT', EVIL, { details: { hint: EVIL, lastLines: [EVIL] } });

@@ -48,7 +48,7 @@ export const ACCESS_COMMANDS: readonly CommandEntry[] = [
     name: 'tokens inspect',
     summary: 'Show what a JWT says; its signature is not checked',
     group: 'Access',
-    example: 'svc tokens inspect eyJhbGciOiJIUzI1NiJ9...',
+    example: 'svc tokens inspect - < token.txt',
     load: async () => (await import('../commands/tokens/inspect.ts')).inspect,
   },
   {

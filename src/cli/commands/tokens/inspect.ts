@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
@@ -17,10 +18,11 @@ interface Inspected {
 export const inspect = defineCommand({
   name: 'tokens inspect',
   summary: 'Show what a JWT says; its signature is not checked',
-  example: 'svc tokens inspect eyJhbGciOiJIUzI1NiJ9...',
-  args: z.object({ token: z.string().min(1).describe('the token') }),
+  example: 'svc tokens inspect - < token.txt',
+  args: z.object({ token: z.string().min(1).describe('the token, or - to read it from stdin') }),
   async run({ token }, { clock, ui }) {
-    const inspected = read(token, clock.now());
+    const given = token === '-' ? (await text(process.stdin)).trim() : token;
+    const inspected = read(given, clock.now());
     ui.note('The signature was not checked: only the gateway can.');
     return ok(inspected);
   },
