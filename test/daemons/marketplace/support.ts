@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { CallInput, Endpoint, ReplyOf } from '../../../src/contracts/index.ts';
 import { marketplace } from '../../../src/daemons/marketplace/index.ts';
 import { createClient, serviceHeaders } from '../../../src/http/index.ts';
+import { minutes } from '../../../src/kit/duration.ts';
 import {
   startTestDaemon,
   TEST_KEYS,
@@ -58,7 +59,8 @@ export async function startMarketplace(options: TestDaemonOptions = {}) {
   const dataDir = options.dataDir ?? join(await tempDir(), '.svc');
   const projectDir = options.projectDir ?? dirname(dataDir);
   const daemon = await startTestDaemon(marketplace, { ...options, dataDir, projectDir });
-  const client = createClient({ url: daemon.url, peer: 'marketplace' });
+  // An installation may fetch over the network: the gateway and the REST API wait as long.
+  const client = createClient({ url: daemon.url, peer: 'marketplace', timeoutMs: minutes(2) });
   return {
     ...daemon,
     call: <E extends Endpoint>(
