@@ -6,6 +6,14 @@ import { toHttpError } from './error-body.ts';
 import { sendRawError } from './raw-error.ts';
 import { pathOf } from './request-path.ts';
 
+/** What `sendRawError` sets itself. */
+const RAW_HEADERS = new Set<string>([
+  HEADERS.requestId,
+  'x-content-type-options',
+  'content-type',
+  'content-length',
+]);
+
 /** Answers whatever was thrown on the way of a request in the error shape; a fault of ours is logged in full. */
 export function sendError(
   thrown: unknown,
@@ -37,8 +45,8 @@ export function sendError(
 /** As the client may be sending its body still, the framework must not end the exchange. */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');
-  const { [HEADERS.requestId]: _id, 'x-content-type-options': _nosniff, ...set } = reply.getHeaders();
-  for (const name of Object.keys(error.headers)) delete set[name];
+  const set = Object.entries(reply.getHeaders());
+  const extra = set.filter(([name]) => !RAW_HEADERS.has(name) && !Object.hasOwn(error.headers, name));
   reply.hijack();
-  sendRawError(reply.raw, error, request.id, Object.entries(set).flat().map(String));
+  sendRawError(reply.raw, error, request.id, extra.flat().map(String));
 }
