@@ -347,10 +347,13 @@ describe('schedules', () => {
       run: () => 1,
     });`;
     const it = await startCode(source, { schedules: [{ workflow: 'flow', cron: '0 0 * * *' }] });
-    const id = await it.start({ steps: [{ uses: 'wait', with: { ms: hours(24) } }] });
+    const id = await it.start({ steps: [{ uses: 'wait', with: { ms: hours(24) + seconds(1) } }] });
     await it.until(id, 'waiting');
     it.clock.advance(hours(24));
     const ticked = it.services.engine.tick();
+    // The schedule is being served when the run falls due.
+    await pause(100);
+    it.clock.advance(seconds(1));
     await it.until(id, 'succeeded');
     // Its five seconds, once its process is there to be asked.
     const over = ticked.then(() => true);
