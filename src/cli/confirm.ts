@@ -2,7 +2,7 @@ import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
 
 /** A question that nobody is there to answer: exit code 3. */
-export class InputNeededError extends PlatformError {
+class InputNeededError extends PlatformError {
   constructor(message: string, hint: string) {
     super('VALIDATION_ERROR', message, { details: { hint } });
     this.name = 'InputNeededError';

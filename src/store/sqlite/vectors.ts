@@ -6,7 +6,7 @@ import { openDatabase } from './database.ts';
 import { vectorRows } from './vector-rows.ts';
 import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 
-export const VECTORS_FILE = 'vectors.db';
+const VECTORS_FILE = 'vectors.db';
 
 /**
  * Opens `vectors.db`, in which sqlite-vec compares a query with every vector of its collection: exact, and for some
