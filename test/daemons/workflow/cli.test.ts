@@ -63,6 +63,7 @@ test('workflows: approve, cancel, rerun; schedules; jobs', async () => {
   expect((await svc('workflows', 'show', run.id)).stdout).toContain('waits for approval');
   expect(await result('workflows', 'approve', run.id, 'main.gate', '--comment', 'fine')).toEqual({
     accepted: true,
+    approved: true,
   });
   await it.until(run.id, 'succeeded');
   const again = await result('workflows', 'rerun', run.id, '--from', 'main.set');
