@@ -57,7 +57,8 @@ const LONGEST_PLAIN_ID = 200;
 
 /**
  * The sender's id of a delivery: by dot-path in the body, or of a header. Undefined when it brings none,
- * or nothing that can be an id (text or a number). A number and its digits as text are two ids.
+ * or nothing that can be an id (text or a number). A number and its digits as text are two ids. Numbers beyond 2^53 lose
+ * their last digits in parsing: of two that look alike then, the whole body tells whether they are one.
  */
 export function deliveryIdOf(
   source: string,
@@ -67,12 +68,13 @@ export function deliveryIdOf(
   const id = source.startsWith(HEADER_PREFIX)
     ? singleHeader(rawHeaders, source.slice(HEADER_PREFIX.length))
     : readDotPath(payload().value, source);
-  if (typeof id === 'number') return `n:${id}`;
+  if (typeof id === 'number')
+    return Number.isSafeInteger(id) ? `n:${id}` : `b:${id}:${digest(payload().text!)}`;
   if (typeof id !== 'string' || id === '') return undefined;
-  return id.length <= LONGEST_PLAIN_ID
-    ? `s:${id}`
-    : `h:${createHash('sha256').update(id).digest('base64url')}`;
+  return id.length <= LONGEST_PLAIN_ID ? `s:${id}` : `h:${digest(id)}`;
 }
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
 /** Names a delivery for 7 days. JSON keeps the parts apart whatever characters they hold. */
 export function markerKey(
