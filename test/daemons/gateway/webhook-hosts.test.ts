@@ -14,8 +14,15 @@ const start = () =>
 test('a custom validator without a connected host: 503, and the handler does not run', async () => {
   const gateway = await start();
   const secret = await provision(gateway, 'checked');
-  const { status, body } = await deliver(gateway, { event: 'checked', secret, payload: {} });
-  expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
+  const { status, body, headers } = await deliver(gateway, { event: 'checked', secret, payload: {} });
+  expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'HOST_UNAVAILABLE', '5']);
+});
+
+test('a handler without a connected host: 503 and when to come again', async () => {
+  const gateway = await start();
+  const secret = await provision(gateway, 'plain');
+  const { status, body, headers } = await deliver(gateway, { event: 'plain', secret, payload: {} });
+  expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'HOST_UNAVAILABLE', '5']);
 });
 
 test('with a host, validator and handler run there; a wrong secret is 401', async () => {

@@ -152,6 +152,25 @@ test('a delivery that the store does not take is answered 503 with Retry-After, 
   await eventually(() => expect(runsOf(gateway, 'done').toSorted()).toEqual([1, 2]));
 });
 
+test('a delivery whose end the store does not take is 503, and runs again when its sender comes back after the lease', async () => {
+  const gateway = await startSenders();
+  const secret = await secretOf(gateway, 'sync');
+  const disk = new Sqlite(join(gateway.dataDir, 'svc.db'));
+  onTestFinished(() => void disk.close());
+  disk.exec("create trigger no_end before update on delivery begin select raise(abort, 'no room'); end");
+  const refused = await send(gateway, 'sync', secret, { id: 'e', n: 'e' });
+  expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([
+    503,
+    'SERVICE_UNAVAILABLE',
+    '5',
+  ]);
+  expect(runsOf(gateway, 'done')).toEqual(['e']);
+  disk.exec('drop trigger no_end');
+  gateway.clock.advance(minutes(3));
+  expect((await send(gateway, 'sync', secret, { id: 'e', n: 'e' })).body.status).toBe('ok');
+  expect((await send(gateway, 'sync', secret, { id: 'e', n: 'e' })).body.status).toBe('duplicate');
+});
+
 test('an address that keeps failing is refused before it is checked, in its own namespace alone', async () => {
   const gateway = await startSenders();
   const [secret, other] = [await secretOf(gateway, 'sync'), await secretOf(gateway, 'sync', OTHER_TOKEN)];

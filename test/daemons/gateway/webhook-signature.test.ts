@@ -4,6 +4,11 @@ import { expect, test } from 'vitest';
 import { WebhookAuthConfig } from '../../../src/contracts/index.ts';
 import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/secrets.ts';
 import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/signature.ts';
+import type { DeclaredWebhook } from '../../../src/daemons/gateway/domain/webhooks/targets.ts';
+import { createWebhookVerifier } from '../../../src/daemons/gateway/domain/webhooks/verifier.ts';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { PlatformError } from '../../../src/kit/errors.ts';
+import { silentLogger } from '../../../src/kit/logger.ts';
 
 type SharedAuth = Extract<Parameters<typeof verifySharedSecret>[0], { header: string }>;
 
@@ -144,3 +149,17 @@ test('the previous secret is accepted while it lasts, and nothing when there is 
   expect(verifySharedSecret(github, nobody, body, undefined, NOW).valid).toBe(false);
   expect(verifySharedSecret(github, nobody, body, keysOf('now'), NOW).valid).toBe(false);
 });
+
+test.each(['SERVICE_UNAVAILABLE', 'HOST_UNAVAILABLE'] as const)(
+  'a validator that could not run (%s) has not said no: the delivery is unavailable, not unauthentic',
+  async (code) => {
+    const unavailable = new PlatformError(code, 'no room');
+    const { verify } = createWebhookVerifier(() => Promise.reject(unavailable), systemClock, silentLogger);
+    const target = {
+      plugin: { id: 'p' },
+      webhook: { event: 'e', auth: { type: 'custom', validator: 'h.js#v' } },
+    } as unknown as DeclaredWebhook;
+    const context = { webhookId: 'w', namespaceId: 'n', incoming: { requestId: 'r', traceId: 't' } };
+    await expect(verify(target, [], body, keysOf('now'), context)).rejects.toBe(unavailable);
+  },
+);

@@ -1,5 +1,6 @@
 import { LIMITS, type WebhookHandlerDecl } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
+import { minutes } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import { readDotPath } from '../../../../kit/json.ts';
 import type { ClaimResult, MarkerClaim, WebhookInbox } from '../../../../store/ports/index.ts';
@@ -21,10 +22,12 @@ export interface AcceptanceDeps {
 }
 
 /** What a sender is told of an authentic delivery; `duplicate`: another one with its id came through. */
-export type Accepted = { status: number; body: unknown } | 'duplicate';
+export type Accepted =
+  | { status: number; body: unknown; headers?: Record<string, string> | undefined }
+  | 'duplicate';
 
-const LEASE_MARGIN_MS = 15_000;
-const RETRY_SECONDS = '5';
+/** For what is neither waiting for a process nor the handler's own time: starting workflows, writing the end. */
+const LEASE_MARGIN_MS = minutes(1);
 
 /** Step 7: on disk first, then to the handler. `markerKey` names the delivery's id, where it has one. @spec Webhook delivery step 7 */
 export function createAcceptance({ inbox, dispatcher, call, clock, observe }: AcceptanceDeps) {
@@ -36,7 +39,9 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
     claim: () => Promise<ClaimResult>,
   ): Promise<'begun' | 'done'> {
     for (;;) {
-      const result = await claim().catch(notStored);
+      const result = await claim().catch(
+        notStored('The delivery could not be stored, so it was not accepted; send it again.'),
+      );
       if (result !== 'pending') return result;
       await waits.settled(marker!.key);
     }
@@ -70,8 +75,8 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
       markerKey: string | undefined,
     ): Promise<Accepted> {
       const delivery = deliveryOf(passage, 'sync', null);
-      // The lease outlives the handler's own limit: a live winner always ends before it, a dead one is overtaken after it.
-      const marker = markerOf(markerKey, clock.now() + handlerTimeoutMs(target) + LEASE_MARGIN_MS);
+      // A live winner always ends before its lease, a dead one is overtaken after it: a handler may wait for a process as long as it may run.
+      const marker = markerOf(markerKey, clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS);
       const claim = await claimOrWait(marker, () => inbox.begin(delivery, marker));
       if (claim === 'done') return 'duplicate';
       const release = waits.hold(markerKey);
@@ -79,24 +84,22 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
         const handled = await call(delivery, target, payload);
         const status = handled.succeeded ? 'succeeded' : 'failed';
         mark(passage, 'dispatch', status);
-        await inbox.finish(
-          passage.webhookId,
-          {
-            status,
-            httpStatus: handled.httpStatus,
-            steps: passage.steps.text,
-            outcome: handled.record,
-            durationMs: clock.now() - passage.receivedAt,
-          },
-          markerKey === undefined
-            ? undefined
-            : {
-                key: markerKey,
-                expiresAt: handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null,
-              },
-        );
+        const { httpStatus, body, headers } = handled;
+        const end = {
+          status,
+          httpStatus,
+          steps: passage.steps.text,
+          outcome: handled.record,
+          durationMs: clock.now() - passage.receivedAt,
+        } as const;
+        const expiresAt = handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null;
+        await inbox
+          .finish(passage.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
+          .catch(
+            notStored('The handler ran, but how it ended could not be stored; send the delivery again.'),
+          );
         observe(target.plugin.id, target.webhook.event, status);
-        return { status: handled.httpStatus, body: handled.body };
+        return { status: httpStatus, body, headers };
       } finally {
         release();
       }
@@ -108,12 +111,10 @@ function markerOf(key: string | undefined, expiresAt: number): MarkerClaim | und
   return key === undefined ? undefined : { key, expiresAt };
 }
 
-function notStored(cause: unknown): never {
-  throw new PlatformError(
-    'SERVICE_UNAVAILABLE',
-    'The delivery could not be stored, so it was not accepted; send it again.',
-    { cause, headers: { 'retry-after': RETRY_SECONDS } },
-  );
+function notStored(message: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new PlatformError('SERVICE_UNAVAILABLE', message, { cause });
+  };
 }
 
 /** Text or a number; anything else has no order. */

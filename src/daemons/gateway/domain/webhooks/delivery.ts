@@ -47,10 +47,17 @@ export interface WebhookDeliveryDeps {
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-type Answered = { status: number; body: unknown; record: 'challenge' | 'duplicate' | 'handled' };
+interface Answered {
+  status: number;
+  body: unknown;
+  headers?: Record<string, string> | undefined;
+  record: 'challenge' | 'duplicate' | 'handled';
+}
 
 const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
 const PAUSED_RETRY_SECONDS = '60';
+/** What is unavailable does not always say for how long; a sender is told when to come again all the same. */
+const RETRY_SECONDS = '5';
 
 /** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/decisions.md "Webhook delivery" */
 export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
@@ -65,9 +72,9 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     dispatcher.receiving(1);
     deps.underWay?.add(passage.webhookId);
     try {
-      const { status, body, record } = await pass(passage);
+      const { status, body, headers, record } = await pass(passage);
       if (record !== 'handled') note(passage, record, status);
-      return answer(passage, status, body, {});
+      return answer(passage, status, body, headers);
     } catch (thrown) {
       const error = toRemoteError(thrown);
       if (!(thrown instanceof PlatformError))
@@ -165,7 +172,10 @@ function answer(
   { webhookId, caller }: Passage,
   status: number,
   body: unknown,
-  headers: Record<string, string>,
+  given: Record<string, string> = {},
 ): DeliveryAnswer {
-  return { status, body, headers: { ...headers, [HEADERS.webhookId]: webhookId }, webhookId, caller };
+  const headers: Record<string, string> = { [HEADERS.webhookId]: webhookId };
+  for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
+  if (status === 503) headers['retry-after'] ??= RETRY_SECONDS;
+  return { status, body, headers, webhookId, caller };
 }

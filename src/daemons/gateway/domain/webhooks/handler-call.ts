@@ -28,6 +28,8 @@ export interface Handled {
   succeeded: boolean;
   httpStatus: number;
   body: unknown;
+  /** Of the answer: when to come again. */
+  headers?: Record<string, string>;
   /** JSON for the delivery's record. */
   record: string;
 }
@@ -80,7 +82,8 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
       });
       const told = { error: { code: error.code, message: error.message, details: error.details } };
       const body = { error: { ...told.error, ...publicPart(error, webhookId) } };
-      return { succeeded: false, httpStatus: error.status, body, record: recordOf(told) };
+      const { status: httpStatus, headers } = error;
+      return { succeeded: false, httpStatus, body, headers, record: recordOf(told) };
     }
   };
 }

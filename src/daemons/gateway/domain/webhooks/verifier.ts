@@ -1,9 +1,13 @@
+import type { PlatformCode } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { VerificationKeys } from './secrets.ts';
 import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
 import type { DeclaredWebhook } from './targets.ts';
+
+/** The validator did not say no: there was nowhere to run it, or no room. */
+const NEVER_RAN: ReadonlySet<PlatformCode> = new Set(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE']);
 
 /** Who asks, for logs and for the validator's own context. */
 export interface VerificationContext {
@@ -12,7 +16,7 @@ export interface VerificationContext {
   incoming: { requestId: string; traceId: string };
 }
 
-/** Asks a plugin's validator about one secret; false for anything but a clear yes. Throws HOST_UNAVAILABLE when there is nowhere to run it. */
+/** Asks a plugin's validator about one secret; false for anything but a clear yes. Throws HOST_UNAVAILABLE or SERVICE_UNAVAILABLE when it could not run. */
 export type RunValidator = (
   target: DeclaredWebhook,
   validator: string,
@@ -43,7 +47,7 @@ export function createWebhookVerifier(
         typeof verdict === 'object' && verdict !== null && (verdict as { valid?: unknown }).valid === true
       );
     } catch (error) {
-      if (error instanceof PlatformError && error.code === 'HOST_UNAVAILABLE') throw error;
+      if (error instanceof PlatformError && NEVER_RAN.has(error.code)) throw error;
       const { webhookId, incoming } = context;
       logger.warn(
         `The validator of ${target.plugin.id} ${target.webhook.event} failed; the delivery counts as not authentic`,

@@ -56,7 +56,8 @@ export function startingWorkflows(
       error: thrown,
     });
     const body = errorBody(error);
-    return { succeeded: false, httpStatus: error.status, body, record: JSON.stringify(body) };
+    const { status: httpStatus, headers } = error;
+    return { succeeded: false, httpStatus, body, headers, record: JSON.stringify(body) };
   }
 
   return async (delivery, target, payload) => {
