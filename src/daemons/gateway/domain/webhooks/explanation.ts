@@ -1,5 +1,6 @@
-import { createSecretKey } from 'node:crypto';
+import { createSecretKey, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../../../../contracts/index.ts';
+import { safeEqual } from '../../../../kit/keys.ts';
 import { singleHeader } from '../raw-headers.ts';
 import { type Claim, type SharedSecretAuth, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './secrets.ts';
@@ -24,6 +25,8 @@ export interface RefusedDelivery {
 
 /** Larger bodies are not serialised again: it would hold up others for the sake of an explanation. */
 const LARGEST_REWRITTEN = 256 * 1024;
+/** Nor are still larger ones hashed a dozen times: a stranger would pay for one of them. */
+const LARGEST_HASHED = 1024 * 1024;
 
 const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tolerance'>, string> = {
   unprovisioned: 'There is no secret: `svc webhooks provision` makes one, or the sender is to stop.',
@@ -75,13 +78,15 @@ function explainSecret(
 ): Explanation | undefined {
   const sent = singleHeader(rawHeaders, header);
   if (typeof sent !== 'string') return undefined;
-  const is = (text: string | undefined): boolean => text !== undefined && text !== '' && text === sent;
+  // In constant time here as well: the answer waits for the explanation.
+  const is = (text: string | undefined, claimed = sent): boolean =>
+    text !== undefined && text !== '' && safeEqual(text, claimed);
   const { text } = keys.current;
   if (is(keys.lapsed?.text)) return previousExpired();
-  if (sent.trim() === text || sent.trim() === `"${text}"`)
+  if (is(text, sent.trim()) || is(`"${text}"`, sent.trim()))
     return { reason: 'trailing_newline', hint: 'The sender adds blanks or a line end to the secret.' };
   const stripped = sent.replace(/^(?:Bearer|Basic|Token)\s+/i, '');
-  if (stripped !== sent && stripped === text)
+  if (stripped !== sent && is(text, stripped))
     return {
       reason: 'other_encoding',
       hint: `The header is to be the secret alone, without "${sent.split(' ')[0]}".`,
@@ -94,13 +99,14 @@ function explainSecret(
 type Variant<T> = [reason: string, hint: string, value: T];
 
 function explainSignature(refused: RefusedDelivery, keys: VerificationKeys): Explanation | undefined {
+  if (refused.body.length > LARGEST_HASHED) return undefined;
   const scheme = schemeOf(refused.auth);
   const claim = scheme.read(refused.rawHeaders, refused.body, refused.nowMs);
   const claimed = claim.digests.length > 0 ? claim.digests : lenientDigests(refused);
   if (claimed.length === 0) return undefined;
   const matches = (key: VerificationKey, message: Claim['message']): boolean => {
     const expected = scheme.expected(key, message);
-    return claimed.some((digest) => digest.equals(expected));
+    return claimed.some((digest) => timingSafeEqual(digest, expected));
   };
   // Right but for its spelling.
   if (claim.digests.length === 0 && matches(keys.current, claim.message))

@@ -48,9 +48,9 @@ export async function createWebhookPauses({
 
   async function lookAgain(): Promise<void> {
     try {
-      const before = paused.size;
+      const before = paused;
       paused = await load();
-      if (paused.size < before) onResume();
+      if ([...before].some((name) => !paused.has(name))) onResume();
     } catch (error) {
       logger.warn('Which webhooks are paused could not be read again', { error });
     }

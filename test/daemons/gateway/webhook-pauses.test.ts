@@ -1,0 +1,36 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createWebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/pauses.ts';
+import type { ProcessGroup } from '../../../src/daemons/group/process-group.ts';
+import { manualClock } from '../../../src/kit/clock.ts';
+import { seconds } from '../../../src/kit/duration.ts';
+import { silentLogger } from '../../../src/kit/logger.ts';
+import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
+import { tempDir } from '../../support/daemon.ts';
+
+const key = (event: string) => ({ namespaceId: 'default', pluginId: 'p', event, instanceId: '' });
+
+test('a process that was told nothing sees at its next look who was resumed, also when another was paused meanwhile', async () => {
+  const clock = manualClock();
+  const store = await sqliteGatewayStore({ dataDir: await tempDir(), clock, logger: silentLogger });
+  onTestFinished(() => store.close());
+  const unheard = { role: 'primary', onNews: () => {}, announce: async () => {} } as unknown as ProcessGroup;
+  async function open() {
+    let resumed = 0;
+    const pauses = await createWebhookPauses({
+      ...{ cache: store.cache, clock, logger: silentLogger, group: unheard },
+      onResume: () => resumed++,
+    });
+    onTestFinished(pauses.close);
+    return { pauses, resumed: () => resumed };
+  }
+  const [here, there] = [await open(), await open()];
+  await here.pauses.pause(key('a'));
+  clock.advance(seconds(1));
+  await expect.poll(() => there.pauses.isPaused(key('a'))).toBe(true);
+
+  await here.pauses.resume(key('a'));
+  await here.pauses.pause(key('b'));
+  clock.advance(seconds(1));
+  await expect.poll(() => there.pauses.isPaused(key('b'))).toBe(true);
+  expect([there.pauses.isPaused(key('a')), there.resumed()]).toEqual([false, 1]);
+});
