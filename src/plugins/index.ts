@@ -19,7 +19,7 @@ export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './loc
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { permissionSets } from './permission-sets.ts';
 export { zodRefs } from './registry/handler-files.ts';
-export { keepRunning, runningFrom } from './registry/keep-running.ts';
+export { type Kept, keepRunning } from './registry/keep-running.ts';
 export { relate } from './registry/relations.ts';
 export {
   type BrokenPlugin,

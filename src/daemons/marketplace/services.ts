@@ -1,3 +1,4 @@
+import { keepRunning } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
@@ -29,6 +30,6 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     analytics,
   });
   await installer.sweep();
-  const readCatalogue = async () => createCatalogue(await load(), plugins.registry);
+  const readCatalogue = async () => createCatalogue(keepRunning(plugins.registry, await load()));
   return { plugins, installer, readCatalogue, admins: config.gateway.admins };
 }

@@ -28,11 +28,8 @@ export function keepRunning(running: PluginRegistry, next: PluginRegistry): Kept
   return { registry, kept: lost.filter(({ id, root }) => registry.find(id)?.root === root) };
 }
 
-/** What runs of a plugin that is broken on disk now. A manifest that cannot be read tells no id, but its folder does. */
-export function runningFrom(
-  running: PluginRegistry,
-  { id, folder }: Pick<BrokenPlugin, 'id' | 'folder'>,
-): LoadedPlugin | undefined {
+/** A manifest that cannot be read tells no id, but its folder does. */
+function runningFrom(running: PluginRegistry, { id, folder }: BrokenPlugin): LoadedPlugin | undefined {
   return id === undefined ? running.plugins.find(({ root }) => root === folder) : running.find(id);
 }
 

@@ -5,6 +5,7 @@ import { getPlugin, listPlugins } from '../../../src/contracts/index.ts';
 import { marketplace } from '../../../src/daemons/marketplace/index.ts';
 import { startTestDaemon, tempDir } from '../../support/daemon.ts';
 import { openApiFaults } from '../../support/openapi.ts';
+import { greeter, writeFiles } from './support.ts';
 
 const PROJECT = join(import.meta.dirname, '../../fixtures/projects/rest');
 
@@ -82,6 +83,20 @@ test('a plugin that broke and runs on says so, under its own id and with what st
   const shop = await daemon.call(getPlugin, { params: { pluginId: '@acme/shop' as never } });
   expect(shop).toMatchObject({ status: 'broken', keptVersion: '2.1.0', display: { name: 'Shop' } });
   expect(shop.faults).toEqual([expect.objectContaining({ code: 'INVALID_MANIFEST' })]);
+});
+
+test('of two that clash the one that runs stays, and the newcomer is told to be broken', async () => {
+  const projectDir = await tempDir();
+  const command = { commands: [{ id: 'greet', handler: 'h.js#greet' }] };
+  const folder = (name: string) => join(projectDir, 'plugins', name);
+  await writeFiles(folder('second'), greeter('1.0.0', { id: 'second', ...command }));
+  const daemon = await startTestDaemon(marketplace, { projectDir });
+  // First by name, so that a start would load it.
+  await writeFiles(folder('first'), greeter('1.0.0', { id: 'first', ...command }));
+  expect((await daemon.call(listPlugins)).items).toMatchObject([
+    { id: 'first', status: 'broken', faults: [{ code: 'PLUGIN_CONFLICT' }], keptVersion: null },
+    { id: 'second', status: 'broken', faults: [{ code: 'PLUGIN_CONFLICT' }], keptVersion: '1.0.0' },
+  ]);
 });
 
 test('it is alive, guarded and describes itself', async () => {

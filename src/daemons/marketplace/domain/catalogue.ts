@@ -1,12 +1,6 @@
 import { basename } from 'node:path';
 import type { LockEntry, PluginDetail, PluginRecord } from '../../../contracts/index.ts';
-import {
-  type BrokenPlugin,
-  type DisabledPlugin,
-  type LoadedPlugin,
-  type PluginRegistry,
-  runningFrom,
-} from '../../../plugins/index.ts';
+import type { BrokenPlugin, DisabledPlugin, Kept, LoadedPlugin } from '../../../plugins/index.ts';
 
 /** The plugins of the project as the marketplace tells them. @spec docs/decisions.md "Marketplace records" */
 export interface Catalogue {
@@ -18,32 +12,26 @@ export interface Catalogue {
   detail(id: string): PluginDetail;
 }
 
-/** `onDisk` is what there is now, `running` what the services run: a plugin that broke since runs on as it was. */
-export function createCatalogue(onDisk: PluginRegistry, running: PluginRegistry): Catalogue {
-  const broken = onDisk.broken.map((plugin) => ({ plugin, kept: keptOf(plugin) }));
+/** Of what is on disk and what runs: a plugin that broke and is kept has one record, that of what is broken. */
+export function createCatalogue({ registry, kept }: Kept): Catalogue {
+  const keptOf = (id: string | undefined) => kept.find((plugin) => plugin.id === id);
   const records = [
-    ...onDisk.plugins.map(loadedRecord),
-    ...onDisk.disabled.map(disabledRecord),
-    ...broken.map(({ plugin, kept }) => brokenRecord(plugin, kept)),
+    ...registry.plugins.filter(({ id }) => !keptOf(id)).map(loadedRecord),
+    ...registry.disabled.map(disabledRecord),
+    ...registry.broken.map((plugin) => brokenRecord(plugin, keptOf(plugin.id))),
   ].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 
-  /** Where another folder has the plugin, that one runs. */
-  function keptOf(plugin: BrokenPlugin): LoadedPlugin | undefined {
-    const found = runningFrom(running, plugin);
-    return found && !onDisk.find(found.id) ? found : undefined;
-  }
-
   function record(id: string): PluginRecord {
-    const plugin = onDisk.find(id);
-    if (plugin) return loadedRecord(plugin);
+    const plugin = registry.find(id);
+    if (plugin && !keptOf(id)) return loadedRecord(plugin);
     // What is not loaded says why; who is asked for by no record at all is told what was likely meant.
-    return records.find((entry) => entry.id === id) ?? loadedRecord(onDisk.require(id));
+    return records.find((entry) => entry.id === id) ?? loadedRecord(registry.require(id));
   }
   return {
     list: () => records,
     record,
     detail(id) {
-      const plugin = onDisk.find(id) ?? broken.find(({ kept }) => kept?.id === id)?.kept;
+      const plugin = registry.find(id);
       return { ...record(id), ...(plugin ? contents(plugin) : NO_CONTENTS) };
     },
   };
@@ -70,10 +58,10 @@ function disabledRecord({ id, version, folder, locked }: DisabledPlugin): Plugin
   return { id, version, ...where, enabled: false, status: 'disabled', ...rest };
 }
 
-/** A folder whose manifest does not even tell its id goes by what runs from it, else by the folder's name. */
+/** A folder whose manifest does not even tell its id goes by the folder's name. */
 function brokenRecord({ id, folder, faults, locked }: BrokenPlugin, kept?: LoadedPlugin): PluginRecord {
   return {
-    id: id ?? kept?.id ?? basename(folder),
+    id: id ?? basename(folder),
     version: locked?.version ?? null,
     ...whereFrom(locked, folder),
     enabled: true,
