@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { AnyJson, RetryPolicy } from './workflow-definition.ts';
-import { RunError, RunStatus } from './workflow-records.ts';
+import { RunError, RunStatus, StepWait } from './workflow-records.ts';
 
 export const JobId = z.string().min(1).max(128).brand('JobId');
 export type JobId = z.infer<typeof JobId>;
@@ -14,6 +14,9 @@ export const Job = z
     handler: z.string(),
     status: RunStatus,
     queuedReason: z.string().nullable().describe('Why a queued job does not run yet'),
+    waitingFor: StepWait.nullable().describe(
+      'What a waiting job waits for; a decision is given to the step `job.run` of the run of the same id',
+    ),
     attempts: z.number().int(),
     priority: z.number().int(),
     input: AnyJson,

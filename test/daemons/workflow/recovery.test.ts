@@ -119,9 +119,11 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     await expect.poll(async () => (await job(second, keyed)).status).toBe('succeeded');
     expect((await job(second, keyed)).result).toBe(keyed);
     await expect.poll(async () => (await job(second, plain)).status).toBe('waiting');
+    expect((await job(second, plain)).waitingFor).toMatchObject({ for: 'decision' });
     const params = { runId: plain as never, stepId: 'job.run' };
     await second.call(decideStep, { params, body: { action: 'retry' } as never });
     await expect.poll(async () => (await job(second, plain)).result).toBe('none');
+    expect((await job(second, plain)).waitingFor).toBeNull();
   });
 
   test('cancelled stays cancelled, and nothing of it starts', async () => {

@@ -91,12 +91,20 @@ export const cancel = defineCommand({
       : `The job had ended before: ${coloured(status, style)}.`,
 });
 
+/** A decision is given to the one step of the run behind the job. */
+function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
+  if (!waitingFor) return [];
+  const command = waitingFor.for === 'decision' ? ` svc workflows decide ${id} job.run retry` : '';
+  return [['waits for', `${waitingFor.for}${waitingFor.message ? `: ${waitingFor.message}` : ''}${command}`]];
+}
+
 function jobPairs(job: Job, style: Style): string {
   return pairs(
     [
       ['job', job.id],
       ['handler', job.handler],
       ['status', coloured(job.status, style)],
+      ...waitRows(job),
       ...(job.queuedReason ? ([['reason', job.queuedReason]] as Array<[string, string]>) : []),
       ['tries', String(job.attempts)],
       ['created', timeText(job.createdAt)],

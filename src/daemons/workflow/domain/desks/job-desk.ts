@@ -51,7 +51,7 @@ export function createJobDesk(deps: {
 
   async function view(run: RunRecord): Promise<Job> {
     const loaded = await store.load(run.seq);
-    return viewJob(loaded?.run ?? run, loaded?.steps[0]?.attempts ?? 0);
+    return viewJob(loaded?.run ?? run, loaded?.steps[0]);
   }
 
   return {
@@ -65,7 +65,7 @@ export function createJobDesk(deps: {
         }),
       );
       const run = await starter.start({ ...request, kind: 'job', workflow, input, trigger: 'job' }, who);
-      return viewJob(run, 0);
+      return viewJob(run);
     },
     get: async (tenantId, id) => view(await find(tenantId, id)),
     async list(tenantId, { cursor, handler, ...filter }) {

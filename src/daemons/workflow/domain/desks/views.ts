@@ -1,5 +1,5 @@
 import type { Job, RunJob, RunStep, WorkflowRun } from '../../../../contracts/index.ts';
-import type { AttemptRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
+import type { AttemptRecord, LoadedRun, RunRecord, StepRecord } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { partsOf, stepIdOf } from '../run/run-parts.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
@@ -99,8 +99,8 @@ export function viewSteps(
   );
 }
 
-/** A background job: the run of its one step. */
-export function viewJob(run: RunRecord, attempts: number): Job {
+/** A background job: the run of its one step, which is there from the first start on. */
+export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wait'>): Job {
   const { error } = run;
   const failure = parsed<{ details?: { error?: Job['error'] } }>(error);
   return {
@@ -108,7 +108,8 @@ export function viewJob(run: RunRecord, attempts: number): Job {
     handler: run.workflowId.slice(run.workflowId.startsWith(JOB_PREFIX) ? JOB_PREFIX.length : 0),
     status: run.status,
     queuedReason: queuedReason(run),
-    attempts,
+    waitingFor: run.status === 'waiting' ? parsed(step?.wait ?? null) : null,
+    attempts: step?.attempts ?? 0,
     priority: run.priority,
     input: JSON.parse(run.input),
     result: parsed<{ result?: Job['result'] }>(run.output)?.result ?? null,
