@@ -26,11 +26,15 @@ export async function run(flags: ReadonlySet<string> = new Set()): Promise<Bench
   try {
     // Builds where the build is not current, and leaves the compiled code that every later start finds.
     await svc('up', '-d');
-    const status = await timed(COMMAND_ROUNDS, () => svc('status'));
-    const whoami = await timed(COMMAND_ROUNDS, () => svc('whoami'));
+    await svc('down');
+    await svc('up', '-d');
+    const started = await residentMb(svc);
+    const commands = await timedInTurns(COMMAND_ROUNDS, SIMPLE_COMMANDS, (command) =>
+      svc(...command.split(' ')),
+    );
     const ids = await timed(COMMAND_ROUNDS, () => svc('complete', '--', 'plugins', 'show', ''));
     const words = await timed(COMMAND_ROUNDS, () => svc('complete', '--', 'webhooks', ''));
-    const memory = await residentMb(svc);
+    const settled = await residentMb(svc);
     await svc('down');
     const help = await timed(COMMAND_ROUNDS, () => svc('--help'));
     const bare = await timed(COMMAND_ROUNDS, () => execute(process.execPath, ['-e', '0']));
@@ -52,23 +56,57 @@ export async function run(flags: ReadonlySet<string> = new Set()): Promise<Bench
       rows: [
         { what: 'node -e 0', median: ms(bare), aim: '' },
         { what: 'svc --help', median: ms(help), aim: 'under 60 ms' },
-        { what: 'svc status (running)', median: ms(status), aim: 'under 120 ms' },
-        { what: 'svc whoami (asks the gateway)', median: ms(whoami), aim: 'under 120 ms' },
+        ...SIMPLE_COMMANDS.map((command, index) => ({
+          what: `svc ${command}`,
+          median: ms(commands[index]!),
+          aim: 'under 120 ms',
+        })),
         { what: 'completion of words', median: ms(words), aim: '' },
         { what: 'completion of live ids', median: ms(ids), aim: 'under 150 ms' },
         ...older,
         ...others,
         { what: 'svc up -d, from stopped to all ready', median: ms(up), aim: 'under 1500 ms' },
         { what: 'svc down, to all ended', median: ms(down), aim: '' },
-        { what: 'resident: five daemons', median: `${memory.daemons} MB`, aim: 'under 450 MB' },
-        { what: 'resident: supervisor', median: `${memory.supervisor} MB`, aim: '' },
+        {
+          what: 'resident: five services, just started / settled',
+          median: `${started.daemons} / ${settled.daemons} MB`,
+          aim: 'under 450 MB',
+        },
+        { what: 'resident: supervisor', median: `${settled.supervisor} MB`, aim: '' },
       ],
-      note: `Medians of ${COMMAND_ROUNDS} (commands) and ${PLATFORM_ROUNDS} (platform) runs through bin/svc in a checkout. Resident memory (VmRSS) just after the start; pages that processes share count in each.`,
+      note: `Medians of ${COMMAND_ROUNDS} (commands) and ${PLATFORM_ROUNDS} (platform) runs through bin/svc in a checkout; simple commands in turns. Resident memory (VmRSS) right after svc up -d, and some seconds later; pages that processes share count in each.`,
     };
   } finally {
     await svc('down').catch(() => {});
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What asks the gateway, or all services, for one thing. */
+const SIMPLE_COMMANDS = [
+  'status',
+  'whoami',
+  'hosts list',
+  'plugins list',
+  'webhooks list',
+  'clients list',
+] as const;
+
+/** The median of each, one after the other in every round: what disturbs one disturbs them all. */
+async function timedInTurns<Each>(
+  rounds: number,
+  each: readonly Each[],
+  run: (each: Each) => Promise<unknown>,
+): Promise<number[]> {
+  const took = each.map((): number[] => []);
+  for (let turn = 0; turn < rounds; turn++) {
+    for (const [index, one] of each.entries()) {
+      const startedAt = performance.now();
+      await run(one);
+      took[index]!.push(performance.now() - startedAt);
+    }
+  }
+  return took.map(median);
 }
 
 /** Where the launcher finds a Node that is too old, it starts the checkout's own: what that costs. */
@@ -81,7 +119,7 @@ async function measureOlderNode(launcher: string, cwd: string): Promise<BenchRes
     const version = found.stdout.trim();
     if (Number(version.split('.')[0]) >= OLDEST_NODE) continue;
     const help = await timed(COMMAND_ROUNDS, () => execute(program, [launcher, '--help'], { cwd }));
-    return [{ what: `svc --help, started by Node ${version}`, median: ms(help), aim: '' }];
+    return [{ what: `svc --help, started by Node $version`, median: ms(help), aim: '' }];
   }
   return [];
 }
@@ -119,7 +157,7 @@ async function measureOthers(folder: string): Promise<BenchResult['rows']> {
     // The first pm2 command starts its daemon, which later ones only ask.
     await execute(program, args, options);
     const took = await timed(COMMAND_ROUNDS, () => execute(program, args, options));
-    rows.push({ what: `${name} ${args.join(' ')} (${version})`, median: ms(took), aim: '' });
+    rows.push({ what: `$name$args.join(' ')($version)`, median: ms(took), aim: '' });
   }
   await execute(join(at, 'node_modules', '.bin', 'pm2'), ['kill'], options);
   return rows;
