@@ -10,9 +10,9 @@ test('imports go one way: contracts <- kit <- store, http, plugins <- agent, dae
 });
 
 test.each([
-  ['contracts/webhooks.ts', '../kit/errors.ts'],
-  ['contracts/webhooks.ts', 'fastify'],
-  ['contracts/webhooks.ts', 'node:fs'],
+  ['contracts/webhook-admin.ts', '../kit/errors.ts'],
+  ['contracts/webhook-admin.ts', 'fastify'],
+  ['contracts/webhook-admin.ts', 'node:fs'],
   ['sdk/index.ts', '../kit/errors.ts'],
   ['sdk/index.ts', '../plugins/registry.ts'],
   ['kit/logger.ts', '../http/server.ts'],

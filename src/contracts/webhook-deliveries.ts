@@ -3,105 +3,6 @@ import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
-const target = { pluginId: PluginId, event: EventName };
-
-/** Creates the secret of a declared webhook, or rotates it. @spec Webhook admin API */
-export const provisionWebhook = endpoint({
-  method: 'POST',
-  path: '/api/v1/webhooks/provision',
-  summary: "Create or rotate a webhook's secret; the secret is shown this once",
-  tags: ['webhooks'],
-  body: z.strictObject({
-    ...target,
-    instanceId: InstanceId.optional(),
-    namespaceInUrl: z.boolean().optional(),
-    secret: z
-      .string()
-      .optional()
-      .describe('A secret that the sender made (Stripe, Slack, Shopify); else the gateway makes one'),
-  }),
-  reply: z.object({
-    url: z.string(),
-    secret: z.string().describe('Empty when the secret was given: it is never shown again'),
-    rotated: z.boolean(),
-  }),
-  errors: [
-    'VALIDATION_ERROR',
-    'UNAUTHORIZED',
-    'PLUGIN_NOT_FOUND',
-    'WEBHOOK_NOT_FOUND',
-    'RATE_LIMIT_EXCEEDED',
-  ],
-});
-
-const ProvisionedState = z.object({
-  provisioned: z.boolean(),
-  url: z.string(),
-  rotatedAt: z.number().nullable().describe('Epoch milliseconds of the last provisioning'),
-  previousExpiresAt: z.number().nullable().describe('Until when the former secret is still accepted'),
-  previousUsedAt: z.number().nullable().describe('When a sender last used the former secret'),
-});
-
-export const WebhookListItem = ProvisionedState.extend({
-  ...target,
-  multi: z.boolean(),
-  paused: z.boolean(),
-  auth: z.string(),
-  provider: z.string().optional(),
-  instances: z.array(ProvisionedState.extend({ instanceId: InstanceId })),
-}).meta({ id: 'WebhookListItem' });
-export type WebhookListItem = z.infer<typeof WebhookListItem>;
-
-/** @spec Webhook admin API */
-export const listWebhooks = endpoint({
-  method: 'GET',
-  path: '/api/v1/webhooks',
-  summary: 'Declared webhooks and whether they are provisioned',
-  tags: ['webhooks'],
-  reply: page(WebhookListItem),
-  errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
-});
-
-/** One plugin's webhooks in the tenant's namespace, for the other services of the platform, which show the service key. */
-export const listPluginWebhooks = endpoint({
-  method: 'GET',
-  path: '/internal/plugins/:pluginId/webhooks',
-  summary: "A plugin's webhooks, for its own handlers",
-  params: z.object({ pluginId: PluginId }),
-  reply: z.object({ items: z.array(WebhookListItem) }),
-  errors: ['UNAUTHORIZED'],
-});
-
-const revokeReply = z.object({ revoked: z.literal(true) });
-const revokeErrors = [
-  'UNAUTHORIZED',
-  'PLUGIN_NOT_FOUND',
-  'WEBHOOK_NOT_FOUND',
-  'RATE_LIMIT_EXCEEDED',
-] as const;
-
-/** @spec Webhook admin API */
-export const revokeWebhook = endpoint({
-  method: 'DELETE',
-  path: '/api/v1/webhooks/:pluginId/:event',
-  summary: "Revoke a webhook's secret: deliveries answer 401 from now on",
-  tags: ['webhooks'],
-  params: z.object(target),
-  reply: revokeReply,
-  errors: revokeErrors,
-});
-
-/** The form for one instance of a `multi` webhook. @spec docs/decisions.md "Instance id" */
-export const revokeWebhookInstance = endpoint({
-  method: 'DELETE',
-  path: '/api/v1/webhooks/:pluginId/:event/:instanceId',
-  summary: "Revoke the secret of one instance of a 'multi' webhook",
-  tags: ['webhooks'],
-  params: z.object({ ...target, instanceId: InstanceId }),
-  reply: revokeReply,
-  errors: revokeErrors,
-});
-
 /**
  * Where a delivery stands. `refused`, `challenge` and `duplicate` never reached a handler; `accepted` waits for it,
  * `retrying` waits to run again; `dead` has used up its attempts; `interrupted` was running when its gateway died.
@@ -257,43 +158,14 @@ export const sendSample = endpoint({
   summary: 'Deliver a sample, signed by the gateway with the current secret',
   tags: ['webhooks'],
   body: z.strictObject({
-    ...target,
+    pluginId: PluginId,
+    event: EventName,
     instanceId: InstanceId.optional(),
     data: z.unknown().optional().describe("The payload; default: the declaration's sample"),
     headers: z.record(z.string(), z.string()).optional().describe('Further headers, such as x-github-event'),
   }),
   reply: z.object({ webhookId: z.string(), status: z.number(), body: z.unknown() }),
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'PLUGIN_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'CONFLICT'],
-});
-
-const endpointBody = z.strictObject({ ...target, instanceId: InstanceId.optional() });
-const pauseErrors = [
-  'VALIDATION_ERROR',
-  'UNAUTHORIZED',
-  'PLUGIN_NOT_FOUND',
-  'WEBHOOK_NOT_FOUND',
-  'RATE_LIMIT_EXCEEDED',
-] as const;
-
-/** Async webhooks accept and hold, sync ones answer 503 with Retry-After. Without an instance id: all instances. */
-export const pauseWebhook = endpoint({
-  method: 'POST',
-  path: '/api/v1/webhooks/pause',
-  summary: 'Stop calling the handler: async deliveries are held, sync ones answered 503',
-  tags: ['webhooks'],
-  body: endpointBody,
-  reply: z.object({ paused: z.literal(true), holds: z.boolean() }),
-  errors: pauseErrors,
-});
-
-export const resumeWebhook = endpoint({
-  method: 'POST',
-  path: '/api/v1/webhooks/resume',
-  summary: 'Call the handler again, for what was held first',
-  tags: ['webhooks'],
-  body: endpointBody,
-  reply: z.object({ paused: z.literal(false) }),
-  errors: pauseErrors,
 });
 
 /**
