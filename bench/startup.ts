@@ -119,7 +119,7 @@ async function measureOlderNode(launcher: string, cwd: string): Promise<BenchRes
     const version = found.stdout.trim();
     if (Number(version.split('.')[0]) >= OLDEST_NODE) continue;
     const help = await timed(COMMAND_ROUNDS, () => execute(program, [launcher, '--help'], { cwd }));
-    return [{ what: `svc --help, started by Node $version`, median: ms(help), aim: '' }];
+    return [{ what: `svc --help, started by Node ${version}`, median: ms(help), aim: '' }];
   }
   return [];
 }
@@ -157,7 +157,7 @@ async function measureOthers(folder: string): Promise<BenchResult['rows']> {
     // The first pm2 command starts its daemon, which later ones only ask.
     await execute(program, args, options);
     const took = await timed(COMMAND_ROUNDS, () => execute(program, args, options));
-    rows.push({ what: `$name$args.join(' ')($version)`, median: ms(took), aim: '' });
+    rows.push({ what: `${name} ${args.join(' ')} (${version})`, median: ms(took), aim: '' });
   }
   await execute(join(at, 'node_modules', '.bin', 'pm2'), ['kill'], options);
   return rows;
