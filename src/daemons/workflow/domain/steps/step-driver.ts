@@ -61,6 +61,7 @@ export function createStepDriver(deps: StepDriverDeps) {
 
   function callOf(part: StepPart, values: Record<string, JsonValue>, signal: AbortSignal): StepCall {
     const { record, step } = part;
+    const { attempts } = record;
     return {
       run: {
         id: run.id,
@@ -69,11 +70,14 @@ export function createStepDriver(deps: StepDriverDeps) {
         hostId: run.hostId,
         requestId: run.requestId,
         traceId: run.traceId,
-        spanId: attemptSpan(run.id, stepIdOf(part), record.attempts),
+        // Steps that are done in place call nobody.
+        get spanId() {
+          return attemptSpan(run.id, stepIdOf(part), attempts);
+        },
         depth: run.depth,
       },
       stepId: stepIdOf(part),
-      attempt: record.attempts,
+      attempt: attempts,
       uses: step.uses,
       input: values,
       idempotencyKey: record.idempotencyKey,
