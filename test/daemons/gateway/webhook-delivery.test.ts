@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { days, minutes } from '../../../src/kit/duration.ts';
 import {
@@ -389,6 +390,23 @@ test('a body over maxBodyBytes is 413 and the connection is closed, whether its 
     sending.end();
   });
   expect(chunked).toBe(413);
+});
+
+test('a body in chunks of one byte is the body', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'plain');
+  const text = JSON.stringify({ pad: Array.from({ length: 300 }, (_, n) => n) });
+  const chunks = [...text].map((char) => `1\r\n${char}\r\n`).join('');
+  const head = `POST /webhooks/%40acme%2Forders/plain HTTP/1.1\r\nHost: a\r\nX-Svc-Namespace: default\r\nX-Token: ${secret}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
+  const answer = await new Promise<string>((resolve, reject) => {
+    const socket = connect(gateway.port, '127.0.0.1', () => socket.write(`${head}${chunks}0\r\n\r\n`));
+    let received = '';
+    socket.on('data', (piece) => (received += piece));
+    socket.on('close', () => resolve(received));
+    socket.on('error', reject);
+  });
+  expect(answer).toContain('HTTP/1.1 200');
+  expect(answer).toContain(`"saw":${text}`);
 });
 
 test('webhooks are delivered with POST alone', async () => {
