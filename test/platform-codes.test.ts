@@ -14,7 +14,7 @@ import { workflow } from '../src/daemons/workflow/index.ts';
 import { loadConfig } from '../src/kit/config.ts';
 import { PlatformError } from '../src/kit/errors.ts';
 import { greeter, pluginFolder, startMarketplace, writeFiles } from './daemons/marketplace/support.ts';
-import { send, startRest } from './daemons/rest/support.ts';
+import { send, startRest, untilLoad } from './daemons/rest/support.ts';
 import { startTestDaemon, tempDir } from './support/daemon.ts';
 import { MEMBER_TOKEN, startGateway } from './support/gateway.ts';
 import { LIBRARY_PROJECT } from './support/library.ts';
@@ -95,15 +95,8 @@ const CASES = {
   EXECUTION_TIMEOUT: async () => {
     const daemon = await startRest();
     const answer = daemon.fetch(`${SHOP}/hang`, { method: 'POST' });
-    await expect
-      .poll(
-        async () => {
-          daemon.clock.advance(1600);
-          return Promise.race([answer.then(() => true), new Promise((done) => setTimeout(done, 50))]);
-        },
-        { timeout: 20_000 },
-      )
-      .toBe(true);
+    await untilLoad(daemon, '@acme/shop', 'running');
+    daemon.clock.advance(1500);
     return answered(answer);
   },
   EXECUTION_ERROR: () => routeAnswer('POST', `${SHOP}/answers/throw`),
