@@ -33,6 +33,24 @@ test('jobs that failed beside the chosen one are run again, and so is what was s
   expect(counts('a', 'b1', 'b2', 'b3', 'c1', 'c2', 'd')).toEqual([1, 1, 2, 1, 1, 2, 1]);
 });
 
+test('a job that may fail is not run again for having failed, nor what went on after it', async () => {
+  const { ledger, it, call, counts } = await setUp();
+  ledger.answer('may', (_, response) => response.writeHead(400).end());
+  ledger.answer('must', (_, response, nth) => response.writeHead(nth === 1 ? 400 : 200).end());
+  const id = await it.start({
+    jobs: {
+      may: { continueOnError: true, steps: [call('may')] },
+      after: { needs: 'may', steps: [call('after')] },
+      must: { steps: [call('must')] },
+    },
+  });
+  await it.until(id, 'failed');
+  await expect.poll(() => counts('may', 'after')).toEqual([1, 1]);
+  const again = await it.services.desk.rerun('default', id, 'must.must', who);
+  await it.until(again.id, 'succeeded');
+  expect(counts('may', 'after', 'must')).toEqual([1, 1, 2]);
+});
+
 test('of a failed matrix every combination goes on where it stood', async () => {
   const { ledger, it, counts } = await setUp();
   ledger.answer('two', (_, response, nth) => response.writeHead(nth === 1 ? 400 : 200).end());

@@ -9,7 +9,8 @@ import type {
 } from '../../../../store/ports/index.ts';
 import { type FoundStep, foundIn } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
-import { partsOf, type RunParts, type StepPart, stepIdOf } from '../run/run-parts.ts';
+import { FAILED_STATES } from '../run/job-driver.ts';
+import { type JobPart, partsOf, type RunParts, type StepPart, stepIdOf } from '../run/run-parts.ts';
 import { isFinal } from '../states.ts';
 
 type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
@@ -73,8 +74,7 @@ function anew(job: JobRecord): JobRecord {
 function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
   const own = start.job.job.id;
   const broken = new Set([own]);
-  for (const { job, parts } of groups.values())
-    if (!parts?.every(({ record }) => isWhole(record.status))) broken.add(job.id);
+  for (const { job, parts } of groups.values()) if (!parts?.every(isDone)) broken.add(job.id);
   const dependent = new Set<string>();
   for (const job of workflow.jobs)
     if (job.needs.some((id) => broken.has(id) || dependent.has(id))) dependent.add(job.id);
@@ -84,7 +84,7 @@ function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkf
     // What it was given may be another thing this time.
     if (dependent.has(job.id) && job.id !== own) continue;
     for (const part of parts ?? []) {
-      if (part !== start.job && isWhole(part.record.status)) {
+      if (part !== start.job && isDone(part)) {
         kept.jobs.push(part.record);
         kept.steps.push(
           ...part.steps.filter(({ record }) => isFinal(record.status)).map(({ record }) => record),
@@ -97,6 +97,10 @@ function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkf
   }
   return kept;
 }
+
+/** Whether it ended well, or as it may. */
+const isDone = ({ record: { status }, job }: JobPart): boolean =>
+  isWhole(status) || (job.continueOnError && FAILED_STATES.has(status));
 
 const isWhole = (status: JobRecord['status']): boolean => status === 'succeeded' || status === 'skipped';
 
@@ -115,7 +119,8 @@ function stepsBefore({ job, step }: StepPart): StepRecord[] {
 /** Steps up to the first that is to be run again: what they did is not done twice. */
 function wholeSteps(steps: readonly StepPart[]): StepRecord[] {
   const first = steps.findIndex(
-    ({ record, step }) => !isWhole(record.status) && !(step.continueOnError && isFinal(record.status)),
+    ({ record, step }) =>
+      !isWhole(record.status) && !(step.continueOnError && FAILED_STATES.has(record.status)),
   );
   return steps.slice(0, first === -1 ? steps.length : first).map(({ record }) => record);
 }
