@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-// The programs that tests start, and vitest's workers, start in half the time when what Node compiled is kept.
+// What Node compiled is kept: programs run from the sources start in half the time, all others a sixth sooner.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 export default defineConfig({
