@@ -69,9 +69,9 @@ export interface Engine {
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
     options: { once: boolean },
   ): Promise<void>;
-  /** Looks at what is due now; for schedules see `onTick`. */
+  /** Looks at what is due now, and calls what `onTick` gave. */
   tick(): Promise<void>;
-  /** Called at each look; answers when it wants the next one. */
+  /** Called beside the look at runs, at least once a second; answers when it wants the next call. */
   onTick(look: (now: number) => Promise<number | null>): void;
   /** Waits up to `drainMs` for steps in the air, then lets go of everything as it is. */
   stop(drainMs: number): Promise<void>;
