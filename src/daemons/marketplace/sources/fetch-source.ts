@@ -26,7 +26,8 @@ const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)
 
 /**
  * Brings a source into `folder`, a new one, with its dependencies in its own `node_modules`; no script of any
- * package runs. npm and git work in `at`, an empty folder. Resolves with what the source turned out to be. Throws VALIDATION_ERROR, UPSTREAM_UNAVAILABLE.
+ * package runs. npm and git work in `at`, an empty folder. Resolves with what the source turned out to be. Throws
+ * VALIDATION_ERROR, UPSTREAM_UNAVAILABLE.
  */
 export async function fetchSource(source: Source, folder: string, at: ToolPlace): Promise<string> {
   const resolved = await bring(source, folder, at);

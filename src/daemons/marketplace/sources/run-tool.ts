@@ -38,7 +38,11 @@ export async function runTool(
     // A group of its own, so that what npm calls ends with it.
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     const end = (): void => endGroup(child);
-    const stopTimer = systemClock.after(TIMEOUT_MS, end);
+    let late: string | undefined;
+    const stopTimer = systemClock.after(TIMEOUT_MS, () => {
+      late = `it was not done after ${TIMEOUT_MS / minutes(1)} minutes`;
+      end();
+    });
     signal.addEventListener('abort', end, { once: true });
     let stdout = '';
     let stderr = '';
@@ -54,7 +58,7 @@ export async function runTool(
       signal.removeEventListener('abort', end);
       if (signal.aborted) reject(signal.reason);
       else if (code === 0) resolve(stdout);
-      else reject(failed(command, lastWords(stderr) || `exit code ${code}`));
+      else reject(failed(command, late ?? (lastWords(stderr) || `exit code ${code}`)));
     });
   });
 }
