@@ -57,8 +57,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let restarts = 0;
   let lastExit: LastExit | null = null;
   let cancelRestart = (): void => {};
-  /** The address that `bound` was asked for. */
-  let askedFor = '';
+  /** The address that `bound` is at. */
+  let boundTo = '';
 
   /** From now on connections are refused, unless a process takes them. */
   function givePortUp(): void {
@@ -72,8 +72,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     const { start, env } = describe();
     // A service that comes back keeps its port, even one that was any free port.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
-    if (!options.keepsPort() || askedFor !== addressOf(listen)) givePortUp();
-    askedFor = addressOf(listen);
+    if (!options.keepsPort() || boundTo !== addressOf(listen)) givePortUp();
     const startedAt = clock.now();
     tail.clear();
     const child = spawnService({
@@ -91,7 +90,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     options.onProcess();
     void child.exited.then((exit) => ended(child, exit.code, exit.signal, exitText(exit)));
     try {
-      await untilReady(child);
+      await untilReady(child, listen.host);
     } catch (error) {
       child.kill();
       await child.exited;
@@ -110,7 +109,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   // A function, because the compiler does not see that `stop` changes the state while `launch` waits.
   const isStopping = (): boolean => state === 'stopping' || state === 'stopped';
 
-  async function untilReady(child: ServiceProcess): Promise<void> {
+  async function untilReady(child: ServiceProcess, host: string): Promise<void> {
     const deadline = AbortSignal.timeout(READY_DEADLINE_MS);
     const late = new PlatformError(
       'UPSTREAM_TIMEOUT',
@@ -128,6 +127,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     const listening = await Promise.race([child.listening, givenUp]);
     givePortUp();
     bound = listening;
+    boundTo = addressOf({ host, port: listening.port });
     options.onListening(bound.url);
     await Promise.race([waitHealthy(name, bound.url, deadline), givenUp]);
   }
