@@ -15,6 +15,8 @@ export interface NewDelivery {
   /** Masked; JSON. */
   headers: string;
   body: Uint8Array | null;
+  /** Of the body as received, whether it is kept or not. */
+  bodyBytes: number;
   mode: 'sync' | 'async';
   /** Who made it: a sender, or an operator by sending a sample or replaying. */
   origin: 'sender' | 'sample' | 'replay';
@@ -40,8 +42,6 @@ export interface DeliveryRecord extends NewDelivery {
   nextAttemptAt: number | null;
   /** The latest delivery that repeats this one. */
   replayedBy: string | null;
-  /** Of the body as received; the body itself may be pruned. */
-  bodyBytes: number;
   /** Names the marker that it claimed, for the replay that ends it. */
   marker: Uint8Array | null;
 }

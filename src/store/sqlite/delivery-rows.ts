@@ -28,7 +28,7 @@ export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint
     [
       ...[d.webhookId, d.namespaceId, d.pluginId, d.event, d.instanceId, d.receivedAt, d.source, d.requestId],
       ...[d.traceId, d.mode, d.origin, state.status, state.httpStatus, state.durationMs, state.steps],
-      ...[state.outcome, marker, d.orderKey, d.replayOf, body?.byteLength ?? 0, d.headers, inRow],
+      ...[state.outcome, marker, d.orderKey, d.replayOf, d.bodyBytes, d.headers, inRow],
     ],
   ];
   return isLarge ? [row, [SQL.insertBody, [d.webhookId, body]]] : [row];

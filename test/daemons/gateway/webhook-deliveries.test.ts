@@ -58,6 +58,8 @@ test('every delivery leaves a record, refused ones too, and other namespaces see
     'route: ok',
     'namespace: ok',
     'rate_limit: ok',
+    'body: ok',
+    'idempotency: new',
     'authentication: ok (current)',
     'dispatch: succeeded',
   ]);
@@ -140,8 +142,12 @@ test.each<[string, (secret: string) => string, string]>([
     401,
     'The delivery is not authentic: check the secret and how it is sent.',
   ]);
-  const { explanation, body, status } = await details(gateway, reply.headers.get('x-webhook-id')!);
-  expect([status, explanation?.reason, body]).toEqual(['refused', reason, null]);
+  const { explanation, body, bodyBytes, status } = await details(gateway, reply.headers.get('x-webhook-id')!);
+  // Strangers' bodies are not kept; how large it was is.
+  expect([status, explanation?.reason, body, bodyBytes]).toEqual([
+    ...['refused', reason, null],
+    Buffer.byteLength(SIGNED_BODY),
+  ]);
   expect(explanation?.hint).not.toContain(secret);
 });
 

@@ -67,7 +67,15 @@ async function start({ concurrency = 8 } = {}) {
     const body = Buffer.from('{}');
     const delivery: NewDelivery = {
       ...{ webhookId: random.uuid(), namespaceId: 'default', pluginId: 'p', event, instanceId: '' },
-      ...{ receivedAt: clock.now(), source: '::1', requestId: name, traceId: 't', headers: '[]', body },
+      ...{
+        receivedAt: clock.now(),
+        source: '::1',
+        requestId: name,
+        traceId: 't',
+        headers: '[]',
+        body,
+        bodyBytes: 2,
+      },
       ...{ mode: 'async', origin: 'sender', replayOf: null, orderKey: order },
     };
     await store.inbox.accept(delivery, undefined, '');

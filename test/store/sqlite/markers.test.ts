@@ -60,6 +60,7 @@ async function openSmall(mostIndexed: number) {
     traceId: 't',
     headers: '[]',
     body: null,
+    bodyBytes: 0,
     mode: 'async',
     origin: 'sender',
     replayOf: null,

@@ -86,6 +86,7 @@ export function createWebhookDeliveries({
       traceId,
       headers: record.headers,
       body: record.body,
+      bodyBytes: record.bodyBytes,
       mode: 'async',
       origin: 'replay',
       replayOf: record.webhookId,

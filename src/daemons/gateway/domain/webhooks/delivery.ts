@@ -98,16 +98,17 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     const { webhook } = target;
 
     const payload = parseOnce(await readBody(passage, webhook));
-    const challenge = webhook.challenge && answerChallenge(webhook.challenge, payload());
-    if (challenge) {
-      mark(passage, 'challenge', 'answered');
-      return { status: 200, body: challenge, record: 'challenge' };
+    if (webhook.challenge) {
+      const challenge = answerChallenge(webhook.challenge, payload());
+      mark(passage, 'challenge', challenge ? 'answered' : 'none');
+      if (challenge) return { status: 200, body: challenge, record: 'challenge' };
     }
     const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
     const marker = id === undefined ? undefined : markerKey(passage, id);
-    if (marker && (await inbox.seen(marker, clock.now())) === 'done') {
-      mark(passage, 'idempotency', 'seen');
-      return DUPLICATE;
+    if (webhook.idempotencyKey) {
+      const isSeen = marker !== undefined && (await inbox.seen(marker, clock.now())) === 'done';
+      mark(passage, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
+      if (isSeen) return DUPLICATE;
     }
     await authenticate(passage, admitted);
 
@@ -130,6 +131,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     }
     try {
       passage.body = await passage.incoming.readBody(webhook.maxBodyBytes);
+      mark(passage, 'body', 'ok');
     } catch (error) {
       mark(passage, 'body', codeOf(error) ?? 'failed');
       throw error;
@@ -154,14 +156,16 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     else deps.observe('(unknown)', '(unknown)', status);
     // Without a plugin or a namespace there is nobody to show the record to.
     if (passage.namespaceId === '') return;
-    passage.body = null;
-    inbox.note(deliveryOf(passage, 'sync', null), {
-      status,
-      httpStatus,
-      steps: passage.steps.text,
-      outcome: passage.refusal,
-      durationMs: clock.now() - passage.receivedAt,
-    });
+    inbox.note(
+      { ...deliveryOf(passage, 'sync', null), body: null },
+      {
+        status,
+        httpStatus,
+        steps: passage.steps.text,
+        outcome: passage.refusal,
+        durationMs: clock.now() - passage.receivedAt,
+      },
+    );
   }
 
   return { receive };

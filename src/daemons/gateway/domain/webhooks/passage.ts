@@ -69,6 +69,7 @@ export function deliveryOf(passage: Passage, mode: 'sync' | 'async', orderKey: s
     traceId: incoming.traceId,
     headers: maskHeaders(incoming.rawHeaders),
     body: passage.body,
+    bodyBytes: passage.body?.byteLength ?? 0,
     mode,
     origin: incoming.origin ?? 'sender',
     replayOf: null,
