@@ -33,6 +33,17 @@ async function doctor(folder: string, flags: string[] = [], env: Record<string, 
   };
 }
 
+test('what is not there is not called private; a secret that nobody put in is no secret', SLOW, async () => {
+  const folder = await project();
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: what a tool that does not know the form leaves there.
+  await writeFile(join(folder, '.env'), 'GATEWAY_JWT_SECRET=${GATEWAY_JWT_SECRET_OF_PRODUCTION:-}\n', {
+    mode: 0o600,
+  });
+  const { only } = await doctor(folder);
+  expect(only('files')).toBe('ok: .env is for this user alone');
+  expect(only('secrets')).toBe('warn: GATEWAY_JWT_SECRET looks like one from an example.');
+});
+
 test('a sound project passes, and every check says what it saw', SLOW, async () => {
   const { code, json, checks, only } = await doctor(await project());
   expect([code, json.ok, json.result.failed]).toEqual([0, true, 0]);

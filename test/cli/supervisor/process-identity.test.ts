@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { endByForce, identify, isRunning } from '../../../src/cli/supervisor/process-identity.ts';
+
+test('a process that had ended when it was looked at is nobody, whoever has its id by now', () => {
+  expect(isRunning(identify(process.pid))).toBe(true);
+  expect(isRunning({ pid: process.pid, startedAt: null })).toBe(false);
+  expect(isRunning({ pid: process.pid, startedAt: 'another' })).toBe(false);
+});
+
+test('only the process that is meant is ended by force', async () => {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  const meant = identify(child.pid!);
+  endByForce({ pid: meant.pid, startedAt: 'another' });
+  endByForce({ pid: meant.pid, startedAt: null });
+  expect(isRunning(meant)).toBe(true);
+  endByForce(meant);
+  expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
+  endByForce(meant);
+  expect(isRunning(meant)).toBe(false);
+});
