@@ -112,6 +112,7 @@ function delivery(): NewDelivery {
     traceId: random.uuid(),
     headers: HEADERS,
     body: BODY,
+    bodyBytes: BODY_BYTES,
     mode: 'async',
     origin: 'sender',
     replayOf: null,

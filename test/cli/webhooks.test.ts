@@ -188,6 +188,23 @@ test('listen forwards what is authentic, says loudly when it is cut off, and cat
   expect(await listen.stop()).toBe(130);
 });
 
+test('listen follows no redirect: a delivery and its signature are for the address that was given', async () => {
+  const { gateway, follow, result } = await remote();
+  const elsewhere = await startProgram();
+  const redirecting = createServer((_request, response) =>
+    response.writeHead(307, { location: elsewhere.url }).end(),
+  );
+  await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void redirecting.close());
+  await secretOf(gateway, 'github');
+  await result('webhooks', 'send', 'senders', 'github');
+  const url = `http://127.0.0.1:${(redirecting.address() as { port: number }).port}`;
+  const listen = follow(['webhooks', 'listen', '--forward', url, '--cursor', '0']);
+  await vi.waitFor(() => expect(listen.output.stdout).toContain('-> 307'), { timeout: 10_000 });
+  expect(elsewhere.received).toEqual([]);
+  expect(await listen.stop()).toBe(130);
+});
+
 test('what listen forwards carries a signature that the senders own libraries verify, and never a secret', async () => {
   const { gateway, follow, result } = await remote();
   const program = await startProgram();

@@ -65,17 +65,12 @@ async function forwardTo(
   delivery: StreamedDelivery,
   given: ReadonlyArray<[string, string]>,
 ): Promise<Forwarded> {
-  const headers = new Headers();
-  for (const [name, value] of delivery.headers)
-    if (value !== MASKED && name !== 'content-length') headers.append(name, value);
-  for (const [name, value] of Object.entries(delivery.signature ?? {})) headers.set(name, value);
-  headers.set(HEADERS.webhookId, delivery.webhookId);
-  headers.set('x-webhook-event', delivery.event);
-  for (const [name, value] of given) headers.set(name, value);
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers,
+      headers: forwardedHeaders(delivery, given),
+      // The delivery and its signature are for this address alone.
+      redirect: 'manual',
       body: delivery.body === null ? '' : Buffer.from(delivery.body, delivery.bodyEncoding),
       signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
     });
@@ -85,4 +80,16 @@ async function forwardTo(
     const { cause } = error as { cause?: unknown };
     return { error: messageOf(cause instanceof Error && cause.message ? cause : error) };
   }
+}
+
+/** Throws TypeError for what no header can hold, which a sample may have brought. */
+function forwardedHeaders(delivery: StreamedDelivery, given: ReadonlyArray<[string, string]>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of delivery.headers)
+    if (value !== MASKED && name !== 'content-length') headers.append(name, value);
+  for (const [name, value] of Object.entries(delivery.signature ?? {})) headers.set(name, value);
+  headers.set(HEADERS.webhookId, delivery.webhookId);
+  headers.set('x-webhook-event', delivery.event);
+  for (const [name, value] of given) headers.set(name, value);
+  return headers;
 }
