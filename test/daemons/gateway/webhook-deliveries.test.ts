@@ -257,6 +257,9 @@ test('send takes the sample of the manifest, refuses what it cannot sign, and sa
     status: 200,
     body: { result: { saw: { hello: 'world' } } },
   });
+  // Whatever the case of its name, a header that the signature brings is the signature's.
+  const headers = { 'X-Hub-Signature-256': 'mine', 'X-GitHub-Event': 'push' };
+  expect(await call({ event: 'github', headers })).toMatchObject({ status: 200 });
   await secretOf(gateway, 'sync');
   expect(await call({ event: 'sync' })).toBe('400 VALIDATION_ERROR');
   expect(await call({ event: 'sync', data: { do: 'fail' } })).toMatchObject({ status: 500 });

@@ -69,7 +69,10 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
       const target = targets.require(pluginId, event, instanceId);
       const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
       const body = Buffer.from(payload);
-      const given = Object.entries(headers).filter(([name]) => !NOT_SENT.has(name.toLowerCase()));
+      // In one case, as a name of another case would be a second header beside the signature's own.
+      const given = Object.entries(headers)
+        .map(([name, value]) => [name.toLowerCase(), value] as const)
+        .filter(([name]) => !NOT_SENT.has(name));
       const isSignedByHand = target.webhook.auth.type === 'custom' && given.length > 0;
       const signature = isSignedByHand ? {} : await signatureOf(target, key, body);
       const sent = { 'content-type': 'application/json', ...Object.fromEntries(given), ...signature };
