@@ -8,6 +8,7 @@ import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { LIBRARY_PROJECT } from '../support/library.ts';
 import { completion, startModelServer, streamOf } from '../support/openai-server.ts';
 import { S3_CREDENTIALS, startS3Server } from '../support/s3-server.ts';
+import { startMarketplace } from './marketplace/support.ts';
 import { send, startRest, type TestRest } from './rest/support.ts';
 
 const KEY = 'sk-test-0123456789-abcdefghij';
@@ -38,6 +39,12 @@ async function call(
     body: { steps, ...(failing ? { failing } : {}) },
     headers: { 'x-tenant-id': tenant },
   });
+}
+
+/** What the one service that tells of plugins warns of at its start; the others say it at `debug`. */
+async function warnings(adapters: object) {
+  const { logs } = await startMarketplace({ projectDir: LIBRARY_PROJECT, config: { adapters }, env: ENV });
+  return logs.lines.filter(({ reasonCode }) => reasonCode === 'ADAPTER_NOT_CONFIGURED');
 }
 
 /** What each step answered. */
@@ -313,8 +320,9 @@ describe('permissions and config', () => {
   });
 
   test('an adapter that the config lacks is a warning at load and ADAPTER_NOT_CONFIGURED at the call', async () => {
-    const { rest } = await start({ storage: null, vectorStore: null });
-    const warned = rest.logs.lines.filter(({ reasonCode }) => reasonCode === 'ADAPTER_NOT_CONFIGURED');
+    const lacking = { storage: null, vectorStore: null };
+    const { rest } = await start(lacking);
+    const warned = await warnings(lacking);
     expect(warned.map(({ level, pluginId, evidence }) => [level, pluginId, evidence])).toEqual(
       ['storage', 'llm', 'embeddings', 'vectorStore'].map((name) => [
         'warn',
@@ -336,7 +344,7 @@ describe('permissions and config', () => {
   test('a variable that is not set is named', async () => {
     const llm = { baseUrl: 'http://127.0.0.1/v1', apiKey: variable('ABSENT'), models: { default: 'm' } };
     const { rest } = await start({ llm });
-    expect(rest.logs.lines).toContainEqual(
+    expect(await warnings({ llm })).toContainEqual(
       expect.objectContaining({
         level: 'warn',
         pluginId: 'library',
