@@ -15,6 +15,9 @@ import {
 const CONNECTIONS = 50;
 const ROUNDS = 5;
 const ROUND_MS = 3000;
+/** A server is idle that takes less than this share of a processor. */
+const IDLE_SHARE = 0.05;
+const IDLE_LOOK_MS = 500;
 
 /** A GitHub-like payload of 2 KB. */
 const PAYLOAD = JSON.stringify({
@@ -48,6 +51,15 @@ async function measure(target: Target, durationMs: number): Promise<Round> {
   return { ...report, cpuUs };
 }
 
+/** An async round leaves handlers to run, which must not run in another's round. */
+async function untilIdle(pid: number): Promise<void> {
+  for (;;) {
+    const before = cpuUsOf(pid);
+    await sleep(IDLE_LOOK_MS);
+    if (cpuUsOf(pid) - before < IDLE_LOOK_MS * 1000 * IDLE_SHARE) return;
+  }
+}
+
 /** Accepts a second, side by side, interleaved rounds, every feature and the access log on. */
 export async function benchmark(): Promise<BenchResult> {
   const servers: Server[] = [];
@@ -63,8 +75,7 @@ export async function benchmark(): Promise<BenchResult> {
         const report = await measure(target, round < 0 ? 1500 : ROUND_MS);
         // The first round warms up.
         if (round >= 0) reports.set(target, [...(reports.get(target) ?? []), report]);
-        // An async round leaves work behind, which must not run in another's round.
-        if (target.path.endsWith('/async')) await sleep(ROUND_MS);
+        await untilIdle(target.pid);
       }
     }
   } finally {
