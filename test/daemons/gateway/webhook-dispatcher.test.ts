@@ -8,7 +8,7 @@ import { createWebhookTargets } from '../../../src/daemons/gateway/domain/webhoo
 import { manualClock } from '../../../src/kit/clock.ts';
 import { createLogger } from '../../../src/kit/logger.ts';
 import { systemRandom } from '../../../src/kit/random.ts';
-import type { NewDelivery } from '../../../src/store/ports/index.ts';
+import type { NewDelivery, WebhookInbox } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { captureLogs, tempDir } from '../../support/daemon.ts';
 
@@ -41,13 +41,22 @@ async function start({ concurrency = 8 } = {}) {
   let plugins = [pluginOf('1.0.0')];
   const targets = createWebhookTargets(() => plugins);
   const paused = new Set<string>();
+  let read = 0;
+  const inbox: WebhookInbox = {
+    ...store.inbox,
+    async unfinished(...asked) {
+      const page = await store.inbox.unfinished(...asked);
+      read += page.length;
+      return page;
+    },
+  };
   const runs: Array<{ name: string; version: string; end(handled?: Handled): void }> = [];
   const dispatcher = createWebhookDispatcher({
     call: ({ requestId }, { plugin }) =>
       new Promise((resolve) =>
         runs.push({ name: requestId, version: plugin.version, end: (handled = OK) => resolve(handled) }),
       ),
-    inbox: store.inbox,
+    inbox,
     targets,
     pauses: () => ({ isPaused: ({ event }) => paused.has(event) }) as WebhookPauses,
     clock,
@@ -86,6 +95,8 @@ async function start({ concurrency = 8 } = {}) {
   return {
     ...{ dispatcher, clock, logs, paused, runs, accept, enqueue },
     names: () => runs.map(({ name }) => name),
+    /** Deliveries read from the store. */
+    read: () => read,
     load: (...next: typeof plugins) => {
       plugins = next;
     },
@@ -157,4 +168,27 @@ test('another attempt runs what is loaded then, and waits while nothing is', asy
   await expect
     .poll(() => runs.slice(2).map(({ name, version }) => `${name} ${version}`))
     .toEqual(['a 2.0.0', 'b 2.0.0']);
+});
+
+test('what lies there because its webhook is paused is read once, however often there is room for more', async () => {
+  const { dispatcher, accept, enqueue, paused, read, runs } = await start();
+  const many = (count: number, event?: string) =>
+    Promise.all(Array.from({ length: count }, (_, index) => accept(`${index}`, event)));
+  paused.add('ordered');
+  await many(1000, 'ordered');
+  // More than memory holds, so that the store is read in turns.
+  for (const delivery of await many(3000)) await enqueue(delivery);
+  const endAll = () => {
+    for (const { end } of runs) end();
+  };
+  while (runs.length < 3000) {
+    endAll();
+    await new Promise((turn) => setImmediate(turn));
+  }
+  endAll();
+  expect(read()).toBeLessThan(5000);
+
+  paused.delete('ordered');
+  dispatcher.runBacklog();
+  await expect.poll(() => runs.length).toBe(3008);
 });

@@ -71,6 +71,12 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   const known = new Set<string>();
   /** Deliveries lie in the store that are not held here. */
   let backlog = false;
+  /**
+   * Up to this position what is to do is held here, or set aside until somebody asks for all of it. Without it each refill
+   * would read every delivery of a paused webhook again: after 60,000 of them, two thirds of the gateway's time.
+   */
+  let lookedUntil = 0;
+  let fromTheStart = false;
   let refilling: Promise<void> | undefined;
   let finishedWhileRefilling: string[] = [];
   let closed = false;
@@ -109,7 +115,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     try {
       const end = await attempt(item, target);
       again = end.nextAttemptAt;
-      backlog ||= end.isUnread;
+      if (end.isUnread) lookAtAll();
     } finally {
       running.delete(webhookId);
       queue.done(item, { keepsOrder: again !== undefined });
@@ -147,12 +153,13 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   /** Takes the oldest stored deliveries that are not held yet, page by page, until memory is full or the store has no more. */
   async function refill(): Promise<void> {
     backlog = false;
-    let after: number | undefined;
+    if (fromTheStart) lookedUntil = 0;
+    fromTheStart = false;
     try {
       while (!closed && !isFull()) {
-        const page = await inbox.unfinished(PAGE, after);
+        const page = await inbox.unfinished(PAGE, lookedUntil);
         for (const record of page) hold(record);
-        after = page.at(-1)?.position;
+        lookedUntil = page.at(-1)?.position ?? lookedUntil;
         if (page.length < PAGE) break;
       }
       backlog ||= isFull();
@@ -205,8 +212,13 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     return target;
   }
 
-  function runBacklog(): void {
+  function lookAtAll(): void {
+    fromTheStart = true;
     backlog = true;
+  }
+
+  function runBacklog(): void {
+    lookAtAll();
     pump();
   }
 
