@@ -133,6 +133,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     samples: createWebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookAdmin: createWebhookAdmin({
       targets,
+      pluginsUpToDate: plugins.upToDate,
       secrets,
       pauses: () => pauses,
       random,

@@ -71,6 +71,11 @@ export interface PluginRuntime {
   read(): Promise<PluginRegistry>;
   /** Reads the plugins anew and swaps them in; one that runs and is broken on disk now runs on as it was. */
   reload(): Promise<void>;
+  /**
+   * Settles once what the lock file says now is loaded: whoever was just told that a plugin is there may ask for it
+   * before the next look. A reload that fails is logged, and leaves what was.
+   */
+  upToDate(): Promise<void>;
   /** Called after each swap; the returned function ends it. */
   onReload(listener: (registry: PluginRegistry) => void): () => void;
   /** Ends the plugins' processes; calls under way fail. */
@@ -162,6 +167,12 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     },
     read: load,
     reload,
+    async upToDate() {
+      await reloading?.catch(() => {});
+      await look();
+      // The watch may have looked first, and be reading.
+      await reloading?.catch(() => {});
+    },
     onReload(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
