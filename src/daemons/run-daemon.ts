@@ -1,5 +1,3 @@
-import { createServer, isIPv6 } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlatformConfig } from '../contracts/index.ts';
 import {
   createHostCheck,
@@ -10,7 +8,7 @@ import {
   upstreamIdentity,
 } from '../http/index.ts';
 import { type Analytics, createAnalytics } from '../kit/analytics.ts';
-import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
+import { codeOf, messageOf, type PlatformError } from '../kit/errors.ts';
 import { serviceKey } from '../kit/keys.ts';
 import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
 import { createMetrics, type Metrics } from '../kit/metrics.ts';
@@ -23,6 +21,7 @@ import { createGroup } from './group/create-group.ts';
 import { sharedLimiters } from './group/shared-limiters.ts';
 import { shareMetrics } from './group/shared-metrics.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
+import { listen, listenerOf, requireFree, urlHost } from './listening.ts';
 import type { DaemonStart, Listener } from './process-protocol.ts';
 import { createStoreMetrics } from './store-metrics.ts';
 
@@ -222,90 +221,9 @@ function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig):
   return publicUrl ? [...allowedHosts, new URL(publicUrl).hostname] : allowedHosts;
 }
 
-/** Node's 511 turns a burst of a thousand connections into a second of waiting for those beyond. */
-const BACKLOG = 4096;
-
-async function listen(
-  http: Http,
-  address: { host: string; port: number; reusePort?: boolean; handle?: Listener | undefined },
-  name: string,
-): Promise<number> {
-  const { host, port, reusePort, handle } = address;
-  try {
-    // A socket that is shared with nobody is asked for as it always was.
-    const how = { ...(reusePort ? { reusePort } : {}), ...(handle ? { handle } : {}) };
-    await http.listen({ host, port, backlog: BACKLOG, ...how });
-  } catch (error) {
-    throw cannotListen(error, address, name);
-  }
-  const bound = http.server.address();
-  return typeof bound === 'object' && bound ? bound.port : port;
-}
-
-/** The server's own handle: its public ways to travel between processes would have the receiver take connections. */
-function listenerOf({ server }: Http): Listener | undefined {
-  return (server as { _handle?: Listener })._handle;
-}
-
-function cannotListen(
-  error: unknown,
-  { host, port }: { host: string; port: number },
-  name: string,
-): PlatformError {
-  const details = { service: name, host, port };
-  if (codeOf(error) === 'EADDRINUSE') {
-    return new PlatformError(
-      'CONFLICT',
-      `Port ${port} on ${host} is taken; free it or choose another with \`svc up --port ${name}=<port>\`.`,
-      { details, cause: error },
-    );
-  }
-  return new PlatformError(
-    'INTERNAL_ERROR',
-    `${name} cannot listen on ${host}:${port}: ${messageOf(error)}`,
-    {
-      details,
-      cause: error,
-    },
-  );
-}
-
-/** How long processes of a predecessor that was killed may take to leave the port. */
-const FREE_WITHIN_MS = 3000;
-const FREE_POLL_MS = 50;
-
-/**
- * A shared port is shared with whoever asks: a second platform on it would get half of our requests. So the first
- * process makes sure that nobody listens there. Throws CONFLICT.
- */
-async function requireFree(address: { host: string; port: number }, name: string): Promise<void> {
-  if (address.port === 0) return;
-  for (let waitedMs = 0; ; waitedMs += FREE_POLL_MS) {
-    const error = await tryListen(address);
-    if (!error) return;
-    if (codeOf(error) !== 'EADDRINUSE' || waitedMs >= FREE_WITHIN_MS)
-      throw cannotListen(error, address, name);
-    await sleep(FREE_POLL_MS);
-  }
-}
-
-function tryListen({ host, port }: { host: string; port: number }): Promise<Error | undefined> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once('error', resolve);
-    probe.listen({ host, port }, () => probe.close(() => resolve(undefined)));
-  });
-}
-
 /** What a process that shares our work is told: all that we were. */
 function startOf(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
   const { config, profile, projectDir, dataDir, keys, operator, peers, logLevel } = options;
   const told = { config, profile, projectDir, dataDir, keys, operator, peers: peers.known() };
   return logLevel ? { ...told, logLevel } : told;
-}
-
-/** A host as it stands in a URL that this machine can call: any-address becomes loopback. */
-function urlHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return isIPv6(host) ? `[${host}]` : host;
 }
