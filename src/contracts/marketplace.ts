@@ -210,3 +210,12 @@ export const reloadPlugins = endpoint({
   reply: z.object({ revision: z.number().int() }),
   errors: ['FORBIDDEN'],
 });
+
+/** Asked by the marketplace service of every other one after each change; no gateway forwards this path. */
+export const rereadPlugins = endpoint({
+  method: 'POST',
+  path: '/internal/plugins/reread',
+  summary: 'Answer once the plugins are those that the lock file names now',
+  reply: z.object({ reread: z.literal(true) }),
+  errors: ['UNAUTHORIZED'],
+});

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { allowOrigins, type Http } from '../../http/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
+import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { docsRoutes } from './routes/docs.ts';
@@ -34,6 +35,7 @@ export const gateway = defineDaemon({
     internalDispatchRoutes,
     pluginPackageRoutes,
     pluginWebhookRoutes,
+    rereadRoutes,
     clientRoutes,
     tokenRoutes,
     webhookAdminRoutes,

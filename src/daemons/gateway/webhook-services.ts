@@ -4,6 +4,7 @@ import { createSeal } from '../../kit/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
+import { createReread } from '../plugin-runtime/reread.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createWebhookAdmin } from './domain/webhooks/admin.ts';
 import { createWebhookDeliveries } from './domain/webhooks/deliveries.ts';
@@ -50,7 +51,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
       ),
     logger,
   );
-  const call = withWorkflows(callHandler, resources, store);
+  const { call, forgetTriggers } = withWorkflows(callHandler, resources, store);
   const dispatcher = createDispatcher(group, {
     call,
     inbox,
@@ -124,6 +125,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     observe,
   });
   return {
+    reread: createReread(plugins, group, forgetTriggers),
     dispatcher,
     delivery,
     pauses,
@@ -133,7 +135,6 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     samples: createWebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookAdmin: createWebhookAdmin({
       targets,
-      pluginsUpToDate: plugins.upToDate,
       secrets,
       pauses: () => pauses,
       random,

@@ -11,12 +11,18 @@ import { startingWorkflows } from './domain/webhooks/workflows.ts';
 const LIST_TIMEOUT_MS = 2000;
 const START_TIMEOUT_MS = 5000;
 
+export interface StartingCall {
+  call: CallHandler;
+  /** Has the workflow service asked again which webhooks start workflows. */
+  forgetTriggers: () => Promise<void>;
+}
+
 /** Has deliveries start the workflows that the workflow service registered for them. */
 export function withWorkflows(
   call: CallHandler,
   { peers, keys, clock, logger }: Resources,
   { cache }: Pick<GatewayStore, 'cache'>,
-): CallHandler {
+): StartingCall {
   const client = createClient({ url: () => peers.urlOf('workflow'), peer: 'workflow service' });
 
   function headersOf(pluginId: string, namespaceId: string): Record<string, string> {
@@ -46,5 +52,5 @@ export function withWorkflows(
     clock,
     logger,
   });
-  return startingWorkflows(call, { triggers, start, logger });
+  return { call: startingWorkflows(call, { triggers, start, logger }), forgetTriggers: triggers.forget };
 }

@@ -4,6 +4,7 @@ import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runti
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
+import { createSpread } from './domain/spread.ts';
 
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
@@ -25,6 +26,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     describer: plugins.describer,
     load,
     lifecycle: createLifecycle(plugins, logger, random.uuid),
+    spread: createSpread(resources, plugins),
     clock,
     logger,
     analytics,

@@ -71,13 +71,10 @@ export interface PluginRuntime {
   read(): Promise<PluginRegistry>;
   /** Reads the plugins anew and swaps them in; one that runs and is broken on disk now runs on as it was. */
   reload(): Promise<void>;
-  /**
-   * Settles once what the lock file says now is loaded: whoever was just told that a plugin is there may ask for it
-   * before the next look. A reload that fails is logged, and leaves what was.
-   */
+  /** Settles once what the lock file says now is loaded. A reload that fails is logged, and leaves what was. */
   upToDate(): Promise<void>;
-  /** Called after each swap; the returned function ends it. */
-  onReload(listener: (registry: PluginRegistry) => void): () => void;
+  /** Called after each swap, which is done once it has settled; the returned function ends it. */
+  onReload(listener: (registry: PluginRegistry) => void | Promise<void>): () => void;
   /** Ends the plugins' processes; calls under way fail. */
   close(): Promise<void>;
 }
@@ -106,7 +103,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       evaluate: describer.manifest,
       checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, describer),
     });
-  const listeners = new Set<(registry: PluginRegistry) => void>();
+  const listeners = new Set<(registry: PluginRegistry) => void | Promise<void>>();
   let stamp = await lockFileStamp(dataDir);
   let registry: PluginRegistry;
   try {
@@ -124,7 +121,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     registry = next;
     report(next, kept);
     backends.worker.retire(runsOn(next, kept));
-    for (const listener of listeners) listener(next);
+    await Promise.all([...listeners].map((listener) => listener(next)));
   }
 
   /** One at a time: a change during a reload is seen by the next look at the file. */
@@ -135,13 +132,18 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     return reloading;
   }
 
-  async function look(): Promise<void> {
-    const now = await lockFileStamp(dataDir);
-    if (now === stamp || reloading) return;
-    stamp = now;
-    await reload().catch((error) => logger.error('The plugins could not be read anew', { error }));
+  async function upToDate(): Promise<void> {
+    for (;;) {
+      await reloading?.catch(() => {});
+      const now = await lockFileStamp(dataDir);
+      // A reload that began meanwhile may have read what was there before this look.
+      if (reloading) continue;
+      if (now === stamp) return;
+      stamp = now;
+      await reload().catch((error) => logger.error('The plugins could not be read anew', { error }));
+    }
   }
-  const stopWatching = every(systemClock, WATCH_MS, () => void look());
+  const stopWatching = every(systemClock, WATCH_MS, () => void upToDate());
 
   const runtime: PluginRuntime = {
     get registry() {
@@ -167,12 +169,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     },
     read: load,
     reload,
-    async upToDate() {
-      await reloading?.catch(() => {});
-      await look();
-      // The watch may have looked first, and be reading.
-      await reloading?.catch(() => {});
-    },
+    upToDate,
     onReload(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -1,5 +1,6 @@
 import { apiHealth } from '../../contracts/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
+import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { analyticsRoutes } from './routes/analytics.ts';
 import { catalogueRoutes } from './routes/catalogue.ts';
 import { commandRoutes } from './routes/commands.ts';
@@ -14,7 +15,15 @@ export const rest = defineDaemon({
   defaultPort: 5050,
   services: restServices,
   standard: { health: [apiHealth], metricsPaths: ['/metrics', '/api/v1/metrics'] },
-  routes: [forwardedRoutes, commandRoutes, pluginRoutes, catalogueRoutes, logRoutes, analyticsRoutes],
+  routes: [
+    forwardedRoutes,
+    commandRoutes,
+    pluginRoutes,
+    rereadRoutes,
+    catalogueRoutes,
+    logRoutes,
+    analyticsRoutes,
+  ],
   async close({ plugins, telemetry }) {
     await plugins.close();
     await telemetry.close();

@@ -13,6 +13,7 @@ import {
   type PluginRouteTable,
   type RoutedPlugin,
 } from '../plugin-routes/route-table.ts';
+import { createReread, type Reread } from '../plugin-runtime/reread.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
@@ -25,6 +26,7 @@ export type Owner = 'workflow' | 'marketplace';
 
 export interface RestServices extends DaemonServices {
   plugins: PluginRuntime;
+  reread: Reread;
   /** As of the latest reload. */
   readonly table: PluginRouteTable;
   schemasOf: (plugin: RoutedPlugin) => PluginSchemas;
@@ -42,7 +44,7 @@ export interface RestServices extends DaemonServices {
 
 /** Loads the plugins, lays out their routes, and reports each route that cannot be served where it was declared. */
 export async function restServices(resources: Resources): Promise<RestServices> {
-  const { clock, config, dataDir, keys, logger, metrics, peers } = resources;
+  const { clock, config, dataDir, group, keys, logger, metrics, peers } = resources;
   const plugins = await createPluginRuntime(resources);
   let table = layOut(plugins.registry);
   let schemas = new Map<RoutedPlugin, PluginSchemas>();
@@ -77,6 +79,7 @@ export async function restServices(resources: Resources): Promise<RestServices> 
     createClient({ url: () => peers.urlOf(owner), peer: owner, timeoutMs: OWNER_TIMEOUT_MS });
   return {
     plugins,
+    reread: createReread(plugins, group),
     get table() {
       return table;
     },

@@ -1,4 +1,5 @@
 import { defineDaemon } from '../define-daemon.ts';
+import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { codeStepRoutes } from './routes/code-steps.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
@@ -11,7 +12,16 @@ export const workflow = defineDaemon({
   name: 'workflow',
   defaultPort: 7778,
   services: workflowServices,
-  routes: [runRoutes, answerRoutes, streamRoutes, jobRoutes, scheduleRoutes, triggerRoutes, codeStepRoutes],
+  routes: [
+    runRoutes,
+    answerRoutes,
+    streamRoutes,
+    jobRoutes,
+    scheduleRoutes,
+    triggerRoutes,
+    codeStepRoutes,
+    rereadRoutes,
+  ],
   ready: ({ engine }) => engine.start(),
   close: ({ close }) => close(),
 });

@@ -7,6 +7,7 @@ import type { Logger } from '../../kit/logger.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createReread, type Reread } from '../plugin-runtime/reread.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { codeInputCheck } from './code-input.ts';
 import { createPassDesk, type PassDesk } from './domain/code/pass-desk.ts';
@@ -39,6 +40,8 @@ const DRAIN_MS = seconds(8);
 export interface WorkflowServices extends DaemonServices {
   metrics: WorkflowMetrics;
   plugins: PluginRuntime;
+  reread: Reread;
+  internalSecret: string;
   passes: PassDesk;
   desk: RunDesk;
   jobs: JobDesk;
@@ -93,7 +96,7 @@ async function assemble(
   handlers: ReturnType<typeof pluginHandlers>,
   passes: PassDesk,
 ) {
-  const { config, clock, random, logger, analytics, tracer } = resources;
+  const { config, clock, random, logger, analytics, tracer, group, keys } = resources;
   const metrics = createWorkflowMetrics(resources.metrics);
   const watch = createRunWatch();
   const late: { starter?: RunStarter } = {};
@@ -168,6 +171,8 @@ async function assemble(
   return {
     metrics,
     plugins,
+    reread: createReread(plugins, group),
+    internalSecret: keys.internalSecret,
     passes,
     watch,
     clock,

@@ -9,6 +9,7 @@ import {
   reloadPlugins,
   updatePlugin,
 } from '../../../src/contracts/index.ts';
+import { createPeers } from '../../../src/daemons/peers.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { pluginFolder, startMarketplace, writeFiles } from '../marketplace/support.ts';
 import { send, startRest, type TestRest } from './support.ts';
@@ -43,25 +44,23 @@ function clockPlugin(version: string, extra: object = {}) {
 
 async function platform() {
   const projectDir = await tempDir();
-  const options = { projectDir, dataDir: join(projectDir, '.svc') };
+  const options = { projectDir, dataDir: join(projectDir, '.svc'), peers: createPeers() };
   const marketplace = await startMarketplace(options);
   const rest = await startRest(options);
+  options.peers.set({ rest: rest.url });
   return { marketplace, rest, projectDir };
 }
 
 const get = async (rest: TestRest, path = '') =>
   (await send(rest, 'GET', `/api/v1/plugins/clock${path}`)).body as unknown;
 
-/** The services look at the lock file every second. */
-async function until(rest: TestRest, expected: unknown): Promise<void> {
-  await expect.poll(() => get(rest), { interval: 100 }).toEqual(expected);
-}
+const NOT_FOUND = { error: expect.objectContaining({ code: 'NOT_FOUND' }) };
 
 test('plugins come, change and go without a restart; a call under way finishes on its code', async () => {
   const { marketplace, rest } = await platform();
   expect((await send(rest, 'GET', '/api/v1/plugins/clock')).status).toBe(404);
   await marketplace.call(installPlugin, { body: { source: await pluginFolder(clockPlugin('1.0.0')) } });
-  await until(rest, '1.0.0');
+  expect(await get(rest)).toBe('1.0.0');
 
   const slow = get(rest, '/slow');
   await new Promise((resolve) => setTimeout(resolve, 200));
@@ -69,30 +68,30 @@ test('plugins come, change and go without a restart; a call under way finishes o
     params,
     body: { source: await pluginFolder(clockPlugin('2.0.0')) },
   });
-  await until(rest, '2.0.0');
+  expect(await get(rest)).toBe('2.0.0');
   expect(await slow).toBe('slow 1.0.0');
 
   await marketplace.call(disablePlugin, { params });
-  await until(rest, expect.objectContaining({ error: expect.objectContaining({ code: 'NOT_FOUND' }) }));
+  expect(await get(rest)).toEqual(NOT_FOUND);
 });
 
 test('a linked folder is read anew when asked; one that broke leaves what ran in place', async () => {
   const { marketplace, rest } = await platform();
   const folder = await pluginFolder(clockPlugin('1.0.0'));
   await marketplace.call(linkPlugin, { body: { folder } });
-  await until(rest, '1.0.0');
+  expect(await get(rest)).toBe('1.0.0');
 
   await writeFiles(folder, clockPlugin('1.1.0'));
   await marketplace.call(reloadPlugins);
-  await until(rest, '1.1.0');
-  await expect.poll(() => marketplace.services.plugins.registry.find('clock')?.version).toBe('1.1.0');
+  expect(await get(rest)).toBe('1.1.0');
+  expect(marketplace.services.plugins.registry.find('clock')?.version).toBe('1.1.0');
 
   await writeFile(join(folder, 'svc.plugin.json'), '{');
   await marketplace.call(reloadPlugins);
   // Both services find it; one of them tells.
   const told = () =>
     [marketplace, rest].map(({ logs }) => logs.lines.find(({ event }) => event === 'plugin.kept')?.level);
-  await expect.poll(told).toEqual(['error', 'debug']);
+  expect(told()).toEqual(['error', 'debug']);
   expect(await get(rest)).toBe('1.1.0');
   const { items } = await marketplace.call(listPlugins);
   expect(items).toMatchObject([
@@ -101,14 +100,14 @@ test('a linked folder is read anew when asked; one that broke leaves what ran in
 
   await writeFiles(folder, clockPlugin('1.2.0'));
   await marketplace.call(reloadPlugins);
-  await until(rest, '1.2.0');
+  expect(await get(rest)).toBe('1.2.0');
 });
 
 test('a broken folder does not hold back the others', async () => {
   const { marketplace, rest } = await platform();
   const folder = await pluginFolder(clockPlugin('1.0.0'));
   await marketplace.call(linkPlugin, { body: { folder } });
-  await until(rest, '1.0.0');
+  expect(await get(rest)).toBe('1.0.0');
   await writeFile(join(folder, 'svc.plugin.json'), '{');
 
   const other = {
@@ -125,7 +124,7 @@ test('a broken folder does not hold back the others', async () => {
     'routes.js': "export const hello = () => 'hello';",
   };
   await marketplace.call(installPlugin, { body: { source: await pluginFolder(other) } });
-  await expect.poll(async () => (await send(rest, 'GET', '/api/v1/plugins/other')).body).toBe('hello');
+  expect((await send(rest, 'GET', '/api/v1/plugins/other')).body).toBe('hello');
   expect(await get(rest)).toBe('1.0.0');
 });
 
@@ -134,13 +133,13 @@ test('an installed plugin that was tampered with goes, though it ran', async () 
   const { root } = await marketplace.call(installPlugin, {
     body: { source: await pluginFolder(clockPlugin('1.0.0')) },
   });
-  await until(rest, '1.0.0');
+  expect(await get(rest)).toBe('1.0.0');
   await writeFile(join(root, 'routes.js'), "export const version = () => 'evil';");
   await marketplace.call(reloadPlugins);
-  await until(rest, expect.objectContaining({ error: expect.objectContaining({ code: 'NOT_FOUND' }) }));
-  await expect
-    .poll(async () => (await marketplace.call(listPlugins)).items)
-    .toMatchObject([{ status: 'broken', keptVersion: null }]);
+  expect(await get(rest)).toEqual(NOT_FOUND);
+  expect((await marketplace.call(listPlugins)).items).toMatchObject([
+    { status: 'broken', keptVersion: null },
+  ]);
   expect(rest.logs.lines).toContainEqual(
     expect.objectContaining({ event: 'plugin.broken', reasonCode: 'INTEGRITY_MISMATCH' }),
   );

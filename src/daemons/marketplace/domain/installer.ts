@@ -14,6 +14,7 @@ import { createNeighbours } from './neighbours.ts';
 import { changesBetween, warningsOf } from './plan.ts';
 import { createPluginFolders, type Staged } from './plugin-folders.ts';
 import { requireAgreed, requireSame } from './refusals.ts';
+import type { Spread } from './spread.ts';
 
 /** Until a replaced folder goes: calls that run on it finish first, and services look at the lock file. */
 const KEEP_OLD_MS = minutes(2);
@@ -25,6 +26,7 @@ export interface InstallerDeps {
   /** The plugins as they are on disk now. */
   load: () => Promise<PluginRegistry>;
   lifecycle: Lifecycle;
+  spread: Spread;
   clock: Clock;
   logger: Logger;
   analytics: Analytics;
@@ -55,7 +57,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
   const { projectDir, dataDir, clock, logger, load } = deps;
   const stopping = new AbortController();
   const folders = createPluginFolders(dataDir, deps.describer, stopping.signal);
-  const entries = createLockEntries(dataDir, clock);
+  const entries = createLockEntries(dataDir, clock, deps.spread);
   const neighbours = createNeighbours(load);
   const announce = createAnnounce(deps.analytics, logger);
   let last: Promise<unknown> = Promise.resolve();

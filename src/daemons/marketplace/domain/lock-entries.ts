@@ -4,11 +4,12 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { ownValue } from '../../../kit/own-value.ts';
 import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '../../../plugins/index.ts';
 import { unknown } from './refusals.ts';
+import type { Spread } from './spread.ts';
 
 /** Where a plugin comes from and lies; the rest of its entry is said by its manifest. */
 export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
 
-/** What the lock file says of each plugin. Writing it is the moment at which a change happens. */
+/** What the lock file says of each plugin. Writing it is the moment at which a change happens; all services know when it is written. */
 export interface LockEntries {
   read(): Promise<LockFile>;
   /** The entry of a plugin that is new, or newly written. */
@@ -19,9 +20,10 @@ export interface LockEntries {
   touch(lock: LockFile): Promise<number>;
 }
 
-export function createLockEntries(dataDir: string, clock: Clock): LockEntries {
+export function createLockEntries(dataDir: string, clock: Clock, spread: Spread): LockEntries {
   async function write({ revision }: LockFile, plugins: LockFile['plugins']): Promise<number> {
     await writeLockFile(dataDir, { version: 1, revision: revision + 1, plugins });
+    await spread();
     return revision + 1;
   }
   return {

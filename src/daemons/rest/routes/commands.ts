@@ -9,17 +9,13 @@ import type { RestServices } from '../services.ts';
 export function commandRoutes(http: Http, services: RestServices): void {
   const { plugins, admins, observe } = services;
 
-  mount(http, listCommands, { auth: 'caller' }, async () => {
-    await plugins.upToDate();
-    return {
-      items: plugins.registry.plugins.flatMap(({ id: pluginId, manifest }) =>
-        manifest.commands.map(({ id, description }) => ({ pluginId, id, description: description ?? null })),
-      ),
-    };
-  });
+  mount(http, listCommands, { auth: 'caller' }, () => ({
+    items: plugins.registry.plugins.flatMap(({ id: pluginId, manifest }) =>
+      manifest.commands.map(({ id, description }) => ({ pluginId, id, description: description ?? null })),
+    ),
+  }));
 
   mount(http, getCommand, { auth: 'caller' }, async ({ params }) => {
-    await plugins.upToDate();
     const { plugin, command } = requireCommand(plugins.registry, params.pluginId, params.commandId);
     const described = await services.schemasOf(plugin).ofHandler(command);
     return {
@@ -31,9 +27,8 @@ export function commandRoutes(http: Http, services: RestServices): void {
     };
   });
 
-  mount(http, runCommand, { auth: 'caller' }, async ({ params, body, caller, request, reply }) => {
+  mount(http, runCommand, { auth: 'caller' }, ({ params, body, caller, request, reply }) => {
     requireOperator(caller, admins, 'run commands of plugins');
-    await plugins.upToDate();
     const { plugin, command } = requireCommand(plugins.registry, params.pluginId, params.commandId);
     const controller = new AbortController();
     reply.raw.once('close', () => controller.abort());

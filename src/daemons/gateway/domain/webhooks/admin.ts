@@ -33,8 +33,6 @@ export type RunOnProvision = (
 
 export interface WebhookAdminDeps {
   targets: WebhookTargets;
-  /** Settles once plugins that came or went just now have come or gone here. */
-  pluginsUpToDate: () => Promise<void>;
   secrets: WebhookSecrets;
   runOnProvision: RunOnProvision;
   /** Without a slash at its end. */
@@ -47,7 +45,6 @@ export interface WebhookAdminDeps {
 /** Provisions, lists and revokes. @spec Webhook admin API; States: Webhook secret */
 export function createWebhookAdmin({
   targets,
-  pluginsUpToDate,
   secrets,
   runOnProvision,
   publicUrl,
@@ -66,7 +63,6 @@ export function createWebhookAdmin({
   return {
     /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a wrong instance id or given secret. */
     async provision(key: SecretKey, options: ProvisionOptions) {
-      await pluginsUpToDate();
       const target = requireForAdmin(key);
       const { auth } = target.webhook;
       if (options.given !== undefined) checkGivenSecret(auth, options.given);
@@ -79,7 +75,6 @@ export function createWebhookAdmin({
 
     /** Async webhooks hold what they accept, sync ones refuse with 503. */
     async pause(key: SecretKey) {
-      await pluginsUpToDate();
       const { webhook } = requireEndpoint(key);
       await pauses().pause(key);
       return { paused: true as const, holds: webhook.async };
@@ -99,7 +94,6 @@ export function createWebhookAdmin({
 
     /** Of all plugins, or of one. */
     async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
-      await pluginsUpToDate();
       const records = await secrets.list(namespaceId);
       const wanted = targets.all().filter(({ plugin }) => pluginId === undefined || plugin.id === pluginId);
       return wanted.map((target) => {

@@ -9,6 +9,8 @@ import type { JsonValue, KeyValueStore } from '../../../../store/ports/index.ts'
 export interface WebhookTriggers {
   /** At once while what is known is fresh. Never throws. */
   starts(webhook: TriggeringWebhook): boolean | Promise<boolean>;
+  /** Workflows have come or gone: what was known, or is being asked, is no longer fresh. */
+  forget(): Promise<void>;
 }
 
 export interface WebhookTriggersDeps {
@@ -73,6 +75,10 @@ export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTri
         return asking!.then(() => known?.has(keyOf(webhook)) === true);
       }
       return known?.has(keyOf(webhook)) === true;
+    },
+    async forget() {
+      await asking;
+      askedAt = Number.NEGATIVE_INFINITY;
     },
   };
 }
