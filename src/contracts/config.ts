@@ -139,14 +139,20 @@ export const PlatformConfig = z.strictObject({
   }),
   workflow: section({
     ...listener(7778),
-    maxRunningRuns: z.number().int().min(1).max(100_000).default(500).describe('Runs in memory at a time'),
+    maxRunningRuns: z
+      .number()
+      .int()
+      .min(1)
+      .max(100_000)
+      .default(500)
+      .describe('Runs in memory at a time; of one tenant at most three quarters'),
     maxRunningSteps: z
       .number()
       .int()
       .min(1)
       .max(10_000)
       .default(64)
-      .describe('Steps that call something at a time; tenants take turns'),
+      .describe('Steps that call something at a time; of one tenant at most three quarters'),
     poisonAfter: z
       .number()
       .int()

@@ -121,9 +121,10 @@ export interface RunQueue {
   tenants(): Promise<string[]>;
   /** A tenant's ready runs in their order, from the first on. */
   ready(tenantId: string, limit: number): Promise<RunRecord[]>;
-  /** Runs whose `wakeAt` has come, the longest due first. */
-  due(now: number, limit: number): Promise<RunRecord[]>;
-  nextWake(): Promise<number | null>;
+  /** Runs whose `wakeAt` has come, the longest due first; without those of some tenants, one tenant after the other. */
+  due(now: number, limit: number, except?: readonly string[]): Promise<RunRecord[]>;
+  /** The first `wakeAt` after a time. */
+  nextWake(after: number): Promise<number | null>;
   /** Makes a scheduled run ready, or lets it wait for its concurrency key. */
   release(seq: number): Promise<RunRecord | undefined>;
   /** Wakes a waiting run. */

@@ -201,5 +201,9 @@ const LOOKED_UP = `
   create index run_child on run (parent_id) where parent_id is not null and ${LIVE};
   create index definition_use on definition (used_at);`;
 
+/** What is due of one tenant behind thousands of another. */
+const DUE_OF_TENANT = `
+  create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
+
 /** `workflow.db`. Times in epoch ms. */
-export const WORKFLOW_MIGRATIONS: Migrations = [RUNS, APPENDED, FOUND_STEPS, LOOKED_UP];
+export const WORKFLOW_MIGRATIONS: Migrations = [RUNS, APPENDED, FOUND_STEPS, LOOKED_UP, DUE_OF_TENANT];

@@ -274,6 +274,22 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({ outcome: 'ended' });
     });
 
+    test('what is due is found behind that of tenants that are passed over', async () => {
+      const { port } = await openFresh(open);
+      const wakeAt = { a: [100, 101, 102, 103], b: [104, 9001], c: [105], d: [9002] };
+      for (const [tenantId, times] of Object.entries(wakeAt))
+        for (const runAt of times) await started(port, { tenantId, runAt, createdAt: 1 });
+      const due = async (limit: number, except?: string[]) =>
+        (await port.queue.due(9000, limit, except)).map((run) => `${run.tenantId} ${run.wakeAt}`);
+      expect(await due(3)).toEqual(['a 100', 'a 101', 'a 102']);
+      expect(await due(3, ['a'])).toEqual(['b 104', 'c 105']);
+      expect(await due(1, ['a', 'c', "o'clock"])).toEqual(['b 104']);
+      expect(await due(3, ['a', 'b', 'c'])).toEqual([]);
+      expect(await Promise.all([0, 100, 105, 9002].map((after) => port.queue.nextWake(after)))).toEqual([
+        ...[100, 101, 9001, null],
+      ]);
+    });
+
     test('a page of a list may be short, and the next one goes on', async () => {
       const { port } = await openFresh(open);
       for (let i = 0; i < 6; i++) await started(port, { workflowId: i % 2 ? 'a' : 'b' });

@@ -186,7 +186,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   function freeSlot(): void {
     withdraw?.();
     withdraw = null;
-    if (holdsSlot) slots.release();
+    if (holdsSlot) slots.release(run.tenantId);
     holdsSlot = false;
   }
 

@@ -1,11 +1,13 @@
 import { seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
+import { createFairShares } from '../../../../kit/fair-shares.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { type ActiveRun, createActiveRun } from '../run/active-run.ts';
 import { isFinal } from '../states.ts';
 import { keepLease } from './boot-lease.ts';
 import { createCancelling } from './cancelling.ts';
+import { createDueRuns } from './due-runs.ts';
 import type { Engine, EngineDeps, JobCounts } from './engine-ports.ts';
 import { failedByDefinition } from './failed-by-definition.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
@@ -21,7 +23,15 @@ export function createEngine(deps: EngineDeps): Engine {
   const active = new Map<string, ActiveRun>();
   /** Being read; the promise settles once they are in `active` or gone. */
   const opening = new Map<string, Promise<void>>();
-  const ready = createReadyQueue(store.queue);
+  /** Of the runs in memory: each in `opening` or `active` holds a place of its tenant. */
+  const places = createFairShares(limits.runs);
+  const ready = createReadyQueue(store.queue, places.mayTake);
+  const due = createDueRuns({
+    queue: store.queue,
+    places,
+    takeUp: (run) => takeUp({ run, fresh: false }),
+    offer: (run) => offer(run, false),
+  });
   const slots = createFairSlots(limits.steps);
   const lookers: Array<(now: number) => Promise<number | null>> = [];
   const ticker = createTicker({ clock, logger, look });
@@ -34,31 +44,26 @@ export function createEngine(deps: EngineDeps): Engine {
   let fence = 0;
   let working = false;
   let pumping = false;
-  /** There was no room for what is due: it goes before what is ready. */
-  let dueWaits = false;
   let stopRenewing: () => void = () => {};
 
   // ---- taking up ----------------------------------------------------------------------------------------------------
 
-  const hasRoom = (): boolean => working && active.size + opening.size < limits.runs;
-
-  /** Takes up ready runs while there is room: those in memory at once, others as they are read. */
+  /** Takes up ready runs while their tenants may have more: those in memory at once, others as they are read. */
   function pump(): void {
-    while (hasRoom()) {
-      const here = ready.nextHere();
-      if (!here) break;
-      takeUp(here);
+    while (working) {
+      const next = ready.next();
+      if (!next) break;
+      takeUp(next);
     }
-    if (hasRoom() && !ready.isEmpty && !pumping) void pumpFromStore();
+    if (working && ready.isBehind && !pumping) void pumpFromStore();
   }
 
   async function pumpFromStore(): Promise<void> {
     pumping = true;
     try {
-      while (hasRoom()) {
-        const found = await ready.next();
-        if (!found) break;
-        takeUp(found);
+      while (working && ready.isBehind) {
+        await ready.read();
+        pump();
       }
     } catch (error) {
       logger.error('Queued runs could not be read; tried again in a second', { error });
@@ -67,30 +72,46 @@ export function createEngine(deps: EngineDeps): Engine {
     }
   }
 
-  function takeUp({ run, fresh }: ReadyRun) {
-    if (active.has(run.id) || opening.has(run.id)) return;
+  /** False when the tenant has no place for it. */
+  function takeUp({ run, fresh }: ReadyRun): boolean {
+    if (active.has(run.id) || opening.has(run.id)) return true;
+    if (!places.take(run.tenantId)) return false;
     const workflow = fresh ? deps.definitionHere(run.definitionHash) : undefined;
-    if (workflow) return activate({ run: { ...run }, jobs: [], steps: [], inbox: [] }, workflow);
-    const opened = open(run).finally(() => {
-      opening.delete(run.id);
-      pump();
-    });
-    opening.set(run.id, opened);
+    if (workflow) activate({ run: { ...run }, jobs: [], steps: [], inbox: [] }, workflow);
+    else opening.set(run.id, open(run));
+    return true;
   }
 
-  async function open({ seq, id }: RunRecord): Promise<void> {
+  async function open(run: RunRecord): Promise<void> {
+    const activated = await tryOpen(run);
+    opening.delete(run.id);
+    if (!activated) leavePlace(run.tenantId);
+  }
+
+  /** Reads a run and goes on with it. False when it is not to be gone on with now. */
+  async function tryOpen(run: RunRecord): Promise<boolean> {
+    const { seq, id } = run;
     try {
       const loaded = await store.runs.load(seq);
       // Claimed, cancelled or finished since it was put into the queue.
-      if (!loaded || loaded.run.fence !== null || !['queued', 'waiting'].includes(loaded.run.status)) return;
-      if (loaded.run.status === 'queued' && !loaded.run.ready) return;
+      if (!loaded || loaded.run.fence !== null || !['queued', 'waiting'].includes(loaded.run.status))
+        return false;
+      if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
       const workflow = await definitionFor(loaded.run);
-      if (workflow && working && !active.has(id)) activate(loaded, workflow);
+      if (!workflow || !working) return false;
+      activate(loaded, workflow);
+      return true;
     } catch (error) {
       logger.error(`Run ${id} could not be taken up; tried again in a second`, { error });
-      if (working)
-        clock.after(seconds(1), () => working && takeUp({ run: { seq, id } as RunRecord, fresh: false }));
+      clock.after(seconds(1), () => offer(run, false));
+      return false;
     }
+  }
+
+  function leavePlace(tenantId: string): void {
+    places.release(tenantId);
+    if (due.mayGoOn) void ticker.tick();
+    else pump();
   }
 
   /** A definition that is gone, or that this version cannot compile any more, fails its run: trying again would not help. */
@@ -138,8 +159,7 @@ export function createEngine(deps: EngineDeps): Engine {
         if (one.wasPokedLate) void wake(id);
         else if (one.run.wakeAt !== null) ticker.notice(one.run.wakeAt);
       }
-      if (dueWaits) void ticker.tick();
-      else pump();
+      leavePlace(one.run.tenantId);
     });
   }
 
@@ -161,20 +181,9 @@ export function createEngine(deps: EngineDeps): Engine {
   /** What has fallen due; answers when the next does. */
   async function look(): Promise<number | null> {
     if (!working) return null;
-    const now = clock.now();
-    const room = Math.max(0, limits.runs - active.size - opening.size);
-    dueWaits = room === 0;
-    const due = dueWaits ? [] : await store.queue.due(now, Math.min(room, 500));
-    for (const run of due) {
-      if (run.status === 'waiting') takeUp({ run, fresh: false });
-      else if (run.status === 'queued') {
-        const released = await store.queue.release(run.seq);
-        if (released) offer(released, false);
-      }
-    }
+    const next = await due.look(clock.now());
     pump();
-    // Without room there is no hurry: the next run that leaves looks again.
-    return dueWaits ? null : store.queue.nextWake();
+    return next;
   }
 
   async function lookBeside(): Promise<number | null> {

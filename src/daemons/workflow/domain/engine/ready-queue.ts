@@ -6,18 +6,23 @@ export interface ReadyRun {
   fresh: boolean;
 }
 
-/** Ready runs: of each tenant the first few in memory, the rest in the store; tenants take turns. */
+/**
+ * Ready runs: of each tenant the first few in memory, the rest in the store. Tenants take turns; one that may not take another
+ * keeps its turn for when it may.
+ */
 export interface ReadyQueue {
   /** A run became ready. */
   offer(ready: ReadyRun): void;
   /** Something of it was stored meanwhile: it must be read anew when its turn comes. */
   stale(runId: string): void;
-  next(): Promise<ReadyRun | undefined>;
-  /** The next one, when it is in memory. */
-  nextHere(): ReadyRun | undefined;
+  /** The next one that is in memory. */
+  next(): ReadyRun | undefined;
+  /** There are some that must be read first. */
+  readonly isBehind: boolean;
+  /** Reads those. */
+  read(): Promise<void>;
   /** Reads from the store which tenants have something. */
   refresh(): Promise<void>;
-  readonly isEmpty: boolean;
 }
 
 interface Window {
@@ -33,7 +38,10 @@ interface Window {
 const WINDOW = 500;
 const REFILL = 250;
 
-export function createReadyQueue(store: Pick<RunQueue, 'tenants' | 'ready'>): ReadyQueue {
+export function createReadyQueue(
+  store: Pick<RunQueue, 'tenants' | 'ready'>,
+  mayTake: (tenantId: string) => boolean,
+): ReadyQueue {
   /** The order of the map is the order of turns. */
   const windows = new Map<string, Window>();
 
@@ -51,15 +59,18 @@ export function createReadyQueue(store: Pick<RunQueue, 'tenants' | 'ready'>): Re
     if (window.runs.length > 0 || window.hasMore) windows.set(tenantId, window);
   }
 
-  function nextHere(): ReadyRun | undefined {
+  function next(): ReadyRun | undefined {
     for (const [tenantId, window] of windows) {
-      if (window.runs.length === 0) continue;
+      if (window.runs.length === 0 || !mayTake(tenantId)) continue;
       const ready = window.runs.shift()!;
       endTurn(tenantId, window);
       return ready;
     }
     return undefined;
   }
+
+  const isBehind = (tenantId: string, { runs, hasMore }: Window): boolean =>
+    runs.length === 0 && hasMore && mayTake(tenantId);
 
   async function refill(tenantId: string, window: Window): Promise<void> {
     if (window.refilling) return;
@@ -102,18 +113,18 @@ export function createReadyQueue(store: Pick<RunQueue, 'tenants' | 'ready'>): Re
       for (const { runs } of windows.values())
         for (const ready of runs) if (ready.run.id === runId) ready.fresh = false;
     },
-    nextHere,
-    async next() {
+    next,
+    get isBehind() {
+      for (const [tenantId, window] of windows) if (isBehind(tenantId, window)) return true;
+      return false;
+    },
+    async read() {
       for (const [tenantId, window] of [...windows]) {
-        if (window.runs.length === 0 && window.hasMore) await refill(tenantId, window);
+        if (isBehind(tenantId, window)) await refill(tenantId, window);
       }
-      return nextHere();
     },
     async refresh() {
       for (const tenantId of await store.tenants()) windowOf(tenantId).hasMore = true;
-    },
-    get isEmpty() {
-      return windows.size === 0;
     },
   };
 }

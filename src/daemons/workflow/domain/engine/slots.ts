@@ -1,38 +1,37 @@
-/** A bounded number of slots that tenants take in turn, so that none waits behind another's thousands. */
+import { createFairShares } from '../../../../kit/fair-shares.ts';
+
+/** A bounded number of slots that tenants share and take in turn, so that none waits behind another's thousands. */
 export interface FairSlots {
-  /** Takes one at once if there is one. */
+  /** Takes one at once if the tenant may have one. */
   tryTake(tenantId: string): boolean;
   /** Calls `granted` when it is this one's turn: the slot is taken then. The returned function takes the request back. */
   ask(tenantId: string, granted: () => void): () => void;
-  release(): void;
-  readonly taken: number;
+  /** Gives back one that the tenant took. */
+  release(tenantId: string): void;
 }
 
 export function createFairSlots(count: number): FairSlots {
+  const shares = createFairShares(count);
   /** Who waits, by tenant; the order of the map is the order of turns. */
   const waiting = new Map<string, Array<() => void>>();
-  let taken = 0;
 
+  /** The first in turn whose tenant may have a slot, with the slot taken for it. */
   function next(): (() => void) | undefined {
     for (const [tenantId, queue] of waiting) {
-      const granted = queue.shift();
-      // To the end of the round, or out of it.
-      waiting.delete(tenantId);
-      if (queue.length > 0) waiting.set(tenantId, queue);
-      if (granted) return granted;
+      if (queue.length === 0) waiting.delete(tenantId);
+      else if (shares.take(tenantId)) {
+        const granted = queue.shift()!;
+        // To the end of the round, or out of it.
+        waiting.delete(tenantId);
+        if (queue.length > 0) waiting.set(tenantId, queue);
+        return granted;
+      }
     }
     return undefined;
   }
 
   return {
-    get taken() {
-      return taken;
-    },
-    tryTake() {
-      if (taken >= count) return false;
-      taken++;
-      return true;
-    },
+    tryTake: shares.take,
     ask(tenantId, granted) {
       const queue = waiting.get(tenantId) ?? [];
       queue.push(granted);
@@ -42,10 +41,9 @@ export function createFairSlots(count: number): FairSlots {
         if (index !== -1) queue.splice(index, 1);
       };
     },
-    release() {
-      const granted = next();
-      if (granted) granted();
-      else taken--;
+    release(tenantId) {
+      shares.release(tenantId);
+      for (let granted = next(); granted; granted = next()) granted();
     },
   };
 }

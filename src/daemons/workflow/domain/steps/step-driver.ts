@@ -152,7 +152,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     part.slot = 'none';
     if (had === 'asked') part.withdraw?.();
     part.withdraw = null;
-    if (had === 'held') slots.release();
+    if (had === 'held') slots.release(run.tenantId);
   }
 
   async function launch(part: StepPart, values: Record<string, JsonValue> | StepFailure): Promise<void> {

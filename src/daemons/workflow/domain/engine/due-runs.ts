@@ -1,0 +1,57 @@
+import type { FairShares } from '../../../../kit/fair-shares.ts';
+import type { RunQueue, RunRecord } from '../../../../store/ports/index.ts';
+
+export interface DueRunsDeps {
+  queue: Pick<RunQueue, 'due' | 'release' | 'nextWake'>;
+  places: FairShares;
+  /** Goes on with a run that waited. False when its tenant has no place for it. */
+  takeUp(run: RunRecord): boolean;
+  /** A planned run became ready. */
+  offer(run: RunRecord): void;
+}
+
+/** Runs whose time has come. They go before what is ready, each within the share of its tenant. */
+export interface DueRuns {
+  /** Takes up what is due; answers when to look again. */
+  look(now: number): Promise<number | null>;
+  /** What had no place the last time may have one now. */
+  readonly mayGoOn: boolean;
+}
+
+const MOST_READ = 500;
+
+export function createDueRuns({ queue, places, takeUp, offer }: DueRunsDeps): DueRuns {
+  // Those just taken up are due until they are claimed on disk: a page of what is free alone might hold none but them.
+  const limit = Math.min(places.count, MOST_READ);
+  /** Tenants that had their share; `all` when there was no place for anybody. */
+  let full: Set<string> | 'all' = new Set();
+
+  async function goOn(run: RunRecord): Promise<boolean> {
+    if (run.status !== 'queued') return takeUp(run);
+    const released = await queue.release(run.seq);
+    if (released) offer(released);
+    return true;
+  }
+
+  return {
+    async look(now) {
+      const passed = new Set<string>();
+      full = passed;
+      // What is due of others may lie behind a page of one that has its share.
+      for (let known = -1; passed.size > known; ) {
+        known = passed.size;
+        if (places.free === 0) {
+          full = 'all';
+          return queue.nextWake(now);
+        }
+        const due = await queue.due(now, limit, [...passed]);
+        for (const run of due) if (!(await goOn(run))) passed.add(run.tenantId);
+        if (due.length < limit) return queue.nextWake(passed.size > 0 ? now : 0);
+      }
+      return now;
+    },
+    get mayGoOn() {
+      return full === 'all' || [...full].some(places.mayTake);
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { LEDGER_CONFIG, type Ledger, startLedger } from './support/ledger.ts';
+import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
+
+const MANY = 1000;
+const SLEEP_MS = 60_000;
+
+interface Crowd {
+  it: TestWorkflow;
+  ledger: Ledger;
+  /** How many runs of tenant `a` have the status. */
+  countOf(status: string): Promise<number>;
+}
+
+/** Tenant `a` has a thousand runs that begin with these steps and then call something that never answers. */
+async function crowd(steps: (url: string) => object[], config: Record<string, number> = {}): Promise<Crowd> {
+  const ledger = await startLedger();
+  const it = await startWorkflow({ config: { workflow: { ...LEDGER_CONFIG.workflow, ...config } } });
+  ledger.answer('stuck', () => {});
+  const definition = { id: 'stuck', steps: steps(`${ledger.url}/stuck`) };
+  for (let begun = 0; begun < MANY; begun += 100)
+    await Promise.all(Array.from({ length: 100 }, () => it.start(definition, { tenant: 'a' })));
+  return {
+    it,
+    ledger,
+    async countOf(status) {
+      const runs = await it.services.desk.list('a', { status: status as never, limit: MANY });
+      return runs.items.length;
+    },
+  };
+}
+
+const stuck = (url: string) => ({ uses: 'http', with: { url }, timeoutMs: 24 * 3600_000 });
+const sleep = { uses: 'wait', with: { ms: SLEEP_MS } };
+
+describe('a tenant with a thousand long runs', () => {
+  test('holds three quarters of the places and of the slots, and the run of another is through at once', async () => {
+    const { it, ledger, countOf } = await crowd((url) => [stuck(url)]);
+    await expect.poll(() => countOf('running')).toBe(375);
+    expect(await countOf('queued')).toBe(MANY - 375);
+    const startedAt = performance.now();
+    const call = { steps: [{ uses: 'http', with: { url: `${ledger.url}/quick` } }] };
+    const others = await Promise.all(['b', 'c', 'd'].map((tenant) => it.start(call, { tenant })));
+    await expect.poll(() => ledger.count('quick')).toBe(others.length);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(await countOf('running')).toBe(375);
+  });
+
+  test('that wake at the same time leaves room for those of others that are due, or new', async () => {
+    const { it, ledger, countOf } = await crowd((url) => [sleep, stuck(url)]);
+    const call = { uses: 'http', with: { url: `${ledger.url}/quick` } };
+    const sleeper = await it.start({ steps: [sleep, call] }, { tenant: 'b' });
+    await expect.poll(async () => (await it.run(sleeper, 'b')).status).toBe('waiting');
+    await expect.poll(() => countOf('waiting')).toBe(MANY);
+    it.clock.advance(SLEEP_MS);
+    await it.services.engine.tick();
+    await expect.poll(() => countOf('running')).toBe(375);
+    await expect.poll(() => ledger.count('quick')).toBe(1);
+    await it.start({ steps: [call] }, { tenant: 'c' });
+    await expect.poll(() => ledger.count('quick')).toBe(2);
+    expect(await countOf('waiting')).toBe(MANY - 375);
+  });
+
+  test('gets on with the others as its own end, ready and due ones alike', async () => {
+    const { it, ledger, countOf } = await crowd((url) => [sleep, { uses: 'http', with: { url } }], {
+      maxRunningRuns: 8,
+    });
+    ledger.answer('stuck', (_, response) => response.end('{}'));
+    await expect.poll(() => countOf('waiting'), { timeout: 10_000 }).toBe(MANY);
+    it.clock.advance(SLEEP_MS);
+    await it.services.engine.tick();
+    await expect.poll(() => countOf('succeeded'), { timeout: 20_000 }).toBe(MANY);
+    expect(ledger.mostOpen).toBeLessThanOrEqual(6);
+  });
+});

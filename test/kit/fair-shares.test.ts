@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { createFairShares, type FairShares } from '../../src/kit/fair-shares.ts';
+
+function takeAll(shares: FairShares, tenantId: string): number {
+  let taken = 0;
+  while (shares.take(tenantId)) taken++;
+  return taken;
+}
+
+test.each([
+  [1, 1],
+  [2, 2],
+  [3, 3],
+  [4, 3],
+  [5, 4],
+  [32, 24],
+  [500, 375],
+])('of %i places a tenant alone takes %i', (count, most) => {
+  const shares = createFairShares(count);
+  expect(takeAll(shares, 'a')).toBe(most);
+  expect([shares.free, shares.mayTake('a')]).toEqual([count - most, false]);
+});
+
+test('each next tenant still finds places; when all are taken, the next that is given back is for who holds few', () => {
+  const shares = createFairShares(64);
+  const taken = ['a', 'b', 'c', 'd'].map((tenant) => takeAll(shares, tenant));
+  expect(taken).toEqual([48, 12, 3, 1]);
+  expect(shares.free).toBe(0);
+  expect(shares.take('e')).toBe(false);
+  shares.release('a');
+  expect([shares.mayTake('a'), shares.take('e')]).toEqual([false, true]);
+});
+
+test('what is given back can be taken again', () => {
+  const shares = createFairShares(8);
+  expect([takeAll(shares, 'a'), takeAll(shares, 'b')]).toEqual([6, 2]);
+  shares.release('a');
+  shares.release('b');
+  expect([shares.mayTake('a'), shares.mayTake('b')]).toEqual([true, true]);
+  for (let i = 0; i < 5; i++) shares.release('a');
+  shares.release('b');
+  expect(shares.free).toBe(8);
+  expect(takeAll(shares, 'b')).toBe(6);
+});
