@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HEADERS } from '../contracts/index.ts';
+import { type ErrorBody, HEADERS } from '../contracts/index.ts';
 import { messageOf } from '../kit/errors.ts';
 import { serverSentEvents } from '../kit/server-sent-events.ts';
 import type { CommandContext } from './context.ts';
@@ -50,6 +50,7 @@ export async function followEvents(
     try {
       for await (const event of connect(context, options, signal, after)) {
         connected = true;
+        if (event.event === 'error') throw new Error((JSON.parse(event.data) as ErrorBody).error.message);
         retryMs = FIRST_RETRY_MS;
         if (isLost) back?.();
         isLost = false;

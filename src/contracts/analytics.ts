@@ -44,6 +44,7 @@ export const listEvents = endpoint({
   tags,
   query: z.object({ ...filters, ...followQuery, limit: followLimit }),
   reply: offsetPage(AnalyticsEvent),
+  errors: ['VALIDATION_ERROR', 'FORBIDDEN', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
 
 export const eventStats = endpoint({

@@ -86,4 +86,5 @@ export const queryLogs = endpoint({
     limit: followLimit,
   }),
   reply: offsetPage(LogRecord),
+  errors: ['VALIDATION_ERROR', 'FORBIDDEN', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });

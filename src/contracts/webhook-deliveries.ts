@@ -188,5 +188,5 @@ export const streamDeliveries = endpoint({
       .describe('Each delivery brings `signature`: headers that prove it anew, null where there can be none'),
   }),
   reply: z.unknown(),
-  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });

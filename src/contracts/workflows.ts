@@ -100,7 +100,7 @@ export const listRunLogs = endpoint({
   params,
   query: z.object(logQuery),
   reply: page(RunLogLine),
-  errors: ['WORKFLOW_RUN_NOT_FOUND'],
+  errors: ['WORKFLOW_RUN_NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
 
 /** With `Accept: text/event-stream` the events follow live, and the stream ends with the run. */
@@ -112,7 +112,7 @@ export const listRunEvents = endpoint({
   params,
   query: z.object({ cursor: Cursor, limit: Limit }),
   reply: page(RunEvent),
-  errors: ['WORKFLOW_RUN_NOT_FOUND'],
+  errors: ['WORKFLOW_RUN_NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
 
 export const listRunSteps = endpoint({

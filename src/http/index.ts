@@ -5,6 +5,7 @@ export * from './cors.ts';
 export * from './early.ts';
 export * from './encodings.ts';
 export * from './error-body.ts';
+export * from './event-streams.ts';
 export * from './expectations.ts';
 export * from './host-check.ts';
 export * from './identity.ts';

@@ -6,6 +6,17 @@ export interface ServerSentEvent {
   data?: string;
 }
 
+/** An event to be written; a comment is seen by whoever looks at the wire alone. */
+export interface WrittenEvent extends ServerSentEvent {
+  comment?: string;
+}
+
+/** As it goes over the wire. Its texts are one line each. */
+export function writtenEvent({ comment, ...fields }: WrittenEvent): string {
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);
+  return `${comment === undefined ? '' : `: ${comment}\n`}${lines.join('')}\n`;
+}
+
 /** The events of a stream, however it is cut into chunks. `maxChars` bounds one event: throws RangeError beyond it. */
 export async function* serverSentEvents(
   chunks: AsyncIterable<Uint8Array>,

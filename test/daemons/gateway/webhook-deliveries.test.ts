@@ -374,9 +374,16 @@ test('a stream ends with the token that opened it', async () => {
   );
   await eventually(() => expect(open.size).toBe(2));
   await gateway.call(revokeToken, { params: { jti: revoked.jti } });
-  expect((await ends[0])!.map(({ event }) => event)).toEqual(['hello']);
+  const ended = [
+    expect.objectContaining({ event: 'hello' }),
+    expect.objectContaining({
+      event: 'error',
+      data: { error: expect.objectContaining({ code: 'UNAUTHORIZED' }) },
+    }),
+  ];
+  expect(await ends[0]).toEqual(ended);
   gateway.clock.advance(minutes(2));
-  expect((await ends[1])!.map(({ event }) => event)).toEqual(['hello']);
+  expect(await ends[1]).toEqual(ended);
 });
 
 test('provisioning is still its own: a given secret is never shown in lists or records', async () => {

@@ -1,5 +1,4 @@
 import {
-  type ErrorBody,
   getRun,
   listRunEvents,
   listRunLogs,
@@ -26,7 +25,6 @@ async function follow<Item>(
     signal,
     take({ event, data }) {
       if (event === 'end') return 'stop';
-      if (event === 'error') throw new Error((JSON.parse(data) as ErrorBody).error.message);
       if (data !== '') take(JSON.parse(data) as Item);
     },
     lost: (why) => context.ui.note(`Cut off: ${why}. Trying again; the run goes on.`),

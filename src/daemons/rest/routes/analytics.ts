@@ -15,7 +15,7 @@ import { createRecordStreams, follows } from './record-stream.ts';
 export function analyticsRoutes(http: Http, { telemetry, observe, admins }: RestServices): void {
   type Asked = Validated<typeof eventStats> & { caller: Parameters<typeof visibleTenant>[0] };
 
-  const streams = createRecordStreams(http, 'events');
+  const stream = createRecordStreams(http, 'events');
 
   function filterOf({ query, caller }: Pick<Asked, 'query' | 'caller'>): EventFilter {
     const tenantId = visibleTenant(caller, query.tenantId, admins);
@@ -33,7 +33,7 @@ export function analyticsRoutes(http: Http, { telemetry, observe, admins }: Rest
         latest: (count: number) => telemetry.latestEvents(filter, count),
         after: (id: number, count: number) => telemetry.eventsAfter(filter, id, count),
       };
-      await streams.stream(source, asked.query, asked.request, asked.reply);
+      await stream(source, asked.query, asked);
       return asked.reply as never;
     }
     const page = await observe('analytics', 'list_events', () => telemetry.events(filter, { limit, offset }));

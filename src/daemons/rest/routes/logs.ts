@@ -9,9 +9,10 @@ type Query = Validated<typeof queryLogs>['query'];
 
 /** @spec REST API: logs; docs/observability.md "Logs" */
 export function logRoutes(http: Http, { telemetry, observe, admins }: RestServices): void {
-  const streams = createRecordStreams(http, 'logs');
+  const stream = createRecordStreams(http, 'logs');
 
-  mount(http, queryLogs, { auth: 'caller' }, async ({ query, caller, request, reply }) => {
+  mount(http, queryLogs, { auth: 'caller' }, async (call) => {
+    const { query, caller } = call;
     const tenantId = visibleTenant(caller, query.tenantId, admins);
     const filter = filterOf(query, tenantId);
     if (!follows(query)) {
@@ -23,8 +24,8 @@ export function logRoutes(http: Http, { telemetry, observe, admins }: RestServic
       latest: (limit: number) => telemetry.latestLogs(filter, limit),
       after: (id: number, limit: number) => telemetry.logsAfter(filter, id, limit),
     };
-    await streams.stream(source, query, request, reply);
-    return reply as never;
+    await stream(source, query, call);
+    return call.reply as never;
   });
 }
 

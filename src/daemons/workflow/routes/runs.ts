@@ -14,13 +14,17 @@ import {
   sendSignal,
   startRun,
 } from '../../../contracts/index.ts';
-import { type Http, mount } from '../../../http/index.ts';
+import { createEventStreams, type Http, mount, type StreamCall } from '../../../http/index.ts';
 import { summaryOf } from '../domain/definition/definitions.ts';
+import type { Page, PageRequest } from '../domain/desks/run-desk.ts';
 import type { WorkflowServices } from '../services.ts';
-import { liveStreams, resumeAt, streamLive, wantsStream } from './live.ts';
+import { followRun, type LiveSource, resumeAt, wantsStream } from './live.ts';
 import { idempotencyKeyOf, starterOf } from './starter.ts';
 
 const auth = 'caller';
+/** Each looks into the store once a second and with every change of its run. */
+const MOST_STREAMS = 400;
+const PAGE = 500;
 
 /** Where a run is: its start, its state, its steps, its end. @spec Workflow daemon; REST API: workflows */
 export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): void {
@@ -68,31 +72,30 @@ export function answerRoutes(http: Http, { desk }: WorkflowServices): void {
 
 /** What a run says: log lines and events, page by page or live. @spec docs/workflows.md "Following a run" */
 export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowServices): void {
-  const streams = liveStreams(http);
-  mount(http, listRunLogs, { auth }, async ({ params: { runId }, query, caller, request, reply }) => {
-    const { namespaceId: tenant } = caller;
-    if (!wantsStream(request)) return desk.logs(tenant, runId, query);
-    await streamLive(request, reply, resumeAt(request, query.cursor), {
-      watch,
-      clock,
-      streams,
-      runId,
-      page: (cursor) => desk.logs(tenant, runId, { ...query, limit: 500, cursor }),
-      isOver: () => desk.isOver(tenant, runId),
-    });
-    return undefined as never;
+  const streams = createEventStreams(http, { what: 'runs', count: MOST_STREAMS });
+
+  async function follow<Item extends { id: number }>(
+    call: StreamCall & { params: { runId: string }; query: PageRequest },
+    page: (asked: PageRequest) => Promise<Page<Item>>,
+  ): Promise<never> {
+    const { caller, params, query, request } = call;
+    const source: LiveSource<Item> = {
+      ...{ watch, clock, runId: params.runId },
+      page: (cursor) => page({ limit: PAGE, cursor }),
+      isOver: () => desk.isOver(caller.namespaceId, params.runId),
+    };
+    await streams.send(call, (signal) => followRun(source, resumeAt(request, query.cursor), signal));
+    return call.reply as never;
+  }
+
+  mount(http, listRunLogs, { auth }, (call) => {
+    const { params, query, caller, request } = call;
+    const page = (asked: PageRequest) => desk.logs(caller.namespaceId, params.runId, { ...query, ...asked });
+    return wantsStream(request) ? follow(call, page) : page(query);
   });
-  mount(http, listRunEvents, { auth }, async ({ params: { runId }, query, caller, request, reply }) => {
-    const { namespaceId: tenant } = caller;
-    if (!wantsStream(request)) return desk.events(tenant, runId, query);
-    await streamLive(request, reply, resumeAt(request, query.cursor), {
-      watch,
-      clock,
-      streams,
-      runId,
-      page: (cursor) => desk.events(tenant, runId, { limit: 500, cursor }),
-      isOver: () => desk.isOver(tenant, runId),
-    });
-    return undefined as never;
+  mount(http, listRunEvents, { auth }, (call) => {
+    const { params, query, caller, request } = call;
+    const page = (asked: PageRequest) => desk.events(caller.namespaceId, params.runId, asked);
+    return wantsStream(request) ? follow(call, page) : page(query);
   });
 }
