@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import process from 'node:process';
 import type { Permissions, PlatformConfig } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
+import { locate } from '../../kit/locate.ts';
 import { entryFile } from '../../kit/paths.ts';
 import { bwrapArgs, probeBwrap } from './bwrap.ts';
 import { scrubEnvironment } from './environment.ts';
@@ -81,17 +82,6 @@ export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
 /** The child's PATH is scrubbed, so the program is looked up in ours. */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
-}
-
-function locate(program: string, path = ''): string | undefined {
-  for (const folder of path.split(':').filter(Boolean)) {
-    try {
-      return realpathSync(`${folder}/${program}`);
-    } catch {
-      // Not in this folder.
-    }
-  }
-  return undefined;
 }
 
 let setpriv: Promise<string[]> | undefined;

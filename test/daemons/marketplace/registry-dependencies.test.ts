@@ -112,6 +112,7 @@ test.each([
   ['git address', 'https://git.example/evil.git#main'],
   ['git address', 'evil/evil'],
   ['git address', 'github:evil/evil#semver:1'],
+  ['address', 'https://files.example/evil.tgz'],
 ])('a dependency by %s (%s) is not taken', async (way, range) => {
   const daemon = await startMarketplace();
   const source = await astray({ dependencies: { secrets: range } });

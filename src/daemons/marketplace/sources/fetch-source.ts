@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors.ts';
 import { copyFolder } from './copy-folder.ts';
+import { installDependencies, NPM_QUIET } from './install-dependencies.ts';
 import type { Source } from './parse-source.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 import { unpackTarball } from './tar.ts';
@@ -9,20 +10,6 @@ import { unpackTarball } from './tar.ts';
 /** Files of a package that would tell npm what to do: registries, programs to call. */
 const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
 const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
-const NPM_QUIET = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
-/**
- * What comes with a plugin comes from the registry. npm prepares a package from git in its own folder, where the
- * settings that lie there name the programs it calls; folders become links, and workspaces may lie anywhere.
- */
-const REGISTRY_ALONE = [
-  '--allow-git=none',
-  '--allow-file=none',
-  '--allow-directory=none',
-  '--workspaces=false',
-];
-/** A dependency that is no version, range or tag of a name. */
-const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
-const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
 
 /**
  * Brings a source into `folder`, a new one, with its dependencies in its own `node_modules`; no script of any
@@ -99,45 +86,4 @@ async function fromGit(url: string, ref: string | null, folder: string, at: Tool
   const commit = (await runTool('git', ['rev-parse', 'HEAD'], inClone)).trim();
   await copyFolder(clone, folder, NOT_COPIED);
   return `${url}#${commit}`;
-}
-
-/** Nothing is asked of npm for a plugin that depends on nothing, so that it installs without a network. */
-async function installDependencies(at: ToolPlace): Promise<void> {
-  const folder = at.cwd;
-  const dependencies = await readDependencies(folder);
-  if (Object.keys(dependencies).length === 0) return;
-  for (const [name, range] of Object.entries(dependencies)) {
-    const way = BY_PATH.test(String(range)) ? 'path' : BY_GIT.test(String(range)) ? 'git address' : undefined;
-    if (way === undefined) continue;
-    throw new PlatformError(
-      'VALIDATION_ERROR',
-      `The plugin depends on ${name} by the ${way} "${range}"; publish it, or bundle it into the plugin.`,
-      { details: { dependency: name } },
-    );
-  }
-  // A shipped node_modules would be mixed with what npm installs.
-  await rm(join(folder, 'node_modules'), { recursive: true, force: true });
-  await runTool(
-    'npm',
-    ['install', '--omit=dev', '--omit=peer', '--no-bin-links', '--no-save', ...REGISTRY_ALONE, ...NPM_QUIET],
-    at,
-  );
-  await rm(join(folder, 'node_modules', '.package-lock.json'), { force: true });
-}
-
-async function readDependencies(folder: string): Promise<Record<string, unknown>> {
-  let text: string;
-  try {
-    text = await readFile(join(folder, 'package.json'), 'utf8');
-  } catch {
-    return {};
-  }
-  try {
-    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(text) as Record<string, object>;
-    return { ...dependencies, ...optionalDependencies };
-  } catch (cause) {
-    throw new PlatformError('VALIDATION_ERROR', `The plugin's package.json is no JSON: ${messageOf(cause)}`, {
-      cause,
-    });
-  }
 }

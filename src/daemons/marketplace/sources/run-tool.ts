@@ -1,49 +1,42 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { systemClock } from '../../../kit/clock.ts';
-import { minutes } from '../../../kit/duration.ts';
+import { minutes, seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
+import { type Tool, toolLaunch } from './tool-launch.ts';
 
 const TIMEOUT_MS = minutes(5);
+/** Between being asked to end and being ended; less than the service itself has to stop. */
+const GRACE_MS = seconds(3);
 const OUTPUT_CHARS = 1024 * 1024;
-
-/**
- * Nobody is asked anything, and no program runs that a package names: settings of the environment go before those that
- * lie in a package's folder, also for the npm that npm calls.
- */
-const SETTINGS = {
-  GIT_TERMINAL_PROMPT: '0',
-  npm_config_yes: 'true',
-  npm_config_git: 'git',
-  npm_config_ignore_scripts: 'true',
-};
-/** The platform's own secrets stay here: what npm and git call is not ours. */
-const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 export interface ToolPlace {
   cwd: string;
   /** Ends it and whatever it started; it fails with the signal's reason then. */
   signal: AbortSignal;
+  /** How long it may take to end; default 3 s. */
+  graceMs?: number;
 }
 
 /** Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the last of what it said. */
-export async function runTool(
-  command: 'npm' | 'git',
-  args: readonly string[],
-  { cwd, signal }: ToolPlace,
-): Promise<string> {
+export async function runTool(tool: Tool, args: readonly string[], place: ToolPlace): Promise<string> {
+  const { cwd, signal, graceMs = GRACE_MS } = place;
   signal.throwIfAborted();
-  const inherited = Object.entries(process.env).filter(([name]) => !WITHHELD.test(name));
-  const env = { ...Object.fromEntries(inherited), ...SETTINGS };
+  const { command, before, env } = toolLaunch(tool, process.env);
   return new Promise((resolve, reject) => {
-    // A group of its own, so that what npm calls ends with it.
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    const end = (): void => endGroup(child);
+    // A group of its own, so that what git calls ends with it.
+    const child = spawn(command, [...before, ...args], {
+      cwd,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const group = groupOf(child, graceMs);
     let late: string | undefined;
     const stopTimer = systemClock.after(TIMEOUT_MS, () => {
       late = `it was not done after ${TIMEOUT_MS / minutes(1)} minutes`;
-      end();
+      group.end();
     });
-    signal.addEventListener('abort', end, { once: true });
+    signal.addEventListener('abort', group.end, { once: true });
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -52,40 +45,74 @@ export async function runTool(
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-8000);
     });
-    child.on('error', (cause) => reject(failed(command, `it cannot be started: ${cause.message}`, cause)));
+    child.on('error', (cause) => reject(failed(tool, `it cannot be started: ${cause.message}`, cause)));
     child.on('close', (code) => {
       stopTimer();
-      signal.removeEventListener('abort', end);
+      signal.removeEventListener('abort', group.end);
+      group.isOver();
       if (signal.aborted) reject(signal.reason);
       else if (code === 0) resolve(stdout);
-      else reject(failed(command, late ?? (lastWords(stderr) || `exit code ${code}`)));
+      else reject(failed(tool, late ?? (lastWords(stderr) || `exit code ${code}`)));
     });
   });
 }
 
-function endGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGTERM');
-  } catch {
-    // Gone already.
-  }
+/** A program with all that it started. */
+interface ProgramGroup {
+  /** Asks all of them to end, and ends those that do not. */
+  end(): void;
+  /** The program is gone: what it left behind does not outlive it, if it was to end. */
+  isOver(): void;
 }
+
+function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
+  let stopTimer: (() => void) | undefined;
+
+  function send(signal: NodeJS.Signals): void {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, signal);
+    } catch {
+      // Gone already.
+    }
+  }
+  return {
+    end() {
+      send('SIGTERM');
+      stopTimer ??= systemClock.after(graceMs, () => {
+        send('SIGKILL');
+        // One that left the group may still hold the other ends, and nobody waits for it.
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      });
+    },
+    isOver() {
+      if (!stopTimer) return;
+      stopTimer();
+      send('SIGKILL');
+    },
+  };
+}
+
+/** How `toolLaunch` shows where an npm would do it: that of a user who has not heard of a permission model. */
+const STARTS_A_PROGRAM =
+  'a package would have it start another program, as one from git does; bundle that package into the plugin';
 
 /** What a tool said last that tells anything. */
 function lastWords(stderr: string): string {
   const lines = stderr
     .split('\n')
     .map((line) => line.replace(/^npm (?:error|ERR!)\s*/, '').trim())
+    .map((line) => (line.includes('--allow-child-process') ? STARTS_A_PROGRAM : line))
     .filter(
       (line) => line !== '' && !/^npm (?:warn|notice)|complete log of this run|^\S*_logs\//i.test(line),
     );
   return lines.slice(0, 6).join('; ').slice(0, 600);
 }
 
-function failed(command: string, why: string, cause?: unknown): PlatformError {
-  return new PlatformError('UPSTREAM_UNAVAILABLE', `${command} failed: ${why}`, {
-    details: { command },
+function failed(tool: Tool, why: string, cause?: unknown): PlatformError {
+  return new PlatformError('UPSTREAM_UNAVAILABLE', `${tool} failed: ${why}`, {
+    details: { command: tool },
     ...(cause === undefined ? {} : { cause }),
   });
 }

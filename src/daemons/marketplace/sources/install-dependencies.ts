@@ -1,0 +1,129 @@
+import { existsSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { runTool, type ToolPlace } from './run-tool.ts';
+
+/** For every npm: no script of a package runs, and nothing is said that nobody reads. */
+export const NPM_QUIET = [
+  '--ignore-scripts',
+  '--no-audit',
+  '--no-fund',
+  '--no-update-notifier',
+  '--loglevel=error',
+];
+/** What comes with a plugin comes from the registry: an npm that knows these fetches nothing else in the first place. */
+const REGISTRY_ALONE = [
+  '--allow-git=none',
+  '--allow-file=none',
+  '--allow-directory=none',
+  '--workspaces=false',
+  '--omit-lockfile-registry-resolved=false',
+];
+/** A dependency that is no version, range or tag of a name. */
+const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
+const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
+const BY_ADDRESS = /^https?:/;
+/** npm asks the registry it is set to for what a lock file resolved here. */
+const NPM_REGISTRY = 'registry.npmjs.org';
+
+/**
+ * Brings the dependencies of the plugin in `at.cwd` into its own `node_modules`. Nothing is asked of npm for a plugin that
+ * depends on nothing, so that it installs without a network. Throws VALIDATION_ERROR for a package, of whatever depth,
+ * that does not come from a registry; UPSTREAM_UNAVAILABLE.
+ */
+export async function installDependencies(at: ToolPlace): Promise<void> {
+  const folder = at.cwd;
+  const dependencies = await readDependencies(folder);
+  if (Object.keys(dependencies).length === 0) return;
+  for (const [name, range] of Object.entries(dependencies)) requireByName(name, String(range));
+  const modules = join(folder, 'node_modules');
+  // A shipped node_modules would be mixed with what npm installs.
+  await rm(modules, { recursive: true, force: true });
+  await runTool(
+    'npm',
+    ['install', '--omit=dev', '--omit=peer', '--no-bin-links', '--no-save', ...REGISTRY_ALONE, ...NPM_QUIET],
+    at,
+  );
+  // Optional dependencies may all have failed.
+  if (!existsSync(modules)) return;
+  const lock = join(modules, '.package-lock.json');
+  await requireFromRegistry(lock, at);
+  await rm(lock);
+}
+
+async function readDependencies(folder: string): Promise<Record<string, unknown>> {
+  let text: string;
+  try {
+    text = await readFile(join(folder, 'package.json'), 'utf8');
+  } catch {
+    return {};
+  }
+  try {
+    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(text) as Record<string, object>;
+    return { ...dependencies, ...optionalDependencies };
+  } catch (cause) {
+    throw new PlatformError('VALIDATION_ERROR', `The plugin's package.json is no JSON: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}
+
+function requireByName(name: string, range: string): void {
+  const way = wayOf(range);
+  if (way === undefined) return;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The plugin depends on ${name} by the ${way} "${range}"; publish it, or bundle it into the plugin.`,
+    { details: { dependency: name } },
+  );
+}
+
+function wayOf(range: string): string | undefined {
+  if (BY_PATH.test(range)) return 'path';
+  if (BY_GIT.test(range)) return 'git address';
+  return BY_ADDRESS.test(range) ? 'address' : undefined;
+}
+
+/** A package as npm wrote down that it installed it. */
+interface Installed {
+  /** Absent for what came inside another package, or was asked for by name and version alone. */
+  resolved?: string;
+  link?: boolean;
+}
+
+/**
+ * What a plugin depends on may itself ask for anything, and a lock file or shrinkwrap, its own or a dependency's, may name
+ * any place. Nothing of what npm fetched has run, so it is early enough to look at what it says it took.
+ */
+async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
+  const { packages } = JSON.parse(await readFile(lock, 'utf8')) as { packages: Record<string, Installed> };
+  const hosts = await registryHosts(at);
+  for (const [path, { resolved, link = false }] of Object.entries(packages)) {
+    if (!link && (resolved === undefined || hosts.has(hostOf(resolved)))) continue;
+    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `Among the plugin's dependencies is ${name} from "${shown(resolved)}", which is no registry that npm is set to (${[...hosts].join(', ')}); bundle it into the plugin.`,
+      { details: { dependency: name } },
+    );
+  }
+}
+
+async function registryHosts(at: ToolPlace): Promise<Set<string>> {
+  const settings = JSON.parse(await runTool('npm', ['config', 'list', '--json'], at)) as object;
+  const registries = Object.entries(settings).filter(([key]) => /^(?:@.+:)?registry$/.test(key));
+  return new Set([...registries.map(([, url]) => hostOf(String(url))), NPM_REGISTRY]);
+}
+
+/** Empty for what is not fetched by HTTP. */
+function hostOf(address: string): string {
+  return BY_ADDRESS.test(address) && URL.canParse(address) ? new URL(address).host : '';
+}
+
+/** An address without what may be secret in it. */
+function shown(address = ''): string {
+  if (!URL.canParse(address)) return address;
+  const { protocol, host, pathname } = new URL(address);
+  return `${protocol}//${host}${pathname}`;
+}
