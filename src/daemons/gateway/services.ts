@@ -60,7 +60,13 @@ export async function gatewayServices(resources: Resources) {
       createElsewhere: backendsElsewhere(group, elsewhere),
       webhooks: { list: (scope, pluginId) => webhooks.webhookAdmin.list(scope.tenantId, pluginId) },
     });
-    store = await sqliteGatewayStore({ dataDir, clock, logger, shared: group.role !== 'alone' });
+    store = await sqliteGatewayStore({
+      dataDir,
+      clock,
+      logger,
+      shared: group.role !== 'alone',
+      takesOver: owns,
+    });
     const webhooks = await webhookServices(resources, store, plugins);
     const stopHousekeeping = owns
       ? startHousekeeping({ store, ...resources.config.retention, clock, logger })

@@ -1,6 +1,10 @@
+/**
+ * A journal that a former version left is applied by this one: a name keeps its meaning and the order of its values for
+ * good. What is to be written otherwise gets another name.
+ */
 const STATEMENTS = {
-  /** Where nobody else writes, memory alone decides. */
-  claim: `insert into delivery_marker (digest, state, expires_at) values (?, ?, ?)`,
+  /** Where nobody else writes, memory alone decides. Without an id it gets the next. */
+  claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,
   /** Unless another process took it since we last looked. */
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
    select ?, ?, ? where not exists
@@ -17,7 +21,6 @@ const STATEMENTS = {
      attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
   keepMarker: `update delivery_marker set state = 'done', expires_at = ? where id = ?`,
-  doneMarker: `insert into delivery_marker (digest, state, expires_at) values (?, 'done', ?)`,
   releaseMarker: `delete from delivery_marker where id = ?`,
   replayed: `update delivery set replayed_by = unhex(?, '-') where webhook_id = unhex(?, '-')`,
   releasePending: `delete from delivery_marker where state = 'pending'`,
@@ -51,11 +54,10 @@ const STATEMENTS = {
 
 type Name = keyof typeof STATEMENTS;
 
-/** What the committing thread prepares; a step names its statement by its place here. */
-export const DELIVERY_STATEMENTS: readonly string[] = Object.values(STATEMENTS);
+/** What the committing thread prepares, by name. */
+export const DELIVERY_STATEMENTS: Readonly<Record<string, string>> = STATEMENTS;
 
-/** Statement numbers by name. */
-export const SQL = Object.fromEntries(Object.keys(STATEMENTS).map((name, index) => [name, index])) as Record<
-  Name,
-  number
->;
+/** The names, for steps. */
+export const SQL = Object.fromEntries(Object.keys(STATEMENTS).map((name) => [name, name])) as {
+  readonly [N in Name]: N;
+};

@@ -10,7 +10,7 @@ import { sqliteKeyValue } from './key-value.ts';
 import { sqliteRefreshTokens } from './refresh-tokens.ts';
 import { sqliteMintedTokens, sqliteRevocations } from './revocations.ts';
 import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './schema.ts';
-import { sqliteWebhookInbox } from './webhook-inbox.ts';
+import { type SqliteInboxDeps, sqliteWebhookInbox } from './webhook-inbox.ts';
 import { sqliteWebhookSecrets } from './webhook-secrets.ts';
 
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts';
@@ -26,6 +26,9 @@ export interface SqliteStoreOptions {
   logger: Logger;
   /** Whether other processes have the file open too; default true. Alone, memory decides what the file would be asked. */
   shared?: boolean;
+  /** Whether it takes over what a former process left, as the first of those that share the file does; default true. */
+  takesOver?: boolean;
+  segments?: SqliteInboxDeps['segments'];
 }
 
 /** In the data folder, beside `state.db`, whose owner it shares. */
@@ -40,6 +43,8 @@ export async function sqliteGatewayStore({
   clock,
   logger,
   shared = true,
+  takesOver = true,
+  segments,
 }: SqliteStoreOptions): Promise<GatewayStore> {
   const db = await openDatabase({
     file: join(dataDir, 'svc.db'),
@@ -47,7 +52,13 @@ export async function sqliteGatewayStore({
     logger,
     pageBytes: DELIVERY_PAGE_BYTES,
   });
-  const inbox = sqliteWebhookInbox(db, { clock, logger, shared });
+  let inbox: Awaited<ReturnType<typeof sqliteWebhookInbox>>;
+  try {
+    inbox = await sqliteWebhookInbox(db, { clock, logger, shared, takesOver, segments });
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
   return {
     cache: sqliteKeyValue(db, clock),
     secrets: sqliteWebhookSecrets(db, clock),

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
 import type { ClaimResult, MarkerClaim, MarkerState } from '../ports/index.ts';
-import type { Committer } from './committer/committer.ts';
 import type { Step, Unit } from './committer/protocol.ts';
 import type { Database } from './database.ts';
 import { SQL } from './delivery-statements.ts';
+import type { InboxLog } from './inbox-log.ts';
 import { createMarkerIndex } from './marker-index.ts';
 
 /** Half of SHA-256: forging the marker of somebody else's delivery takes a second preimage of 128 bits. */
@@ -54,7 +54,7 @@ interface Row {
  */
 export function createMarkers(
   db: Database,
-  committer: Committer,
+  log: InboxLog,
   clock: Clock,
   { mostIndexed = MOST_INDEXED, shared = true }: MarkerOptions = {},
 ): Markers {
@@ -68,7 +68,18 @@ export function createMarkers(
   let seen = 0;
   let lookedAt = clock.now();
   let hasOld = sql.anyOld.get() !== undefined;
+  /** Given here where nobody else gives any: then a row is known before it is in the file. */
+  let lastId = sql.lastId.get()?.id ?? 0;
   catchUp();
+
+  const nextId = (): number | null => (shared ? null : ++lastId);
+
+  /** Writes what inserts a marker. `id` is that of its row, where it was given here. */
+  async function insert(unit: Unit, id: number | null): Promise<{ changes: number; rowid: number }> {
+    if (id === null) return log.write(unit);
+    await log.append(unit);
+    return { changes: 1, rowid: id };
+  }
 
   function catchUp(): void {
     for (const { id, digest } of sql.since.iterate(seen)) {
@@ -82,7 +93,7 @@ export function createMarkers(
 
   function note(digest: Uint8Array, id: number): void {
     // A gap: another process wrote in between. Our own row is then found again by the next look.
-    if (id !== seen + 1) return;
+    if (shared && id !== seen + 1) return;
     index.add(digest, id);
     seen = id;
   }
@@ -101,11 +112,17 @@ export function createMarkers(
   function find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
     const mayBeOld = shared && now - lookedAt >= LOOK_AGAIN_MS;
     // Nobody has it, as for nearly every delivery: memory alone says so.
-    if (!mayBeOld && !hasOld && index.find(digest).length === 0) return NOT_SEEN;
-    return db.read(() => {
+    const isIndexed = index.find(digest).length > 0;
+    if (!mayBeOld && !hasOld && !isIndexed) return NOT_SEEN;
+    return readBack(isIndexed, () => {
       if (mayBeOld) catchUp();
       return look(digest, now);
     });
+  }
+
+  async function readBack<T>(isIndexed: boolean, query: () => T): Promise<T> {
+    if (isIndexed) await log.settled();
+    return db.read(query);
   }
 
   return {
@@ -115,20 +132,29 @@ export function createMarkers(
     async claim({ key, expiresAt }, state, webhookId, steps) {
       const digest = digestOf(key);
       const name = digest.toString('latin1');
+      /** Rows up to this one can be read. */
+      let readable = 0;
       for (;;) {
         const rival = underWay.get(name);
         if (rival) {
           await rival.catch(() => {});
           continue;
         }
+        const [newest = 0] = index.find(digest);
+        if (newest > readable) {
+          readable = Math.max(seen, lastId);
+          await log.settled();
+          continue;
+        }
         const now = clock.now();
         // In this very turn: between the look and the claim nobody else gets in.
         const taken = look(digest, now);
         if (taken) return taken;
+        const id = nextId();
         const guard: Step = shared
           ? [SQL.claimAmongOthers, [digest, state, expiresAt, seen, digest, now]]
-          : [SQL.claim, [digest, state, expiresAt]];
-        const writing = committer.write({ guarded: shared, steps: [guard, ...steps(digest)] });
+          : [SQL.claim, [id, digest, state, expiresAt]];
+        const writing = insert({ guarded: shared, steps: [guard, ...steps(digest)] }, id);
         underWay.set(name, writing);
         try {
           const { changes, rowid } = await writing;
@@ -149,13 +175,14 @@ export function createMarkers(
     finish(key, expiresAt, webhookId) {
       const id = held.get(webhookId);
       held.delete(webhookId);
-      if (id === undefined) return expiresAt === null ? [] : [[SQL.doneMarker, [digestOf(key), expiresAt]]];
+      if (id === undefined) return expiresAt === null ? [] : [doneAnew(digestOf(key), expiresAt)];
       return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
     },
 
     async settle(digest, expiresAt) {
-      const steps: Step[] = [[SQL.doneMarker, [digest, expiresAt]]];
-      const { rowid } = await committer.write({ guarded: false, steps });
+      const id = nextId();
+      const steps: Step[] = [[SQL.claim, [id, digest, 'done', expiresAt]]];
+      const { rowid } = await insert({ guarded: false, steps }, id);
       note(digest, rowid);
       if (rowid > seen) await db.read(catchUp);
     },
@@ -167,8 +194,15 @@ export function createMarkers(
     },
   };
 
+  /** Indexed at once where its id is known: as long as the row is not there, it is merely not found. */
+  function doneAnew(digest: Uint8Array, expiresAt: number): Step {
+    const id = nextId();
+    if (id !== null) index.add(digest, id);
+    return [SQL.claim, [id, digest, 'done', expiresAt]];
+  }
+
   async function changes(step: Step): Promise<number> {
-    return (await committer.write({ guarded: false, steps: [step] })).changes;
+    return (await log.write({ guarded: false, steps: [step] })).changes;
   }
 
   async function fold(now: number, limit: number): Promise<number> {
@@ -176,7 +210,7 @@ export function createMarkers(
     if (count <= mostIndexed) return 0;
     const some = Math.min(limit, count - mostIndexed);
     hasOld = true;
-    await committer.write({
+    await log.write({
       guarded: false,
       steps: [
         [SQL.foldMarkers, [some]],
@@ -206,6 +240,9 @@ function statements(db: Database) {
       'select id, digest from delivery_marker where id > ? order by id',
     ),
     oldest: db.prepare<[], { id: number | null }>('select min(id) as id from delivery_marker'),
+    lastId: db.prepare<[], { id: number }>(
+      "select seq as id from sqlite_sequence where name = 'delivery_marker'",
+    ),
     count: db.prepare<[], { count: number }>('select count(*) as count from delivery_marker'),
     anyOld: db.prepare('select 1 from delivery_marker_old limit 1'),
     old: db.prepare<[Buffer, number]>(

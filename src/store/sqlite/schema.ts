@@ -215,6 +215,11 @@ const WEBHOOK_ROWS = `
 
 const SECRET_USE = 'alter table webhook_secret add column previous_used_at integer;';
 
+/** How far the inbox's journal (`journal/`) has been moved into this file. */
+const WEBHOOK_JOURNAL_PLACE = `
+  create table delivery_journal (applied integer not null) strict;
+  insert into delivery_journal (applied) values (0);`;
+
 /** `svc.db`. Times in epoch ms. */
 export const GATEWAY_MIGRATIONS: Migrations = [
   `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
@@ -222,6 +227,7 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   SECRET_USE,
   WEBHOOK_JOURNAL,
   WEBHOOK_ROWS,
+  WEBHOOK_JOURNAL_PLACE,
 ];
 
 /** Names of objects; their bytes are files. `object_usage` holds the sum of a scope, so that a quota costs no counting. */

@@ -1,36 +1,37 @@
 import type { DeliveryStatus } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/clock.ts';
-import type { Logger } from '../../kit/logger.ts';
-import type { DeliveryEnd, NewDelivery, WebhookInbox } from '../ports/index.ts';
-import { startCommitter } from './committer/committer.ts';
+import type { DeliveryEnd, DeliveryRecord, NewDelivery, WebhookInbox } from '../ports/index.ts';
 import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
 import { deliveryRows, finishStep, insertSteps } from './delivery-rows.ts';
-import { DELIVERY_STATEMENTS, SQL } from './delivery-statements.ts';
+import { SQL } from './delivery-statements.ts';
+import { createEndedAhead } from './ended-ahead.ts';
+import { type InboxLogOptions, openInboxLog } from './inbox-log.ts';
 import { createMarkers, type MarkerOptions } from './markers.ts';
 import { createNotebook } from './notebook.ts';
 
-export interface SqliteInboxDeps extends MarkerOptions {
+export interface SqliteInboxDeps extends MarkerOptions, InboxLogOptions {
   clock: Clock;
-  logger: Logger;
 }
 
-/** Deliveries and their markers, written together by a thread that commits. @spec Webhook delivery */
-export function sqliteWebhookInbox(
+/** Deliveries and their markers, written together. Throws STORE_ERROR. @spec Webhook delivery */
+export async function sqliteWebhookInbox(
   db: Database,
   { clock, logger, ...options }: SqliteInboxDeps,
-): WebhookInbox & { close(): Promise<void> } {
-  const committer = startCommitter({ file: db.file, statements: DELIVERY_STATEMENTS });
+): Promise<WebhookInbox & { close(): Promise<void> }> {
+  const log = await openInboxLog(db, { logger, ...options });
   const rows = deliveryRows(db);
-  const markers = createMarkers(db, committer, clock, options);
+  const markers = createMarkers(db, log, clock, options);
+  const endedAhead = createEndedAhead(log);
   /** Up to this position no delivery that had ended kept its body. */
   let bodilessUntil = 0;
+  let closing: Promise<void> | undefined;
   const notes = createNotebook({
     clock,
     logger,
     async write(noted) {
       const units = noted.map(({ delivery, end }) => insertSteps(delivery, end, null));
-      await Promise.all(units.map((steps) => committer.write({ guarded: false, steps })));
+      await Promise.all(units.map((steps) => log.append({ guarded: false, steps })));
     },
   });
 
@@ -42,7 +43,7 @@ export function sqliteWebhookInbox(
   ) {
     const state = { status, steps, httpStatus: null, outcome: null, durationMs: null };
     if (!claim) {
-      await committer.write({ guarded: false, steps: insertSteps(delivery, state, null) });
+      await log.append({ guarded: false, steps: insertSteps(delivery, state, null) });
       return 'begun';
     }
     const kind = status === 'running' ? 'pending' : 'done';
@@ -50,7 +51,7 @@ export function sqliteWebhookInbox(
   }
 
   async function pruneBodies(limit: number): Promise<number> {
-    const positions = await db.read(() => rows.withBodies(bodilessUntil, limit));
+    const positions = await readAll(() => rows.withBodies(bodilessUntil, limit));
     if (positions.length === 0) {
       if (bodilessUntil === 0) return 0;
       // What was still to do when we came by may have ended since.
@@ -58,7 +59,7 @@ export function sqliteWebhookInbox(
       return pruneBodies(limit);
     }
     const which = JSON.stringify(positions);
-    await committer.write({
+    await log.write({
       guarded: false,
       steps: [
         [SQL.dropSmallBodies, [which]],
@@ -69,8 +70,25 @@ export function sqliteWebhookInbox(
     return positions.length;
   }
 
+  /** Read behind the journal only where that has not enough: after a burst there is plenty. */
+  async function unfinishedRows(limit: number, after: number): Promise<DeliveryRecord[]> {
+    const page = await db.read(() => rows.unfinished(limit, after));
+    return page.length < limit ? readAll(() => rows.unfinished(limit, after)) : page;
+  }
+
+  /** Sees all that was acknowledged. */
+  async function readAll<T>(query: () => T): Promise<T> {
+    await log.settled();
+    return db.read(query);
+  }
+
+  async function close(): Promise<void> {
+    await notes.flush();
+    await log.close();
+  }
+
   const changes = async (step: Step): Promise<number> =>
-    (await committer.write({ guarded: false, steps: [step] })).changes;
+    (await log.write({ guarded: false, steps: [step] })).changes;
 
   return {
     seen: (markerKey, now) => markers.find(markerKey, now),
@@ -78,12 +96,15 @@ export function sqliteWebhookInbox(
     accept: (delivery, marker, steps) => insert(delivery, 'accepted', steps, marker),
     async finish(webhookId, end, marker) {
       const ending = marker ? markers.finish(marker.key, marker.expiresAt, webhookId) : [];
-      await committer.write({ guarded: false, steps: [finishStep(webhookId, end), ...ending] });
+      endedAhead.add(
+        webhookId,
+        await log.append({ guarded: false, steps: [finishStep(webhookId, end), ...ending] }),
+      );
     },
     async replay(delivery, steps, original) {
       const state = { status: 'accepted', steps, httpStatus: null, outcome: null, durationMs: null } as const;
       const link: Step = [SQL.replayed, [delivery.webhookId, original.webhookId]];
-      await committer.write({
+      await log.append({
         guarded: false,
         steps: [...insertSteps(delivery, state, original.marker), link],
       });
@@ -91,7 +112,17 @@ export function sqliteWebhookInbox(
     settleMarker: (marker, expiresAt) => markers.settle(marker, expiresAt),
     isSettled: async (marker, now) => (await markers.findDigest(marker, now)) === 'done',
     note: (delivery, end: DeliveryEnd) => notes.add({ delivery, end }),
-    unfinished: (limit, after = 0) => db.read(() => rows.unfinished(limit, after)),
+    async unfinished(limit, after = 0) {
+      const found: DeliveryRecord[] = [];
+      for (let from = after; found.length < limit; ) {
+        const wanted = limit - found.length;
+        const page = await unfinishedRows(wanted, from);
+        found.push(...page.filter(({ webhookId }) => !endedAhead.has(webhookId)));
+        if (page.length < wanted) break;
+        from = page.at(-1)!.position;
+      }
+      return found;
+    },
     async interrupt(which) {
       const until = which?.receivedUntil ?? Number.MAX_SAFE_INTEGER;
       const except = JSON.stringify(which?.except ?? []);
@@ -100,15 +131,15 @@ export function sqliteWebhookInbox(
     },
     async find(webhookId) {
       await notes.flush();
-      return db.read(() => rows.find(webhookId));
+      return readAll(() => rows.find(webhookId));
     },
     async list(namespaceId, options) {
       await notes.flush();
-      return db.read(() => rows.list(namespaceId, options));
+      return readAll(() => rows.list(namespaceId, options));
     },
-    after: (namespaceId, position, limit) => db.read(() => rows.after(namespaceId, position, limit)),
-    ended: (namespaceId, positions) => db.read(() => rows.ended(namespaceId, positions)),
-    latest: () => db.read(() => rows.latest()),
+    after: (namespaceId, position, limit) => readAll(() => rows.after(namespaceId, position, limit)),
+    ended: (namespaceId, positions) => readAll(() => rows.ended(namespaceId, positions)),
+    latest: () => readAll(() => rows.latest()),
     async prune({ receivedBefore, now, limit }) {
       const deliveries = await changes([SQL.pruneOld, [receivedBefore, limit]]);
       return deliveries + (await markers.prune(now, limit));
@@ -118,10 +149,7 @@ export function sqliteWebhookInbox(
       return (await pruneBodies(limit)) || (await changes([SQL.pruneFacts, [limit]]));
     },
     flush: () => notes.flush(),
-    async close() {
-      await notes.flush();
-      await committer.close();
-    },
+    close: () => (closing ??= close()),
   };
 }
 

@@ -42,7 +42,7 @@ async function openSmall(mostIndexed: number) {
   const random = systemRandom(() => clock.now());
   async function open() {
     const db = await openDatabase({ file, migrations: GATEWAY_MIGRATIONS });
-    const inbox = sqliteWebhookInbox(db, { clock, logger: silentLogger, mostIndexed });
+    const inbox = await sqliteWebhookInbox(db, { clock, logger: silentLogger, mostIndexed });
     let closing: Promise<void> | undefined;
     const close = () => (closing ??= inbox.close().then(() => db.close()));
     onTestFinished(close);

@@ -12,9 +12,10 @@ import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
 /** One part of `svc.db`. */
 function gatewayPart<Part extends Exclude<keyof GatewayStore, 'close'>>(
   part: Part,
+  shared = true,
 ): OpenDriver<GatewayStore[Part]> {
   return async ({ dataDir, clock }) => {
-    const store = await sqliteGatewayStore({ dataDir, clock, logger: silentLogger });
+    const store = await sqliteGatewayStore({ dataDir, clock, logger: silentLogger, shared });
     return { port: store[part], close: () => store.close() };
   };
 }
@@ -25,7 +26,8 @@ describeKeyValue('sqlite state.db', async ({ dataDir, clock }) => {
   return { port: store.entries, close: () => store.close() };
 });
 describeWebhookSecrets('sqlite', gatewayPart('secrets'));
-describeWebhookInbox('sqlite', gatewayPart('inbox'));
+describeWebhookInbox('sqlite', gatewayPart('inbox'), { shared: true });
+describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared: false });
 describeClients('sqlite', gatewayPart('clients'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));
 describeHosts('sqlite', async ({ dataDir, clock }) => {

@@ -11,10 +11,11 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { codeOf } from '../../../kit/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
+import { JOURNAL_FOLDER, journalFiles } from '../../../store/sqlite/journal/files.ts';
 import { openSnapshot, type Snapshot } from '../../../store/sqlite/snapshot.ts';
 import { type BackupFile, KEY_FILES } from './manifest.ts';
 
@@ -35,6 +36,8 @@ export interface Staged {
 
 /** Of the data folder; what belongs to one run of the platform. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
+/** Which the links leave out; the journal is copied. */
+const OMITTED_FOLDERS = [...TRANSIENT_FOLDERS, JOURNAL_FOLDER];
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|-wal|-shm|-journal)$/;
 
 /**
@@ -45,6 +48,7 @@ const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|-wal|-shm|-journal)$/;
 export async function stageData(options: StageOptions): Promise<Staged> {
   const { dataDir, stage, withTelemetry } = options;
   const skipped = new Set<string>();
+  copyJournal(options);
   linkFiles(options, skipped);
   const snapshots: Array<{ name: string; snapshot: Snapshot }> = [];
   try {
@@ -60,6 +64,23 @@ export async function stageData(options: StageOptions): Promise<Staged> {
   }
   const schemas = Object.fromEntries(snapshots.map(({ name, snapshot }) => [name, snapshot.schema]));
   return { files: await describeFiles(stage), schemas, skipped: [...skipped] };
+}
+
+/**
+ * What is acknowledged and not in a database yet. Copied while it is written to: before the databases' moment, so that
+ * what has left it meanwhile is in them. A frame that was caught in the midst was not acknowledged when the backup began.
+ */
+function copyJournal({ dataDir, stage }: StageOptions): void {
+  const target = join(stage, JOURNAL_FOLDER);
+  for (const file of journalFiles(join(dataDir, JOURNAL_FOLDER))) {
+    mkdirSync(target, { recursive: true, mode: 0o700 });
+    try {
+      copyFileSync(file, join(target, basename(file)));
+    } catch (error) {
+      // It was empty and went.
+      if (codeOf(error) !== 'ENOENT') throw error;
+    }
+  }
 }
 
 function linkFiles({ dataDir, stage, withKeys }: StageOptions, skipped: Set<string>): void {
@@ -78,7 +99,7 @@ function* walk(root: string, below = ''): Generator<{ name: string; entry: Diren
     if (!isDatabase && !TRANSIENT_FILES.test(entry.name)) yield { name: join(below, entry.name), entry };
   }
   for (const entry of entries.filter((one) => one.isDirectory())) {
-    if (below === '' && TRANSIENT_FOLDERS.includes(entry.name)) continue;
+    if (below === '' && OMITTED_FOLDERS.includes(entry.name)) continue;
     yield* walk(root, join(below, entry.name));
   }
 }

@@ -1,13 +1,13 @@
-import { Worker } from 'node:worker_threads';
-import { PlatformError } from '../../../kit/errors.ts';
-import { entryFile } from '../../../kit/paths.ts';
 import { storeError } from '../store-error.ts';
-import type { CommitterReply, CommitterStart, PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
+import { layOut, pack } from './pack.ts';
+import type { BatchReply, Unit } from './protocol.ts';
+import { type CommitterThread, endedError, errorOf } from './thread.ts';
 
+/** Writes that are committed before they are acknowledged. */
 export interface Committer {
   /** Settles once `unit` is on disk; units of one moment share a transaction. Throws STORE_ERROR, and what SQLite says of the unit. */
   write(unit: Unit): Promise<{ changes: number; rowid: number }>;
-  /** Commits what is queued, then ends the thread. */
+  /** Settles when nothing is queued; later writes are refused. */
   close(): Promise<void>;
 }
 
@@ -28,76 +28,58 @@ const GATHER_MS = 1;
 /** Company: so many writes in the last batch and the one that gathers. */
 const COMPANY = 4;
 
-/**
- * Commits on a thread of its own. A commit at `synchronous=FULL` waits for the disk, one to three milliseconds, and on
- * the main thread nobody is served meanwhile: that was 40 % of a busy gateway's time. While one batch is being written
- * the next gathers, so batches grow with the load by themselves.
- */
-export function startCommitter(start: CommitterStart): Committer {
-  const worker = new Worker(entryFile('committer'), { workerData: start, execArgv: [] });
-  // Idle, it must not keep a process alive; `busy` does while something is to be written.
-  worker.unref();
+/** While one batch is being written the next gathers, so batches grow with the load by themselves. */
+export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: string): Committer {
   let queue: Queued[] = [];
-  let underWay: Queued[] | undefined;
-  let failure: unknown;
+  let underWay = false;
+  let closed = false;
   let whenIdle: Array<() => void> = [];
   let gathering: NodeJS.Timeout | undefined;
 
   function next(): void {
     clearTimeout(gathering);
     gathering = undefined;
-    if (underWay || failure) return;
+    if (underWay) return;
     if (queue.length === 0) {
-      worker.unref();
       for (const tell of whenIdle) tell();
       whenIdle = [];
       return;
     }
     const batch = queue.slice(0, LARGEST_BATCH);
     queue = queue.slice(LARGEST_BATCH);
-    underWay = batch;
-    worker.ref();
-    const request = pack(batch.map(({ unit }) => unit));
-    worker.postMessage(request, [request.bytes]);
+    underWay = true;
+    void commit(batch);
   }
 
-  function fail(error: unknown): void {
-    failure ??= storeError(start.file, error);
-    for (const { reject } of [...(underWay ?? []), ...queue]) reject(failure);
-    underWay = undefined;
-    queue = [];
-    for (const tell of whenIdle) tell();
-  }
-
-  worker.on('message', ({ results, failures }: CommitterReply) => {
-    const batch = underWay!;
-    underWay = undefined;
-    for (const [place, { message, code }] of failures) {
-      const error = Object.assign(new Error(message), code === undefined ? {} : { code });
-      batch[place]!.reject(storeError(start.file, error));
+  async function commit(batch: Queued[]): Promise<void> {
+    try {
+      const { units, parts, length } = pack(batch.map(({ unit }) => unit));
+      // Handed over: a buffer for each would cost more than its copy, and a slice of node's pool would take the whole pool along.
+      const bytes = new Uint8Array(length);
+      layOut(parts, bytes, 0);
+      settle(batch, await thread.commit({ units, bytes: bytes.buffer }));
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
     }
-    // Settling what was rejected changes nothing.
-    for (let i = 0; i < batch.length; i++)
-      batch[i]!.resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
+    underWay = false;
     const isWorthwhile =
       queue.length > 0 && queue.length < SMALL_BATCH && batch.length + queue.length >= COMPANY;
     if (isWorthwhile) gathering = setTimeout(next, GATHER_MS);
     else next();
-  });
-  worker.on('error', (error) => {
-    fail(error);
-    // Without it nothing can be written any more: the supervisor is to start the service anew.
-    setImmediate(() => {
-      throw error;
-    });
-  });
-  worker.on('exit', () => fail(endedError(start.file)));
+  }
+
+  function settle(batch: Queued[], { results, failures }: BatchReply): void {
+    for (const [place, failure] of failures) batch[place]!.reject(storeError(file, errorOf(failure)));
+    // Settling what was rejected changes nothing.
+    for (let i = 0; i < batch.length; i++)
+      batch[i]!.resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
+  }
 
   return {
     write: (unit) =>
       new Promise((resolve, reject) => {
-        if (failure) {
-          reject(failure);
+        if (closed) {
+          reject(endedError(file));
           return;
         }
         queue.push({ unit, resolve, reject });
@@ -105,47 +87,8 @@ export function startCommitter(start: CommitterStart): Committer {
         if (!underWay && queue.length === (gathering ? SMALL_BATCH : 1)) setImmediate(next);
       }),
     async close() {
+      closed = true;
       if (underWay || queue.length > 0) await new Promise<void>((resolve) => whenIdle.push(resolve));
-      if (!failure) {
-        failure = endedError(start.file);
-        const ended = new Promise((resolve) => worker.once('exit', resolve));
-        worker.ref();
-        worker.postMessage({ close: true });
-        await ended;
-      }
     },
   };
-}
-
-function endedError(file: string): PlatformError {
-  return new PlatformError('STORE_ERROR', `${file} is closed: its service is stopping.`, {
-    details: { file },
-  });
-}
-
-/**
- * Puts the bytes of a batch into one piece of memory that is handed over: a buffer for each would cost more than its copy,
- * and a slice of node's pool would take the whole pool along.
- */
-function pack(units: readonly Unit[]): { units: string; bytes: ArrayBuffer } {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  const place = (value: SqlValue): PackedValue => {
-    if (!(value instanceof Uint8Array)) return value;
-    parts.push(value);
-    length += value.byteLength;
-    return [length - value.byteLength, value.byteLength];
-  };
-  const packed = units.map(({ guarded, steps }): PackedUnit => {
-    const unit: Array<number | readonly PackedValue[]> = [];
-    for (const [statement, values] of steps) unit.push(statement, values.map(place));
-    return [guarded ? 1 : 0, ...unit];
-  });
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.byteLength;
-  }
-  return { units: JSON.stringify(packed), bytes: bytes.buffer };
 }

@@ -3,12 +3,18 @@ import Sqlite from 'better-sqlite3';
 import { codeOf, messageOf } from '../../../kit/errors.ts';
 import { configureConnection } from '../connection.ts';
 import { transactions } from '../group-commit.ts';
+import { readRange } from '../journal/files.ts';
+import { readFrames } from '../journal/frame.ts';
+import { createApplier } from './apply.ts';
 import type {
-  CommitterReply,
+  ApplyReply,
+  BatchReply,
   CommitterRequest,
   CommitterStart,
+  Failure,
   PackedUnit,
   PackedValue,
+  Ready,
 } from './protocol.ts';
 
 /** Another process may hold the lock for a backup step; this thread has nothing else to do than wait for it. */
@@ -20,20 +26,22 @@ const CHECKPOINT_PAGES = 4000;
 type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
-/** The thread that commits: its connection writes what it is sent, one transaction a request. */
-const { file, statements } = workerData as CommitterStart;
+/** The thread that commits: its connection writes what it is sent, one transaction a request, and what the journal holds. */
+const { file, statements, recover } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
 configureConnection(sqlite);
 sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-const prepared = statements.map((text) => sqlite.prepare<unknown[]>(text));
+const prepared = new Map(
+  Object.entries(statements).map(([name, text]) => [name, sqlite.prepare<unknown[]>(text)]),
+);
 const { together, apart } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
 
-function run([guarded, ...steps]: PackedUnit, bytes: ArrayBuffer): Result {
+function run([guarded, ...steps]: PackedUnit, bytes: Uint8Array): Result {
   let first: Result | undefined;
   for (let i = 0; i < steps.length; i += 2) {
     const values = steps[i + 1] as readonly PackedValue[];
-    const { changes, lastInsertRowid } = prepared[steps[i] as number]!.run(
+    const { changes, lastInsertRowid } = statement(steps[i] as string).run(
       ...values.map((value) => bindable(value, bytes)),
     );
     first ??= [changes, Number(lastInsertRowid)];
@@ -42,11 +50,20 @@ function run([guarded, ...steps]: PackedUnit, bytes: ArrayBuffer): Result {
   return first!;
 }
 
-function bindable(value: PackedValue, bytes: ArrayBuffer): unknown {
-  return Array.isArray(value) ? Buffer.from(bytes, value[0], value[1]) : value;
+function statement(name: string): Sqlite.Statement<unknown[]> {
+  const found = prepared.get(name);
+  if (!found)
+    throw new Error(
+      `The journal beside ${file} has the step "${name}", which this version of svc does not know: a newer version wrote it. Start that version.`,
+    );
+  return found;
 }
 
-function commit(units: readonly PackedUnit[], bytes: ArrayBuffer): Outcome[] {
+function bindable(value: PackedValue, bytes: Uint8Array): unknown {
+  return Array.isArray(value) ? Buffer.from(bytes.buffer, bytes.byteOffset + value[0], value[1]) : value;
+}
+
+function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
   const writes = units.map((unit) => ({ work: () => run(unit, bytes) }));
   for (const attempt of [together, apart]) {
     try {
@@ -59,24 +76,47 @@ function commit(units: readonly PackedUnit[], bytes: ArrayBuffer): Outcome[] {
   return units.flatMap((unit) => commit([unit], bytes));
 }
 
-function replyOf(outcomes: readonly Outcome[]): CommitterReply {
-  const reply: CommitterReply = { results: [], failures: [] };
+function replyOf(outcomes: readonly Outcome[]): BatchReply {
+  const reply: BatchReply = { results: [], failures: [] };
   for (const [place, outcome] of outcomes.entries()) {
     reply.results.push(...('error' in outcome ? NOTHING : (outcome.value as Result)));
-    if ('error' in outcome) {
-      const { error } = outcome;
-      reply.failures.push([place, { message: messageOf(error), code: codeOf(error) }]);
-    }
+    if ('error' in outcome) reply.failures.push([place, failureOf(outcome.error)]);
   }
   return reply;
+}
+
+function failureOf(error: unknown): Failure {
+  return { message: messageOf(error), code: codeOf(error) };
+}
+
+const applier = createApplier(sqlite, (unit, bytes) => run(unit, bytes));
+
+function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply | ApplyReply {
+  if ('units' in request)
+    return replyOf(commit(JSON.parse(request.units) as PackedUnit[], new Uint8Array(request.bytes)));
+  try {
+    applier.apply(readFrames(readRange(request.apply)));
+    return { applied: applier.applied };
+  } catch (error) {
+    return { applied: applier.applied, failure: failureOf(error) };
+  }
+}
+
+function begin(): Ready {
+  try {
+    const { applied } = applier;
+    return {
+      ready: recover === undefined ? { units: 0, applied, isDamaged: false } : applier.recover(recover),
+    };
+  } catch (error) {
+    return { failure: failureOf(error) };
+  }
 }
 
 parentPort!.on('message', (request: CommitterRequest) => {
   if ('close' in request) {
     sqlite.close();
     parentPort!.close();
-  } else {
-    const units = JSON.parse(request.units) as PackedUnit[];
-    parentPort!.postMessage(replyOf(commit(units, request.bytes)));
-  }
+  } else parentPort!.postMessage(answer(request));
 });
+parentPort!.postMessage(begin());

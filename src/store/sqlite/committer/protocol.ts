@@ -1,8 +1,8 @@
 /** A value as SQLite binds it. */
 export type SqlValue = string | number | null | Uint8Array;
 
-/** One statement: which of the texts given at the start, and its values in order. */
-export type Step = readonly [statement: number, values: readonly SqlValue[]];
+/** One statement: the name of one of the texts given at the start, and its values in order. */
+export type Step = readonly [statement: string, values: readonly SqlValue[]];
 
 /**
  * One write, atomic. With `guarded`, the first step decides: when it changes no row, the rest is left out.
@@ -14,7 +14,9 @@ export interface Unit {
 
 export interface CommitterStart {
   file: string;
-  statements: readonly string[];
+  statements: Readonly<Record<string, string>>;
+  /** The folder of a journal that an earlier process left: applied before anything else. */
+  recover: string | undefined;
 }
 
 /**
@@ -23,17 +25,53 @@ export interface CommitterStart {
 export type PackedValue = string | number | null | readonly [offset: number, length: number];
 
 /** `guarded` as 1 or 0, then statements and their values in turn. */
-export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<number | readonly PackedValue[]>];
+export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | readonly PackedValue[]>];
+
+/** A stretch of a journal's file, whole frames. */
+export interface JournalRange {
+  file: string;
+  from: number;
+  to: number;
+}
 
 /**
- * A batch as two pieces of memory. `units` is the JSON of PackedUnit[]: a text crosses to a thread as one copy, while
- * the objects in it would be cloned one by one, which took a fifth of what accepting a delivery costs.
+ * A batch as two pieces of memory: `units` is the JSON of PackedUnit[]: a text crosses to a thread as one copy, while
+ * the objects in it would be cloned one by one, which took a fifth of what accepting a delivery costs. Or a stretch of
+ * the journal, which the thread reads for itself.
  */
-export type CommitterRequest = { units: string; bytes: ArrayBuffer } | { close: true };
+export type CommitterRequest =
+  | { units: string; bytes: ArrayBuffer }
+  | { apply: JournalRange }
+  | { close: true };
+
+export interface Failure {
+  message: string;
+  code: string | undefined;
+}
 
 /** In the order of the request: rows that a unit's first step changed, and the rowid it made. */
-export interface CommitterReply {
+export interface BatchReply {
   results: number[];
   /** Those that failed, by their place; their results mean nothing. */
-  failures: Array<[place: number, failure: { message: string; code: string | undefined }]>;
+  failures: Array<[place: number, failure: Failure]>;
 }
+
+/** How far the database has come; with a failure, a part of the stretch may be in it. */
+export interface ApplyReply {
+  /** The sequence of the last frame applied. */
+  applied: number;
+  failure?: Failure;
+}
+
+/** What recovering came to. */
+export interface Recovered {
+  /** Units applied. */
+  units: number;
+  /** The sequence of the last frame applied, by whomever. */
+  applied: number;
+  /** Frames are there and what goes before them is not: more than a write that was cut off can explain. */
+  isDamaged: boolean;
+}
+
+/** The first message of the thread; every other one answers a request, in their order. */
+export type Ready = { ready: Recovered } | { failure: Failure };

@@ -1,0 +1,36 @@
+import type { PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
+
+/** Units as one text and the bytes that it points into, which are still apart. */
+export interface Packed {
+  /** JSON of PackedUnit[]. */
+  units: string;
+  parts: Uint8Array[];
+  /** Of all parts together. */
+  length: number;
+}
+
+export function pack(units: readonly Unit[]): Packed {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  const place = (value: SqlValue): PackedValue => {
+    if (!(value instanceof Uint8Array)) return value;
+    parts.push(value);
+    length += value.byteLength;
+    return [length - value.byteLength, value.byteLength];
+  };
+  const packed = units.map(({ guarded, steps }): PackedUnit => {
+    const unit: Array<string | readonly PackedValue[]> = [];
+    for (const [statement, values] of steps) unit.push(statement, values.map(place));
+    return [guarded ? 1 : 0, ...unit];
+  });
+  return { units: JSON.stringify(packed), parts, length };
+}
+
+/** Puts the parts one behind the other into `target`. */
+export function layOut(parts: readonly Uint8Array[], target: Uint8Array, offset: number): void {
+  let at = offset;
+  for (const part of parts) {
+    target.set(part, at);
+    at += part.byteLength;
+  }
+}

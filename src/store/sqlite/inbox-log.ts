@@ -1,0 +1,147 @@
+import { rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Logger } from '../../kit/logger.ts';
+import { type Committer, createCommitter } from './committer/committer.ts';
+import type { Recovered, Unit } from './committer/protocol.ts';
+import { type CommitterThread, startCommitterThread } from './committer/thread.ts';
+import type { Database } from './database.ts';
+import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
+import { createDrain } from './journal/drain.ts';
+import { JOURNAL_FOLDER, journalFiles } from './journal/files.ts';
+import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
+import { createJournalWriter } from './journal/writer.ts';
+
+/** How the inbox writes: in the order of the calls, and durable when a promise settles. All throw STORE_ERROR. */
+export interface InboxLog {
+  /** Settles once `unit` is on disk, with its place: it is in the database when `applied` has come that far. */
+  append(unit: Unit): Promise<number>;
+  /** Settles once `unit` and all before it are in the database, with what its first step did there. */
+  write: Committer['write'];
+  /** Settles when all that was acknowledged is in the database: for those who read there. */
+  settled(): Promise<void>;
+  readonly applied: number;
+  close(): Promise<void>;
+}
+
+/** 256 MB in all: some 90,000 deliveries of 2 KB. */
+const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, mostSegments: 16 };
+
+export interface InboxLogOptions {
+  logger: Logger;
+  /** Whether other processes write to the database too; default true. */
+  shared?: boolean;
+  /** Whether it takes over what a former process left; default true. */
+  takesOver?: boolean;
+  /** How much the journal may hold that is not in the database yet; default 256 MB. */
+  segments?: SegmentOptions;
+}
+
+/** Throws STORE_ERROR, and what SQLite says when what a former process left cannot be applied: then nothing of it is gone. */
+export async function openInboxLog(
+  db: Database,
+  { logger, shared = true, takesOver = true, segments = SEGMENTS }: InboxLogOptions,
+): Promise<InboxLog> {
+  const { file } = db;
+  const folder = join(dirname(file), JOURNAL_FOLDER);
+  const hasLeft = takesOver && journalFiles(folder).length > 0;
+  const recover = hasLeft ? folder : undefined;
+  const thread = startCommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
+  try {
+    if (hasLeft) await takeOver(await thread.ready, folder, logger);
+    return shared
+      ? sharedLog(thread, file)
+      : journalledLog(thread, db, createSegments(folder, segments), logger);
+  } catch (error) {
+    await thread.close();
+    throw error;
+  }
+}
+
+async function takeOver({ units, isDamaged }: Recovered, folder: string, logger: Logger): Promise<void> {
+  if (isDamaged) {
+    const aside = `${folder}-damaged`;
+    await rm(aside, { recursive: true, force: true });
+    await rename(folder, aside);
+    logger.error(
+      `A part of ${folder} cannot be read; what goes before it was applied. The files are kept in ${aside}. Check the disk`,
+      { meta: { units } },
+    );
+    return;
+  }
+  await rm(folder, { recursive: true });
+  if (units > 0)
+    logger.info('What the former gateway acknowledged last was moved into svc.db', { meta: { units } });
+}
+
+/**
+ * For a process that is alone with the database: what is appended goes to a journal, which takes it in a fraction of what
+ * a row costs, and from there into the database.
+ */
+function journalledLog(
+  thread: CommitterThread,
+  { file, prepare }: Database,
+  segments: Segments,
+  logger: Logger,
+): InboxLog {
+  const { folder } = segments;
+  const { applied } = prepare<[], { applied: number }>('select applied from delivery_journal').get()!;
+  const drain = createDrain({
+    apply: thread.apply,
+    applied,
+    failed: (error) =>
+      logger.error(
+        `What the gateway acknowledged cannot be moved from ${folder} into ${file}; it is kept, and tried again each second`,
+        { error },
+      ),
+    emptied: () => segments.trim(drain.applied),
+  });
+  const writer = createJournalWriter({
+    segments,
+    sequence: applied,
+    applied: () => drain.applied,
+    progress: drain.progress,
+    written: drain.add,
+  });
+  const committer = createCommitter(thread, file);
+  return {
+    append: writer.append,
+    async write(unit) {
+      await drain.all();
+      return committer.write(unit);
+    },
+    settled: drain.all,
+    get applied() {
+      return drain.applied;
+    },
+    async close() {
+      await writer.close();
+      // What cannot be applied now is applied at the next start.
+      const isEmpty = await drain.all().then(
+        () => true,
+        () => false,
+      );
+      drain.close();
+      await committer.close();
+      await thread.close();
+      await segments.close({ remove: isEmpty });
+    },
+  };
+}
+
+/** For processes that share the database, where each must see at once what the others claim. */
+function sharedLog(thread: CommitterThread, file: string): InboxLog {
+  const committer = createCommitter(thread, file);
+  return {
+    async append(unit) {
+      await committer.write(unit);
+      return 0;
+    },
+    write: committer.write,
+    settled: async () => {},
+    applied: 0,
+    async close() {
+      await committer.close();
+      await thread.close();
+    },
+  };
+}

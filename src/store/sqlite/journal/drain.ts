@@ -1,0 +1,159 @@
+import type { ApplyReply, JournalRange } from '../committer/protocol.ts';
+import { errorOf } from '../committer/thread.ts';
+import type { Written } from './writer.ts';
+
+export interface DrainDeps {
+  apply(range: JournalRange): Promise<ApplyReply>;
+  /** Of the last frame that is in the database. */
+  applied: number;
+  /** Told when it begins to fail; it is tried again until that is over. */
+  failed(error: unknown): void;
+  /** Nothing is left to apply. */
+  emptied(): void;
+}
+
+export interface Drain {
+  add(frame: Written, units: number): void;
+  /** Of the last frame that is in the database. */
+  readonly applied: number;
+  /** Settles when all that was added before is in the database. Throws what keeps it from getting there. */
+  all(): Promise<void>;
+  /** Settles when more is in the database than now. Throws likewise. */
+  progress(): Promise<void>;
+  /** Stops trying. */
+  close(): void;
+}
+
+interface Waiter {
+  sequence: number;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** How soon an idle platform has in its database what it acknowledged. */
+const LOOK_MS = 20;
+/** So many units between two looks are a burst: what they cost in the database can wait until it is over. */
+const BURST_UNITS = 40;
+/** Beyond this it does not wait: room is to be left for what comes. */
+const MOST_WAITING_BYTES = 128 * 1024 * 1024;
+/** A request to the thread; between two of them others get their turn. */
+const STRETCH_BYTES = 2 * 1024 * 1024;
+const RETRY_MS = 1000;
+
+/**
+ * Moves what the journal holds into the database: soon when there is little to do, at once when somebody asks, and after
+ * a burst when that is bounded. A row costs as much as all else about accepting a delivery, and nobody waits for it.
+ */
+export function createDrain(deps: DrainDeps): Drain {
+  let { applied } = deps;
+  const waiting: Written[] = [];
+  let waitingBytes = 0;
+  let waiters: Waiter[] = [];
+  let running = false;
+  let failing = false;
+  let isTold = false;
+  let closed = false;
+  let unitsSinceLook = 0;
+  let isBurst = false;
+  let looking: NodeJS.Timeout | undefined;
+
+  const isDue = (): boolean => waiters.length > 0 || !isBurst || waitingBytes > MOST_WAITING_BYTES;
+
+  function look(): void {
+    looking = undefined;
+    isBurst = unitsSinceLook >= BURST_UNITS;
+    unitsSinceLook = 0;
+    arm(LOOK_MS);
+    if (isDue()) void run();
+  }
+
+  function arm(ms: number): void {
+    if (closed || waiting.length === 0) return;
+    looking ??= setTimeout(look, ms);
+    looking.unref();
+  }
+
+  async function run(): Promise<void> {
+    if (running || failing) return;
+    running = true;
+    while (waiting.length > 0 && isDue() && (await step()));
+    running = false;
+    if (waiting.length === 0) deps.emptied();
+  }
+
+  /** Whether it came further. */
+  async function step(): Promise<boolean> {
+    const stretch = nextStretch();
+    try {
+      const reply = await deps.apply(stretch.range);
+      arrive(reply.applied);
+      if (reply.failure) throw errorOf(reply.failure);
+      if (reply.applied < stretch.sequence) throw new Error(`${stretch.range.file} is damaged.`);
+      isTold = false;
+      return true;
+    } catch (error) {
+      fail(error);
+      return false;
+    }
+  }
+
+  /** Frames that lie one behind the other in one file. */
+  function nextStretch(): { range: JournalRange; sequence: number } {
+    const { file, from } = waiting[0]!;
+    let { to, sequence } = waiting[0]!;
+    for (let i = 1; i < waiting.length; i++) {
+      const frame = waiting[i]!;
+      if (frame.file !== file || frame.from !== to || frame.to - from > STRETCH_BYTES) break;
+      ({ to, sequence } = frame);
+    }
+    return { range: { file, from, to }, sequence };
+  }
+
+  function arrive(sequence: number): void {
+    applied = sequence;
+    const left = waiting.findIndex((frame) => frame.sequence > applied);
+    const done = waiting.splice(0, left === -1 ? waiting.length : left);
+    for (const { from, to } of done) waitingBytes -= to - from;
+    const [reached, others] = [[] as Waiter[], [] as Waiter[]];
+    for (const waiter of waiters) (waiter.sequence <= applied ? reached : others).push(waiter);
+    waiters = others;
+    for (const { resolve } of reached) resolve();
+  }
+
+  function fail(error: unknown): void {
+    failing = true;
+    if (!isTold) deps.failed(error);
+    isTold = true;
+    for (const { reject } of waiters.splice(0)) reject(error);
+    setTimeout(() => {
+      failing = false;
+      arm(0);
+    }, RETRY_MS).unref();
+  }
+
+  function until(sequence: number): Promise<void> {
+    if (sequence <= applied) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      waiters.push({ sequence, resolve, reject });
+      void run();
+    });
+  }
+
+  return {
+    add(frame, units) {
+      waiting.push(frame);
+      waitingBytes += frame.to - frame.from;
+      unitsSinceLook += units;
+      arm(LOOK_MS);
+    },
+    get applied() {
+      return applied;
+    },
+    all: () => until(waiting.at(-1)?.sequence ?? 0),
+    progress: () => until(applied + 1),
+    close() {
+      closed = true;
+      clearTimeout(looking);
+    },
+  };
+}
