@@ -30,6 +30,20 @@ export const health = endpoint({ method: 'GET', path: '/health', ...healthReply 
 /** @spec Health, metrics, specification */
 export const apiHealth = endpoint({ method: 'GET', path: '/api/v1/health', ...healthReply });
 
+/** A date and time with `Z` or an offset; read as epoch milliseconds. */
+export const IsoTime = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+/** The last moment that a date can tell. */
+const LATEST_MS = 8.64e15;
+
+/** A moment in a body; read as epoch milliseconds. */
+export const Moment = z
+  .union([z.number().int().min(0).max(LATEST_MS), IsoTime], {
+    error:
+      'must be epoch milliseconds or an ISO 8601 date and time with Z or an offset, as in 2030-01-31T12:00:00Z',
+  })
+  .describe('Epoch milliseconds, or an ISO 8601 date and time with Z or an offset');
+
 /** A page of a list; `nextCursor` is null on the last one. @spec docs/decisions.md "List replies" */
 export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { page } from './common.ts';
+import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { AnyJson, RetryPolicy } from './workflow-definition.ts';
 import { RunError, RunStatus, StepWait } from './workflow-records.ts';
@@ -36,7 +36,7 @@ const JobHandler = z
   .max(512)
   .regex(/^.+\/[^/]+$/, 'must be "<plugin id>/<job id>"');
 
-/** `handler` is `<plugin id>/<job id>`. The header `Idempotency-Key` does as well as the field. */
+/** `handler` is `<plugin id>/<job id>`. The header `Idempotency-Key` does as well as the field; both must agree. */
 export const submitJob = endpoint({
   method: 'POST',
   path: '/api/v1/jobs',
@@ -46,7 +46,7 @@ export const submitJob = endpoint({
   body: z.strictObject({
     handler: JobHandler,
     input: AnyJson.default({}),
-    runAt: z.number().optional(),
+    runAt: Moment.optional(),
     priority: z.number().int().min(-100).max(100).default(0),
     idempotencyKey: z.string().min(1).max(256).optional(),
     retry: RetryPolicy.optional(),

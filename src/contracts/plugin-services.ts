@@ -13,8 +13,8 @@ export interface StartOptions {
   idempotencyKey?: string;
   /** -100 to 100; higher ones go first. Default 0. */
   priority?: number;
-  /** Not before, in epoch milliseconds. */
-  runAt?: number;
+  /** Not before: epoch milliseconds, or an ISO 8601 date and time with `Z` or an offset. */
+  runAt?: number | string;
 }
 
 /** A run as handlers see it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { page } from './common.ts';
+import { IsoTime, Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
@@ -68,13 +68,10 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
 }).meta({ id: 'WebhookDeliveryDetails' });
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 
-/** Epoch milliseconds, or an ISO date and time. */
+/** A moment in a query. */
 const Since = z
-  .union([
-    z.coerce.number().int().nonnegative(),
-    z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
-  ])
-  .describe('Epoch milliseconds or an ISO date and time');
+  .union([z.coerce.number().int().nonnegative(), IsoTime])
+  .describe('Epoch milliseconds, or an ISO 8601 date and time with Z or an offset');
 
 const deliveryFilter = {
   status: DeliveryStatus.optional(),
@@ -140,7 +137,7 @@ export const replayDeliveries = endpoint({
   body: z.strictObject({
     ...deliveryFilter,
     status: z.enum(['failed', 'dead', 'interrupted']).default('failed'),
-    since: Since,
+    since: Moment,
     limit: z.number().int().min(1).max(1000).default(1000),
   }),
   reply: z.object({

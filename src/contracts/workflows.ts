@@ -1,17 +1,8 @@
 import { z } from 'zod';
-import { page } from './common.ts';
+import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { AnyJson } from './workflow-definition.ts';
-import {
-  EpochMs,
-  RunEvent,
-  RunId,
-  RunJob,
-  RunLogLine,
-  RunStatus,
-  RunStep,
-  WorkflowRun,
-} from './workflow-records.ts';
+import { RunEvent, RunId, RunJob, RunLogLine, RunStatus, RunStep, WorkflowRun } from './workflow-records.ts';
 
 const tags = ['workflows'];
 const params = z.object({ runId: RunId });
@@ -22,10 +13,10 @@ const startOptions = {
   input: AnyJson.default({}),
   idempotencyKey: z.string().min(1).max(256).optional(),
   priority: z.number().int().min(-100).max(100).default(0),
-  runAt: EpochMs.optional(),
+  runAt: Moment.optional(),
 };
 
-/** Starts a run of a registered workflow, or of a definition sent along. The header `Idempotency-Key` does as well as the field. */
+/** Starts a run of a registered workflow, or of a definition sent along. The header `Idempotency-Key` does as well as the field; both must agree. */
 export const startRun = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { Moment } from '../../contracts/index.ts';
 
 export const NAME_CHARS = 256;
 
@@ -7,7 +8,7 @@ export const NAME_CHARS = 256;
 export const StartOptions = z.strictObject({
   idempotencyKey: z.string().min(1).max(NAME_CHARS).optional(),
   priority: z.number().int().min(-100).max(100).optional(),
-  runAt: z.number().optional(),
+  runAt: Moment.optional(),
 });
 
 /**

@@ -52,6 +52,8 @@ test('workflows: list, run, follow, show, runs, logs', async () => {
     '{"id": "once", "jobs": {"a": {"steps": [{"uses": "set"}]}}}',
   );
   expect(await result('workflows', 'run', 'once.json')).toMatchObject({ workflowId: 'once' });
+  const planned = await result('workflows', 'run', 'once.json', '--at', '2040-01-31T13:00:00+01:00');
+  expect(planned).toMatchObject({ status: 'queued', runAt: Date.UTC(2040, 0, 31, 12) });
   const wrong = await svc('workflows', 'run', 'ship', '--input', '{n: 1}');
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--input is not JSON')]);
 });

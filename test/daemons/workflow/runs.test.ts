@@ -318,6 +318,35 @@ describe('starting', () => {
     expect(byHeader.status).toBe(409);
   });
 
+  test('two keys, one in the header and one in the body, are refused; the same one in both is fine', async () => {
+    const it = await startWorkflow();
+    const post = async (path: string, header: string, body: object) => {
+      const answer = await it.fetch(`/api/v1/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': header },
+        body: JSON.stringify(body),
+      });
+      return { status: answer.status, body: (await answer.json()) as { run?: { id: string } } };
+    };
+    const start = { definition: { id: 'test', jobs: { main: hold } }, idempotencyKey: 'in-body' };
+    const refusal = {
+      code: 'VALIDATION_ERROR',
+      message: expect.stringMatching(
+        /Idempotency-Key says "in-header".* idempotencyKey of the body "in-body"/,
+      ),
+      details: { header: 'in-header', field: 'in-body' },
+    };
+    expect(await post('workflows/runs', 'in-header', start)).toEqual({
+      status: 400,
+      body: { error: refusal },
+    });
+    const job = { handler: 'plugin/job', idempotencyKey: 'in-body' };
+    expect(await post('jobs', 'in-header', job)).toEqual({ status: 400, body: { error: refusal } });
+    const both = await post('workflows/runs', 'in-body', start);
+    expect(both.status).toBe(202);
+    expect(await it.start(hold, { idempotencyKey: 'in-body' })).toBe(both.body.run!.id);
+  });
+
   test('an unknown workflow is 404, and nobody sees the run of another tenant', async () => {
     const it = await startWorkflow();
     await expect(it.call(startRun, { body: { workflowId: 'nope' } as never })).rejects.toMatchObject({
@@ -342,6 +371,25 @@ describe('starting', () => {
     expect((await it.run(id)).status).toBe('queued');
     it.clock.advance(1000);
     await it.until(id, 'succeeded');
+  });
+
+  test('the time of a planned run is a number, or a date and time that says its offset', async () => {
+    const it = await startWorkflow();
+    const plan = (runAt: unknown) => it.start({ steps: [{ uses: 'set' }] }, { runAt: runAt as never });
+    const at = Date.UTC(2040, 0, 31, 12);
+    for (const text of ['2040-01-31T12:00:00Z', '2040-01-31T13:00:00.000+01:00', at])
+      expect((await it.run(await plan(text))).runAt).toBe(at);
+    const once = { idempotencyKey: 'same' };
+    const body = { steps: [{ uses: 'set' }] };
+    expect(await it.start(body, { ...once, runAt: '2040-01-31T12:00:00Z' as never })).toBe(
+      await it.start(body, { ...once, runAt: at }),
+    );
+    const faulty = ['2040-01-31T12:00:00', '2040-01-31', 'tomorrow', String(at), at + 0.5, 9e15, null, true];
+    for (const runAt of faulty)
+      await expect(plan(runAt), String(runAt)).rejects.toMatchObject({
+        code: 'VALIDATION_ERROR',
+        message: expect.stringMatching(/^body.runAt: (must be epoch milliseconds or an ISO 8601|Too big)/),
+      });
   });
 
   test('a tenant may have so many unfinished runs, and start so many a day and a month', async () => {

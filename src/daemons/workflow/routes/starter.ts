@@ -13,14 +13,21 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
   };
 }
 
-/** The field of the body, or the header of that name. */
+/** The field of the body, or the header of that name. Throws VALIDATION_ERROR where the two name different keys. */
 export function idempotencyKeyOf(
   body: { idempotencyKey?: string | undefined },
   request: FastifyRequest,
 ): string | undefined {
-  const header = request.headers['idempotency-key'];
-  const key = body.idempotencyKey ?? (typeof header === 'string' ? header : undefined);
-  if (key !== undefined && (key.length === 0 || key.length > 256))
+  // Node joins what comes twice.
+  const header = request.headers['idempotency-key'] as string | undefined;
+  if (header !== undefined && (header.length === 0 || header.length > 256))
     throw new PlatformError('VALIDATION_ERROR', 'Idempotency-Key must have 1 to 256 characters.');
-  return key;
+  const { idempotencyKey: field = header } = body;
+  if (header !== undefined && field !== header)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The header Idempotency-Key says "${header}", the field idempotencyKey of the body "${field}"; send one of them, or the same key in both.`,
+      { details: { header, field } },
+    );
+  return field;
 }
