@@ -15,6 +15,7 @@ export const NPM_QUIET = [
 /** What comes with a plugin comes from the registry: an npm that knows these fetches nothing else in the first place. */
 const REGISTRY_ALONE = [
   '--allow-git=none',
+  '--allow-remote=none',
   '--allow-file=none',
   '--allow-directory=none',
   '--workspaces=false',
@@ -40,11 +41,17 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   const modules = join(folder, 'node_modules');
   // A shipped node_modules would be mixed with what npm installs.
   await rm(modules, { recursive: true, force: true });
-  await runTool(
-    'npm',
-    ['install', '--omit=dev', '--omit=peer', '--no-bin-links', '--no-save', ...REGISTRY_ALONE, ...NPM_QUIET],
-    at,
-  );
+  const options = [
+    '--omit=dev',
+    '--omit=peer',
+    '--no-bin-links',
+    '--no-save',
+    ...REGISTRY_ALONE,
+    ...NPM_QUIET,
+  ];
+  await runTool('npm', ['install', ...options], at).catch((error) => {
+    throw asRefusal(error);
+  });
   // Optional dependencies may all have failed.
   if (!existsSync(modules)) return;
   const lock = join(modules, '.package-lock.json');
@@ -83,6 +90,20 @@ function wayOf(range: string): string | undefined {
   if (BY_PATH.test(range)) return 'path';
   if (BY_GIT.test(range)) return 'git address';
   return BY_ADDRESS.test(range) ? 'address' : undefined;
+}
+
+/** What npm would not take, or may not do for it (`toolLaunch`), it will not take another time either. */
+function asRefusal(error: unknown): unknown {
+  const said = messageOf(error);
+  const why = said.includes('ERR_ACCESS_DENIED')
+    ? 'npm would have to start a program for it, as for one from git'
+    : /code EALLOW(?:GIT|REMOTE|FILE|DIRECTORY)\b/.test(said) && said;
+  if (!why) return error;
+  return new PlatformError(
+    'VALIDATION_ERROR',
+    `Among the plugin's dependencies is one that does not come from a registry (${why}); bundle it into the plugin.`,
+    { cause: error },
+  );
 }
 
 /** A package as npm wrote down that it installed it. */

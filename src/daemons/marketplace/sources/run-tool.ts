@@ -94,16 +94,11 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
   };
 }
 
-/** How `toolLaunch` shows where an npm would do it: that of a user who has not heard of a permission model. */
-const STARTS_A_PROGRAM =
-  'a package would have it start another program, as one from git does; bundle that package into the plugin';
-
 /** What a tool said last that tells anything. */
 function lastWords(stderr: string): string {
   const lines = stderr
     .split('\n')
     .map((line) => line.replace(/^npm (?:error|ERR!)\s*/, '').trim())
-    .map((line) => (line.includes('--allow-child-process') ? STARTS_A_PROGRAM : line))
     .filter(
       (line) => line !== '' && !/^npm (?:warn|notice)|complete log of this run|^\S*_logs\//i.test(line),
     );
