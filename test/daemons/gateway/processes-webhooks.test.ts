@@ -108,6 +108,33 @@ test('under load on both nothing is lost and nothing runs twice', SLOW, async ()
   expect(new Set(runs(gateway).values())).toEqual(new Set([1]));
 });
 
+test('of bulk replays that both processes make at once, each delivery is replayed by one', SLOW, async () => {
+  const gateway = await startProcesses();
+  await gateway.allUp();
+  const { primary, sibling } = await gateway.connections();
+  const secret = await provisioned(primary, 'created');
+  for (let n = 0; n < 30; n++) {
+    const failing = signed(secret, { delivery: { id: `f-${n}` }, do: 'fail' });
+    expect((await deliverTo(n % 2 === 0 ? primary : sibling, 'created', failing)).status).toBe(500);
+  }
+  const failed = [...(await statuses(gateway)).keys()];
+  expect(failed).toHaveLength(30);
+  const asked = {
+    headers: { ...ADMIN, 'content-type': 'application/json' },
+    body: JSON.stringify({ status: 'failed', since: 0 }),
+  };
+  const replies = await Promise.all(
+    [primary, sibling].map((connection) =>
+      connection.send('POST', '/api/v1/webhooks/deliveries/replay', asked),
+    ),
+  );
+  const replayed = replies.flatMap(({ body }) =>
+    (body.items as Array<{ replayOf: string }>).map(({ replayOf }) => replayOf),
+  );
+  // A replay that failed meanwhile may be among those of the other.
+  expect(replayed.filter((id) => failed.includes(id)).toSorted()).toEqual(failed.toSorted());
+});
+
 test('a process that is killed comes back, and what it had accepted runs', SLOW, async () => {
   const gateway = await startProcesses();
   await gateway.allUp();

@@ -230,6 +230,28 @@ test('a bulk replay runs what failed since then, oldest first, and leaves out wh
   await eventually(() => expect(runsOf(gateway, 'done')).toContain('old'));
 });
 
+test('of bulk replays at once each delivery is replayed by one', async () => {
+  const gateway = await startSenders();
+  const secret = await secretOf(gateway, 'sync');
+  const ns = Array.from({ length: 20 }, (_, i) => `n${i}`);
+  for (const n of ns) await send(gateway, 'sync', secret, { id: n, n, failTimes: 1 });
+  const replies = await Promise.all(
+    Array.from({ length: 4 }, () => gateway.call(replayDeliveries, { body: { status: 'failed', since: 0 } })),
+  );
+  const replayed = replies.flatMap(({ items }) => items.map(({ replayOf }) => replayOf));
+  expect([replayed.length, new Set(replayed).size]).toEqual([20, 20]);
+  expect(replies.reduce((sum, { skipped }) => sum + skipped, 0)).toBe(60);
+  await eventually(() => expect(runsOf(gateway, 'done').toSorted()).toEqual(ns.toSorted()));
+});
+
+test('a bulk replay wants to be told how far back to go', async () => {
+  const gateway = await startSenders();
+  await expect(gateway.call(replayDeliveries, { body: { since: null } as never })).rejects.toMatchObject({
+    code: 'VALIDATION_ERROR',
+    message: expect.stringContaining('body.since: must be epoch milliseconds or an ISO 8601'),
+  });
+});
+
 test.each(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks', 'sync', 'signed'])(
   'send signs a sample as %s does, and it goes through every step',
   async (event) => {

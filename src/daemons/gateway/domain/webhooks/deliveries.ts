@@ -1,10 +1,12 @@
 import type { DeliveryStatus } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
+import { minutes } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type {
   DeliveryFilter,
   DeliveryRecord,
+  KeyValueStore,
   NewDelivery,
   WebhookInbox,
 } from '../../../../store/ports/index.ts';
@@ -15,6 +17,8 @@ import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
 export interface WebhookDeliveriesDeps {
   inbox: WebhookInbox;
+  /** Shared by all processes of the gateway. */
+  cache: KeyValueStore;
   targets: WebhookTargets;
   dispatcher: WebhookDispatcher;
   clock: Clock;
@@ -38,10 +42,14 @@ export interface BulkReplay {
 const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
 const PAGE = 200;
+/** Of the one bulk replay that may replay a delivery; once it has lapsed, the record says that it was replayed. */
+const CLAIMS = 'webhook-replay';
+const CLAIM_MS = minutes(1);
 
 /** The records of deliveries, and running them again. @spec docs/webhooks.md "Records" */
 export function createWebhookDeliveries({
   inbox,
+  cache,
   targets,
   dispatcher,
   clock,
@@ -109,9 +117,28 @@ export function createWebhookDeliveries({
     }
   }
 
-  async function isHandled(record: DeliveryRecord): Promise<boolean> {
-    if (record.replayedBy !== null) return true;
-    return record.marker !== null && (await inbox.isSettled(record.marker, clock.now()));
+  /** The delivery, if it can be replayed and nobody has done so, nor its sender brought it through. */
+  async function findUnhandled(webhookId: string): Promise<DeliveryRecord | undefined> {
+    const record = await inbox.find(webhookId);
+    if (!record || record.body === null || record.replayedBy !== null) return undefined;
+    if (!targets.find(record.pluginId, record.event)) return undefined;
+    const isSettled = record.marker !== null && (await inbox.isSettled(record.marker, clock.now()));
+    return isSettled ? undefined : record;
+  }
+
+  /** Undefined: nothing is left to do. Of bulk replays that come to it at once, in whichever process, one replays it. */
+  async function replayOnce(webhookId: string, call: Call) {
+    if (!(await findUnhandled(webhookId))) return undefined;
+    if (!(await cache.setIfAbsent(CLAIMS, webhookId, call.requestId, CLAIM_MS))) return undefined;
+    let replayed: Awaited<ReturnType<typeof replayRecord>> | undefined;
+    try {
+      // Another may have had the claim since it was looked at.
+      const record = await findUnhandled(webhookId);
+      replayed = record && (await replayRecord(record, call));
+      return replayed;
+    } finally {
+      if (!replayed) await cache.delete(CLAIMS, webhookId);
+    }
   }
 
   return {
@@ -132,15 +159,9 @@ export function createWebhookDeliveries({
       const ids = await matching(namespaceId, { ...filter, status: [status] });
       for (const id of ids) {
         if (items.length >= limit) return { items, skipped, more: true };
-        const record = await inbox.find(id);
-        if (
-          !record ||
-          record.body === null ||
-          !targets.find(record.pluginId, record.event) ||
-          (await isHandled(record))
-        )
-          skipped++;
-        else items.push(await replayRecord(record, call));
+        const replayed = await replayOnce(id, call);
+        if (replayed) items.push(replayed);
+        else skipped++;
       }
       return { items, skipped, more: false };
     },
