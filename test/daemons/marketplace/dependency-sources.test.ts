@@ -133,6 +133,16 @@ describe.each([
     },
   );
 
+  test('what only its author needs is not asked for', SLOW, async () => {
+    const manifest = {
+      devDependencies: { 'not-published': '^1.0.0', local: 'file:../local' },
+      peerDependencies: { 'not-published-either': '^1.0.0' },
+    };
+    const { root } = await install({ good: '^1.0.0' }, manifest);
+    expect(await readdir(join(root, 'node_modules'))).toEqual(['good']);
+    expect(JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))).toMatchObject(manifest);
+  });
+
   test('what a lock file pins is kept, where it is of the registry', SLOW, async () => {
     await registry.publish('good', '1.1.0', { 'package.json': { name: 'good', version: '1.1.0' } });
     const dependencies = { good: '^1.0.0' };

@@ -122,6 +122,15 @@ test.each([
   });
 });
 
+test.each(['{', 'null', '[]'])('a package.json that holds %s is told', async (text) => {
+  const daemon = await startMarketplace();
+  const source = await pluginFolder(greeter('1.0.0', {}, { 'package.json': text }));
+  await expect(daemon.call(installPlugin, { body: { source } })).rejects.toMatchObject({
+    code: 'VALIDATION_ERROR',
+    message: expect.stringMatching(/^The plugin's package.json cannot be read: ./),
+  });
+});
+
 test('a lock file that leads npm to git runs nothing that lies there', async () => {
   const daemon = await startMarketplace();
   const place = await tempDir();

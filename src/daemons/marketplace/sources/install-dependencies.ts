@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { isRecord } from '../../../kit/is-record.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 
 /** For every npm: no script of a package runs, and nothing is said that nobody reads. */
@@ -12,14 +13,20 @@ export const NPM_QUIET = [
   '--no-update-notifier',
   '--loglevel=error',
 ];
-/** What comes with a plugin comes from the registry: an npm that knows these fetches nothing else in the first place. */
-const REGISTRY_ALONE = [
+/** What comes with a plugin comes from the registry: an npm that knows `--allow-…` fetches nothing else in the first place. */
+const INSTALL = [
+  'install',
+  '--omit=dev',
+  '--omit=peer',
+  '--no-bin-links',
+  '--no-save',
   '--allow-git=none',
   '--allow-remote=none',
   '--allow-file=none',
   '--allow-directory=none',
   '--workspaces=false',
   '--omit-lockfile-registry-resolved=false',
+  ...NPM_QUIET,
 ];
 /** A dependency that is no version, range or tag of a name. */
 const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
@@ -34,24 +41,23 @@ const NPM_REGISTRY = 'registry.npmjs.org';
  * that does not come from a registry; UPSTREAM_UNAVAILABLE.
  */
 export async function installDependencies(at: ToolPlace): Promise<void> {
-  const folder = at.cwd;
-  const dependencies = await readDependencies(folder);
-  if (Object.keys(dependencies).length === 0) return;
-  for (const [name, range] of Object.entries(dependencies)) requireByName(name, String(range));
-  const modules = join(folder, 'node_modules');
+  const file = join(at.cwd, 'package.json');
+  const text = await readFile(file, 'utf8').catch(() => '{}');
+  const manifest = parseManifest(text);
+  const { dependencies = {}, optionalDependencies = {} } = manifest;
+  const needed = { ...dependencies, ...optionalDependencies };
+  if (Object.keys(needed).length === 0) return;
+  for (const [name, range] of Object.entries(needed)) requireByName(name, String(range));
+  const modules = join(at.cwd, 'node_modules');
   // A shipped node_modules would be mixed with what npm installs.
   await rm(modules, { recursive: true, force: true });
-  const options = [
-    '--omit=dev',
-    '--omit=peer',
-    '--no-bin-links',
-    '--no-save',
-    ...REGISTRY_ALONE,
-    ...NPM_QUIET,
-  ];
-  await runTool('npm', ['install', ...options], at).catch((error) => {
+  // What only the author's machine has would be asked for as well, though not installed.
+  const { devDependencies: _dev, peerDependencies: _peer, ...toInstall } = manifest;
+  await writeFile(file, JSON.stringify(toInstall));
+  await runTool('npm', INSTALL, at).catch((error) => {
     throw asRefusal(error);
   });
+  await writeFile(file, text);
   // Optional dependencies may all have failed.
   if (!existsSync(modules)) return;
   const lock = join(modules, '.package-lock.json');
@@ -59,21 +65,16 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   await rm(lock);
 }
 
-async function readDependencies(folder: string): Promise<Record<string, unknown>> {
-  let text: string;
+/** Throws VALIDATION_ERROR. */
+function parseManifest(text: string): Record<string, object | undefined> {
+  let why = 'it is no object';
   try {
-    text = await readFile(join(folder, 'package.json'), 'utf8');
-  } catch {
-    return {};
+    const manifest: unknown = JSON.parse(text);
+    if (isRecord(manifest)) return manifest as Record<string, object>;
+  } catch (error) {
+    why = messageOf(error);
   }
-  try {
-    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(text) as Record<string, object>;
-    return { ...dependencies, ...optionalDependencies };
-  } catch (cause) {
-    throw new PlatformError('VALIDATION_ERROR', `The plugin's package.json is no JSON: ${messageOf(cause)}`, {
-      cause,
-    });
-  }
+  throw new PlatformError('VALIDATION_ERROR', `The plugin's package.json cannot be read: ${why}`);
 }
 
 function requireByName(name: string, range: string): void {
@@ -121,25 +122,26 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
   const { packages } = JSON.parse(await readFile(lock, 'utf8')) as { packages: Record<string, Installed> };
   const hosts = await registryHosts(at);
   for (const [path, { resolved, link = false }] of Object.entries(packages)) {
-    if (!link && (resolved === undefined || hosts.has(hostOf(resolved)))) continue;
+    if (!link && (resolved === undefined || hosts.includes(hostOf(resolved) ?? ''))) continue;
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     throw new PlatformError(
       'VALIDATION_ERROR',
-      `Among the plugin's dependencies is ${name} from "${shown(resolved)}", which is no registry that npm is set to (${[...hosts].join(', ')}); bundle it into the plugin.`,
+      `Among the plugin's dependencies is ${name} from "${shown(resolved)}", which is no registry that npm is set to (${hosts.join(', ')}); bundle it into the plugin.`,
       { details: { dependency: name } },
     );
   }
 }
 
-async function registryHosts(at: ToolPlace): Promise<Set<string>> {
+async function registryHosts(at: ToolPlace): Promise<string[]> {
   const settings = JSON.parse(await runTool('npm', ['config', 'list', '--json'], at)) as object;
   const registries = Object.entries(settings).filter(([key]) => /^(?:@.+:)?registry$/.test(key));
-  return new Set([...registries.map(([, url]) => hostOf(String(url))), NPM_REGISTRY]);
+  const hosts = registries.flatMap(([, url]) => hostOf(String(url)) ?? []);
+  return [...new Set([...hosts, NPM_REGISTRY])];
 }
 
-/** Empty for what is not fetched by HTTP. */
-function hostOf(address: string): string {
-  return BY_ADDRESS.test(address) && URL.canParse(address) ? new URL(address).host : '';
+/** Undefined for what is not fetched by HTTP. */
+function hostOf(address: string): string | undefined {
+  return BY_ADDRESS.test(address) && URL.canParse(address) ? new URL(address).host : undefined;
 }
 
 /** An address without what may be secret in it. */
