@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '../../contracts/index.ts';
+import type { MaybePromise } from '../../kit/maybe-promise.ts';
 
 /** What is known of a delivery when it is written down. Times in epoch ms. */
 export interface NewDelivery {
@@ -91,8 +92,8 @@ export interface DeliveryPage {
 
 /** Deliveries and their idempotency markers, together because they are written together. @spec Webhook delivery */
 export interface WebhookInbox {
-  /** Step 5: reads only. Expired markers are absent. */
-  seen(markerKey: string, now: number): Promise<MarkerState | undefined>;
+  /** Step 5: reads only, and answers at once where memory knows. Expired markers are absent. */
+  seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
    * Sync: claims the marker as `pending` and writes the delivery as `running`, both or neither.
    * Settles once durable.

@@ -1,9 +1,11 @@
 import { HEADERS, NamespaceId, type WebhookHandlerDecl } from '../../../../contracts/index.ts';
 import { createBoundedCache } from '../../../../kit/bounded-cache.ts';
 import { minutes } from '../../../../kit/duration.ts';
-import { codeOf, PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import { type MaybePromise, onceKnown } from '../../../../kit/maybe-promise.ts';
 import type { CreateLimiter, RateVerdict } from '../../../../kit/rate-limiter.ts';
 import { REPEATED, singleHeader } from '../raw-headers.ts';
+import { endpointName } from './endpoint-name.ts';
 import { tooMany } from './limits.ts';
 import type { Passage } from './passage.ts';
 import type { VerificationKeys, WebhookSecrets } from './secrets.ts';
@@ -38,7 +40,7 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
   }
 
   /** Step 2. The secret's record tells whether the URL may name the namespace, so it is read here. */
-  async function findNamespace(passage: Passage): Promise<VerificationKeys | undefined> {
+  function findNamespace(passage: Passage): MaybePromise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = passage.incoming;
     // An empty one names nothing: it is missing.
     const sent = singleHeader(rawHeaders, HEADERS.namespace) || undefined;
@@ -49,43 +51,44 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
       throw new PlatformError('VALIDATION_ERROR', `The ${HEADERS.namespace} header ${faultOf(sent)}.`);
     }
     passage.namespaceId = isNamed ? named : '';
-    const found = isNamed ? secrets.find(passage) : undefined;
-    const keys = found instanceof Promise ? await found : found;
-    if (!isNamed || (sent === undefined && !keys?.namespaceInUrl)) {
-      passage.namespaceId = '';
-      mark(passage, 'namespace', 'missing');
-      throw new PlatformError('NAMESPACE_REQUIRED', `Send the namespace in the ${HEADERS.namespace} header.`);
-    }
-    mark(passage, 'namespace', 'ok');
-    return keys;
+    return onceKnown(isNamed ? secrets.find(passage) : undefined, (keys) => {
+      if (!isNamed || (sent === undefined && !keys?.namespaceInUrl)) {
+        passage.namespaceId = '';
+        mark(passage, 'namespace', 'missing');
+        throw new PlatformError(
+          'NAMESPACE_REQUIRED',
+          `Send the namespace in the ${HEADERS.namespace} header.`,
+        );
+      }
+      mark(passage, 'namespace', 'ok');
+      return keys;
+    });
   }
 
   /** Step 3. Namespaces without a secret share one budget, so that made-up names cost no memory and win no extra tries. */
-  async function limit(passage: Passage, webhook: WebhookHandlerDecl, provisioned: boolean): Promise<void> {
-    const { namespaceId, pluginId, instanceId } = passage;
-    const key = JSON.stringify([
-      ...[provisioned ? namespaceId : '', pluginId, webhook.event],
-      provisioned ? instanceId : '',
-    ]);
+  function limit(passage: Passage, webhook: WebhookHandlerDecl, isProvisioned: boolean): MaybePromise<void> {
+    const { pluginId, event } = passage;
+    const anybody = { namespaceId: '', pluginId, event, instanceId: '' };
     const { requestsPerMinute } = webhook.rateLimit;
-    try {
-      const taken = limiter.take(key, requestsPerMinute);
-      requireRoom(taken instanceof Promise ? await taken : taken, requestsPerMinute);
-      mark(passage, 'rate_limit', 'ok');
-    } catch (error) {
-      mark(passage, 'rate_limit', codeOf(error) ?? 'failed');
-      throw error;
-    }
+    const taken = limiter.take(endpointName(isProvisioned ? passage : anybody), requestsPerMinute);
+    const judge = (verdict: RateVerdict): void =>
+      step(passage, 'rate_limit', () => requireRoom(verdict, requestsPerMinute));
+    if (!(taken instanceof Promise)) return judge(taken);
+    return taken.then(judge, (error) =>
+      step(passage, 'rate_limit', () => {
+        throw error;
+      }),
+    );
   }
 
   return {
     /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED. */
-    async admit(passage: Passage): Promise<Admitted> {
+    admit(passage: Passage): MaybePromise<Admitted> {
       const { pluginId, event, instanceId } = passage.incoming;
       const target = step(passage, 'route', () => targets.require(pluginId, event, instanceId));
-      const keys = await findNamespace(passage);
-      await limit(passage, target.webhook, keys !== undefined);
-      return { target, keys };
+      return onceKnown(findNamespace(passage), (keys) =>
+        onceKnown(limit(passage, target.webhook, keys !== undefined), () => ({ target, keys })),
+      );
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../../../kit/clock.ts';
 import { minutes } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
+import { type MaybePromise, onceKnown } from '../../../../kit/maybe-promise.ts';
 import { type CreateLimiter, createRateLimiter } from '../../../../kit/rate-limiter.ts';
 import type { Admitted } from './admission.ts';
 import { explainRefusal } from './explanation.ts';
@@ -81,17 +82,20 @@ export function createAuthentication({
     );
   }
 
+  function conclude(passage: Passage, admitted: Admitted, verdict: SignatureVerdict): void {
+    mark(passage, 'authentication', verdict.valid ? `ok (${verdict.secret})` : verdict.fault);
+    if (!verdict.valid) throw refused(passage, admitted, verdict);
+    if (verdict.secret === 'previous') secrets.notePreviousUse(keyOf(passage), admitted.keys!);
+    passage.caller = { hostId: `webhook:${passage.pluginId}`, namespaceId: passage.namespaceId };
+  }
+
   return {
     /** The passage has its body and gets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED, HOST_UNAVAILABLE. */
-    async authenticate(passage: Passage, admitted: Admitted): Promise<void> {
+    authenticate(passage: Passage, admitted: Admitted): MaybePromise<void> {
       limitFailures(passage);
       const { target, keys } = admitted;
       const asked = verifier.verify(target, passage.incoming.rawHeaders, passage.body!, keys, passage);
-      const verdict = asked instanceof Promise ? await asked : asked;
-      mark(passage, 'authentication', verdict.valid ? `ok (${verdict.secret})` : verdict.fault);
-      if (!verdict.valid) throw refused(passage, admitted, verdict);
-      if (verdict.secret === 'previous') secrets.notePreviousUse(keyOf(passage), keys!);
-      passage.caller = { hostId: `webhook:${passage.pluginId}`, namespaceId: passage.namespaceId };
+      return onceKnown(asked, (verdict) => conclude(passage, admitted, verdict));
     },
   };
 }

@@ -93,7 +93,9 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
 
   async function pass(passage: Passage): Promise<Answered> {
     const { rawHeaders } = passage.incoming;
-    const admitted = await admit(passage);
+    // Awaited only where there is something to wait for, here and below.
+    const admission = admit(passage);
+    const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
     const { webhook } = target;
 
@@ -106,11 +108,13 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
     const marker = id === undefined ? undefined : markerKey(passage, id);
     if (webhook.idempotencyKey) {
-      const isSeen = marker !== undefined && (await inbox.seen(marker, clock.now())) === 'done';
+      const found = marker === undefined ? undefined : inbox.seen(marker, clock.now());
+      const isSeen = (found instanceof Promise ? await found : found) === 'done';
       mark(passage, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
       if (isSeen) return DUPLICATE;
     }
-    await authenticate(passage, admitted);
+    const authenticated = authenticate(passage, admitted);
+    if (authenticated instanceof Promise) await authenticated;
 
     const parsed = payload();
     if (parsed.fault !== undefined)

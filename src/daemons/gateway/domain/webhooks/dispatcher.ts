@@ -1,6 +1,7 @@
 import { seconds } from '../../../../kit/duration.ts';
 import type { DeliveryRecord, NewDelivery } from '../../../../store/ports/index.ts';
 import { type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
+import { endpointName } from './endpoint-name.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { type JsonPayload, payloadOf } from './payload.ts';
 import { createQueue } from './queue.ts';
@@ -61,9 +62,9 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     laneOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
         ? undefined
-        : { name: laneName(delivery), limit: webhook.concurrency },
+        : { name: endpointName(delivery), limit: webhook.concurrency },
     orderOf: ({ delivery }) =>
-      delivery.orderKey === null ? undefined : `${laneName(delivery)} ${delivery.orderKey}`,
+      delivery.orderKey === null ? undefined : `${endpointName(delivery)} ${delivery.orderKey}`,
   });
   const running = new Map<string, Promise<void>>();
   const timers = new Map<string, () => void>();
@@ -224,8 +225,9 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
 
   return {
     enqueue(delivery, target, payload, marker = null) {
+      if (pauses().isPaused(delivery)) return;
       // Between its commit and the word of it, a look into the store may have found it.
-      if (known.has(delivery.webhookId) || pauses().isPaused(delivery)) return;
+      if (known.has(delivery.webhookId)) return;
       if (!goesBehind(delivery)) {
         known.add(delivery.webhookId);
         queue.push({ delivery, target, payload, attempts: 0, marker });
@@ -254,8 +256,4 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       await Promise.all(running.values());
     },
   };
-}
-
-function laneName({ namespaceId, pluginId, event, instanceId }: NewDelivery): string {
-  return JSON.stringify([namespaceId, pluginId, event, instanceId]);
 }

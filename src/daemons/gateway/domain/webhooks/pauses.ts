@@ -3,6 +3,7 @@ import { every } from '../../../../kit/clock.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { KeyValueStore, SecretKey } from '../../../../store/ports/index.ts';
 import type { ProcessGroup } from '../../../group/process-group.ts';
+import { endpointName } from './endpoint-name.ts';
 
 const SCOPE = 'webhook-pause';
 const MOST_PAUSES = 100_000;
@@ -60,24 +61,21 @@ export async function createWebhookPauses({
     isPaused(key) {
       if (paused.size === 0) return false;
       return (
-        paused.has(nameOf(key)) || (key.instanceId !== '' && paused.has(nameOf({ ...key, instanceId: '' })))
+        paused.has(endpointName(key)) ||
+        (key.instanceId !== '' && paused.has(endpointName({ ...key, instanceId: '' })))
       );
     },
     async pause(key) {
-      await cache.set(SCOPE, nameOf(key), true);
-      paused.add(nameOf(key));
+      await cache.set(SCOPE, endpointName(key), true);
+      paused.add(endpointName(key));
       await group.announce(SCOPE);
     },
     async resume(key) {
-      await cache.delete(SCOPE, nameOf(key));
-      paused.delete(nameOf(key));
+      await cache.delete(SCOPE, endpointName(key));
+      paused.delete(endpointName(key));
       onResume();
       await group.announce(SCOPE);
     },
     close: stop,
   };
-}
-
-function nameOf({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
-  return JSON.stringify([namespaceId, pluginId, event, instanceId]);
 }

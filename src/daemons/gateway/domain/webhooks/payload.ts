@@ -3,6 +3,7 @@ import { type ChallengeConfig, LIMITS } from '../../../../contracts/index.ts';
 import { nestsDeeperThan, readDotPath } from '../../../../kit/json.ts';
 import type { SecretKey } from '../../../../store/ports/index.ts';
 import { singleHeader } from '../raw-headers.ts';
+import { endpointName } from './endpoint-name.ts';
 
 /** A body that is JSON. */
 export interface JsonPayload {
@@ -77,9 +78,6 @@ export function deliveryIdOf(
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
 /** Names a delivery for 7 days. JSON keeps the parts apart whatever characters they hold. */
-export function markerKey(
-  { namespaceId, pluginId, event, instanceId }: SecretKey,
-  deliveryId: string,
-): string {
-  return JSON.stringify([namespaceId, pluginId, event, instanceId, deliveryId]);
+export function markerKey(endpoint: SecretKey, deliveryId: string): string {
+  return `${endpointName(endpoint).slice(0, -1)},${JSON.stringify(deliveryId)}]`;
 }

@@ -6,6 +6,7 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import type { Seal } from '../../../../kit/keys.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../../../store/ports/index.ts';
+import { endpointName } from './endpoint-name.ts';
 import { standardKey } from './new-secret.ts';
 import { createPreviousUse } from './previous-use.ts';
 
@@ -75,11 +76,12 @@ export function createWebhookSecrets({
       return await change;
     } finally {
       changes++;
-      found.delete(sealContext(key));
+      found.delete(endpointName(key));
     }
   }
 
-  async function read(key: SecretKey, context: string): Promise<VerificationKeys | undefined> {
+  async function read(key: SecretKey): Promise<VerificationKeys | undefined> {
+    const context = sealContext(key);
     const before = changes;
     const record = await store.find(key);
     if (!record) return undefined;
@@ -92,7 +94,7 @@ export function createWebhookSecrets({
       namespaceInUrl: record.namespaceInUrl,
     };
     const untilMs = keys.previousExpiresAt ?? Number.POSITIVE_INFINITY;
-    if (!shared && before === changes) found.set(context, { keys, untilMs });
+    if (!shared && before === changes) found.set(endpointName(key), { keys, untilMs });
     return keys;
   }
 
@@ -111,9 +113,8 @@ export function createWebhookSecrets({
       );
     },
     find(key) {
-      const context = sealContext(key);
-      const known = found.get(context);
-      return known && clock.now() < known.untilMs ? known.keys : read(key, context);
+      const known = found.get(endpointName(key));
+      return known && clock.now() < known.untilMs ? known.keys : read(key);
     },
     list: (namespaceId) => store.list(namespaceId),
     notePreviousUse: createPreviousUse({ store, clock, logger }),

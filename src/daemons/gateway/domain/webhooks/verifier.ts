@@ -2,6 +2,7 @@ import type { PlatformCode } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
+import type { MaybePromise } from '../../../../kit/maybe-promise.ts';
 import type { VerificationKeys } from './secrets.ts';
 import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
 import type { DeclaredWebhook } from './targets.ts';
@@ -31,7 +32,7 @@ export interface WebhookVerifier {
     body: Buffer,
     keys: VerificationKeys | undefined,
     context: VerificationContext,
-  ): SignatureVerdict | Promise<SignatureVerdict>;
+  ): MaybePromise<SignatureVerdict>;
 }
 
 /** Step 6 for every kind of `auth`. @spec Webhook declaration: WebhookAuthConfig */
