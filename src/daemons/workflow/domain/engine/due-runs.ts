@@ -14,8 +14,8 @@ export interface DueRunsDeps {
 export interface DueRuns {
   /** Takes up what is due; answers when to look again. */
   look(now: number): Promise<number | null>;
-  /** What had no place the last time may have one now. */
-  readonly mayGoOn: boolean;
+  /** A place is free: goes on with what had none. False when the store must be looked at for more of that. */
+  goOn(): boolean;
 }
 
 const MOST_READ = 500;
@@ -25,8 +25,10 @@ export function createDueRuns({ queue, places, takeUp, offer }: DueRunsDeps): Du
   const limit = Math.min(places.count, MOST_READ);
   /** Tenants that had their share; `all` when there was no place for anybody. */
   let full: Set<string> | 'all' = new Set();
+  /** What was read and had no place: while there is some, a place that is free costs no look at the store. */
+  let left: RunRecord[] = [];
 
-  async function goOn(run: RunRecord): Promise<boolean> {
+  async function begin(run: RunRecord): Promise<boolean> {
     if (run.status !== 'queued') return takeUp(run);
     const released = await queue.release(run.seq);
     if (released) offer(released);
@@ -37,6 +39,7 @@ export function createDueRuns({ queue, places, takeUp, offer }: DueRunsDeps): Du
     async look(now) {
       const passed = new Set<string>();
       full = passed;
+      left = [];
       // What is due of others may lie behind a page of one that has its share.
       for (let known = -1; passed.size > known; ) {
         known = passed.size;
@@ -45,13 +48,21 @@ export function createDueRuns({ queue, places, takeUp, offer }: DueRunsDeps): Du
           return queue.nextWake(now);
         }
         const due = await queue.due(now, limit, [...passed]);
-        for (const run of due) if (!(await goOn(run))) passed.add(run.tenantId);
+        for (const run of due) {
+          if (await begin(run)) continue;
+          passed.add(run.tenantId);
+          left.push(run);
+        }
         if (due.length < limit) return queue.nextWake(passed.size > 0 ? now : 0);
       }
       return now;
     },
-    get mayGoOn() {
-      return full === 'all' || [...full].some(places.mayTake);
+    goOn() {
+      const next = left.findIndex(({ tenantId }) => places.mayTake(tenantId));
+      if (next === -1) return full !== 'all' && ![...full].some(places.mayTake);
+      takeUp(left[next]!);
+      left.splice(next, 1);
+      return true;
     },
   };
 }

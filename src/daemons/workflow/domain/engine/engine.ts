@@ -110,8 +110,8 @@ export function createEngine(deps: EngineDeps): Engine {
 
   function leavePlace(tenantId: string): void {
     places.release(tenantId);
-    if (due.mayGoOn) void ticker.tick();
-    else pump();
+    if (due.goOn()) pump();
+    else void ticker.tick();
   }
 
   /** A definition that is gone, or that this version cannot compile any more, fails its run: trying again would not help. */
