@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../kit/logger.ts';
@@ -59,11 +60,10 @@ export async function openInboxLog(
 
 async function takeOver({ units, isDamaged }: Recovered, folder: string, logger: Logger): Promise<void> {
   if (isDamaged) {
-    const aside = `${folder}-damaged`;
-    await rm(aside, { recursive: true, force: true });
+    const aside = freeName(`${folder}-damaged`);
     await rename(folder, aside);
     logger.error(
-      `A part of ${folder} cannot be read; what goes before it was applied. The files are kept in ${aside}. Check the disk`,
+      `A part of ${folder} is missing or cannot be read. What goes before it was moved into svc.db, what follows was not; the files are kept in ${aside}. Check the disk, unless svc.db was replaced by another copy`,
       { meta: { units } },
     );
     return;
@@ -71,6 +71,13 @@ async function takeOver({ units, isDamaged }: Recovered, folder: string, logger:
   await rm(folder, { recursive: true });
   if (units > 0)
     logger.info('What the former gateway acknowledged last was moved into svc.db', { meta: { units } });
+}
+
+/** What was put aside before stays. */
+function freeName(name: string): string {
+  let free = name;
+  for (let n = 2; existsSync(free); n++) free = `${name}-${n}`;
+  return free;
 }
 
 /**

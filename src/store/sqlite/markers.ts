@@ -58,7 +58,7 @@ export function createMarkers(
   { mostIndexed = MOST_INDEXED, shared = true }: MarkerOptions = {},
 ): Markers {
   const sql = statements(db);
-  const index = createMarkerIndex(() => sql.oldest.get()?.id ?? Number.MAX_SAFE_INTEGER);
+  const index = createMarkerIndex(() => sql.oldest.get()!.id);
   /**
    * Claims that are being written, by the first 48 bits of their digests: who comes second waits for the outcome, and finds
    * out whether it was his. Numbers, as the engine files each text that it looks up for good: a tenth of what a claim costs.
@@ -238,7 +238,10 @@ function statements(db: Database) {
     since: db.prepare<[number], { id: number; digest: Buffer }>(
       'select id, digest from delivery_marker where id > ? order by id',
     ),
-    oldest: db.prepare<[], { id: number | null }>('select min(id) as id from delivery_marker'),
+    /** Where there is none, all up to the last that ever was are gone; those behind it are on their way into the file. */
+    oldest: db.prepare<[], { id: number }>(`select coalesce(
+      (select min(id) from delivery_marker),
+      (select seq + 1 from sqlite_sequence where name = 'delivery_marker'), 0) as id`),
     lastId: db.prepare<[], { id: number }>(
       "select seq as id from sqlite_sequence where name = 'delivery_marker'",
     ),

@@ -25,6 +25,8 @@ export async function sqliteWebhookInbox(
   const endedAhead = createEndedAhead(log);
   /** Up to this position no delivery that had ended kept its body. */
   let bodilessUntil = 0;
+  /** The last end that another attempt follows: until it is in the database, its row tells neither that nor when. */
+  let retriedAt = 0;
   let closing: Promise<void> | undefined;
   const notes = createNotebook({
     clock,
@@ -72,8 +74,11 @@ export async function sqliteWebhookInbox(
 
   /** Read behind the journal only where that has not enough: after a burst there is plenty. */
   async function unfinishedRows(limit: number, after: number): Promise<DeliveryRecord[]> {
-    const page = await db.read(() => rows.unfinished(limit, after));
-    return page.length < limit ? readAll(() => rows.unfinished(limit, after)) : page;
+    if (retriedAt <= log.applied) {
+      const page = await db.read(() => rows.unfinished(limit, after));
+      if (page.length === limit) return page;
+    }
+    return readAll(() => rows.unfinished(limit, after));
   }
 
   /** Sees all that was acknowledged. */
@@ -96,10 +101,10 @@ export async function sqliteWebhookInbox(
     accept: (delivery, marker, steps) => insert(delivery, 'accepted', steps, marker),
     async finish(webhookId, end, marker) {
       const ending = marker ? markers.finish(marker.key, marker.expiresAt, webhookId) : [];
-      endedAhead.add(
-        webhookId,
-        await log.append({ guarded: false, steps: [finishStep(webhookId, end), ...ending] }),
-      );
+      const steps = [finishStep(webhookId, end), ...ending];
+      const place = await log.append({ guarded: false, steps });
+      endedAhead.add(webhookId, place);
+      if (end.status === 'retrying') retriedAt = place;
     },
     async replay(delivery, steps, original) {
       const state = { status: 'accepted', steps, httpStatus: null, outcome: null, durationMs: null } as const;

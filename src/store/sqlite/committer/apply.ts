@@ -4,6 +4,12 @@ import { journalFiles, readWhole } from '../journal/files.ts';
 import { type Frame, readFrames } from '../journal/frame.ts';
 import type { PackedUnit, Recovered } from './protocol.ts';
 
+interface Applied {
+  units: number;
+  /** There are frames that do not follow on what is applied: one before them is missing. */
+  hasHole: boolean;
+}
+
 /** Units of a transaction: others wait for the lock meanwhile, some ten milliseconds. */
 const LARGEST_BATCH = 512;
 
@@ -23,23 +29,25 @@ export function createApplier(
     applied = sequence;
   }
 
-  /** Throws what SQLite says; what was committed by then stays. Returns how many units it applied. */
-  function apply(frames: Iterable<Frame>): number {
+  /** Up to the first frame that does not follow. Throws what SQLite says; what was committed by then stays. */
+  function apply(frames: Iterable<Frame>): Applied {
     let work: Array<() => unknown> = [];
     let reached = applied;
-    let count = 0;
-    for (const { sequence, units, bytes } of frames) {
-      if (sequence <= reached) continue;
-      if (sequence !== reached + 1) break;
-      for (const unit of JSON.parse(units) as PackedUnit[]) work.push(() => run(unit, bytes));
-      reached = sequence;
+    let units = 0;
+    let hasHole = false;
+    for (const frame of frames) {
+      if (frame.sequence <= reached) continue;
+      hasHole = frame.sequence !== reached + 1;
+      if (hasHole) break;
+      for (const unit of JSON.parse(frame.units) as PackedUnit[]) work.push(() => run(unit, frame.bytes));
+      reached = frame.sequence;
       if (work.length < LARGEST_BATCH) continue;
       commit(work, reached);
-      count += work.length;
+      units += work.length;
       work = [];
     }
     if (work.length > 0) commit(work, reached);
-    return count + work.length;
+    return { units: units + work.length, hasHole };
   }
 
   return {
@@ -54,10 +62,12 @@ export function createApplier(
         .map((file) => ({ file, first: readFrames(readWhole(file)).next().value?.sequence }))
         .filter((each): each is { file: string; first: number } => each.first !== undefined)
         .sort((a, b) => a.first - b.first);
-      let units = 0;
-      for (const { file } of files) units += apply(readFrames(readWhole(file)));
-      // The last write may be cut off; what came behind it in another file proves that this was none.
-      return { units, applied, isDamaged: files.some(({ first }) => first > applied) };
+      const parts = files.map(({ file }) => apply(readFrames(readWhole(file))));
+      return {
+        units: parts.reduce((sum, { units }) => sum + units, 0),
+        // The last write may be cut off; what came behind it proves that this was none.
+        isDamaged: parts.some(({ hasHole }) => hasHole),
+      };
     },
   };
 }

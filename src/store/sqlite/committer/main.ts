@@ -104,10 +104,7 @@ function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply
 
 function begin(): Ready {
   try {
-    const { applied } = applier;
-    return {
-      ready: recover === undefined ? { units: 0, applied, isDamaged: false } : applier.recover(recover),
-    };
+    return { ready: recover === undefined ? { units: 0, isDamaged: false } : applier.recover(recover) };
   } catch (error) {
     return { failure: failureOf(error) };
   }

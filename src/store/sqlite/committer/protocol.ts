@@ -67,8 +67,6 @@ export interface ApplyReply {
 export interface Recovered {
   /** Units applied. */
   units: number;
-  /** The sequence of the last frame applied, by whomever. */
-  applied: number;
   /** Frames are there and what goes before them is not: more than a write that was cut off can explain. */
   isDamaged: boolean;
 }

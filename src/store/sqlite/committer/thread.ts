@@ -19,10 +19,16 @@ export interface CommitterThread {
   ready: Promise<Recovered>;
   /** Commits a batch. Throws STORE_ERROR when there is no thread any more. */
   commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply>;
-  /** Moves a stretch of the journal into the database. */
-  apply(range: JournalRange): Promise<ApplyReply>;
+  /** Moves a stretch of the journal into the database. Throws as `commit` does. */
+  apply(range: JournalRange): Promise<Applied>;
   /** Ends the thread once all that was asked before is done. */
   close(): Promise<void>;
+}
+
+/** How far the database has come, and what kept it from coming further: STORE_ERROR, or what SQLite says. */
+export interface Applied {
+  applied: number;
+  failure: unknown;
 }
 
 interface Pending {
@@ -36,8 +42,6 @@ interface Pending {
  */
 export function startCommitterThread(start: CommitterStart): CommitterThread {
   const worker = new Worker(entryFile('committer'), { workerData: start, execArgv: [] });
-  // Idle, it must not keep a process alive; it does while something is asked of it.
-  worker.unref();
   const pending: Pending[] = [];
   let failure: unknown;
   const began = Promise.withResolvers<Recovered>();
@@ -66,13 +70,12 @@ export function startCommitterThread(start: CommitterStart): CommitterThread {
   worker.on('message', (message: Ready | BatchReply | ApplyReply) => {
     if (!hasBegun) {
       hasBegun = true;
-      const { ready, failure } = message as { ready: Recovered; failure?: Failure };
-      if (failure) began.reject(storeError(start.file, errorOf(failure)));
-      else began.resolve(ready);
-      return;
-    }
-    pending.shift()!.resolve(message as never);
-    if (pending.length === 0) worker.unref();
+      const begin = message as Ready;
+      if ('failure' in begin) began.reject(storeError(start.file, errorOf(begin.failure)));
+      else began.resolve(begin.ready);
+    } else pending.shift()!.resolve(message as never);
+    // Idle, it must not keep a process alive; it does while it begins and while something is asked of it.
+    if (pending.length === 0 && !failure) worker.unref();
   });
   worker.on('error', (error) => {
     fail(error);
@@ -86,7 +89,14 @@ export function startCommitterThread(start: CommitterStart): CommitterThread {
   return {
     ready: began.promise,
     commit: (batch) => ask({ ...batch }, [batch.bytes]),
-    apply: (range) => ask({ apply: range }),
+    async apply(range) {
+      const { applied, failure } = await ask<ApplyReply>({ apply: range });
+      const isOfDatabase = failure?.code?.startsWith('SQLITE_');
+      return {
+        applied,
+        failure: failure && storeError(isOfDatabase ? start.file : range.file, errorOf(failure)),
+      };
+    },
     async close() {
       if (failure) return;
       failure = endedError(start.file);

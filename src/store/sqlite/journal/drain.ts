@@ -1,9 +1,10 @@
-import type { ApplyReply, JournalRange } from '../committer/protocol.ts';
-import { errorOf } from '../committer/thread.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import type { JournalRange } from '../committer/protocol.ts';
+import type { Applied } from '../committer/thread.ts';
 import type { Written } from './writer.ts';
 
 export interface DrainDeps {
-  apply(range: JournalRange): Promise<ApplyReply>;
+  apply(range: JournalRange): Promise<Applied>;
   /** Of the last frame that is in the database. */
   applied: number;
   /** Told when it begins to fail; it is tried again until that is over. */
@@ -18,8 +19,8 @@ export interface Drain {
   readonly applied: number;
   /** Settles when all that was added before is in the database. Throws what keeps it from getting there. */
   all(): Promise<void>;
-  /** Settles when more is in the database than now. Throws likewise. */
-  progress(): Promise<void>;
+  /** Settles when more is in the database than `applied`. Throws likewise. */
+  progress(applied: number): Promise<void>;
   /** Stops trying. */
   close(): void;
 }
@@ -50,7 +51,8 @@ export function createDrain(deps: DrainDeps): Drain {
   let waitingBytes = 0;
   let waiters: Waiter[] = [];
   let running = false;
-  let failing = false;
+  /** What keeps it from coming further, until it is tried again. */
+  let failure: { error: unknown } | undefined;
   let isTold = false;
   let closed = false;
   let unitsSinceLook = 0;
@@ -69,12 +71,11 @@ export function createDrain(deps: DrainDeps): Drain {
 
   function arm(ms: number): void {
     if (closed || waiting.length === 0) return;
-    looking ??= setTimeout(look, ms);
-    looking.unref();
+    looking ??= setTimeout(look, ms).unref();
   }
 
   async function run(): Promise<void> {
-    if (running || failing) return;
+    if (running || failure) return;
     running = true;
     while (waiting.length > 0 && isDue() && (await step()));
     running = false;
@@ -87,8 +88,8 @@ export function createDrain(deps: DrainDeps): Drain {
     try {
       const reply = await deps.apply(stretch.range);
       arrive(reply.applied);
-      if (reply.failure) throw errorOf(reply.failure);
-      if (reply.applied < stretch.sequence) throw new Error(`${stretch.range.file} is damaged.`);
+      if (reply.failure) throw reply.failure;
+      if (reply.applied < stretch.sequence) throw damaged(stretch.range);
       isTold = false;
       return true;
     } catch (error) {
@@ -121,18 +122,19 @@ export function createDrain(deps: DrainDeps): Drain {
   }
 
   function fail(error: unknown): void {
-    failing = true;
+    failure = { error };
     if (!isTold) deps.failed(error);
     isTold = true;
     for (const { reject } of waiters.splice(0)) reject(error);
     setTimeout(() => {
-      failing = false;
+      failure = undefined;
       arm(0);
     }, RETRY_MS).unref();
   }
 
   function until(sequence: number): Promise<void> {
     if (sequence <= applied) return Promise.resolve();
+    if (failure) return Promise.reject(failure.error);
     return new Promise((resolve, reject) => {
       waiters.push({ sequence, resolve, reject });
       void run();
@@ -150,10 +152,18 @@ export function createDrain(deps: DrainDeps): Drain {
       return applied;
     },
     all: () => until(waiting.at(-1)?.sequence ?? 0),
-    progress: () => until(applied + 1),
+    progress: (before) => until(before + 1),
     close() {
       closed = true;
       clearTimeout(looking);
     },
   };
+}
+
+function damaged({ file, from, to }: JournalRange): PlatformError {
+  return new PlatformError(
+    'STORE_ERROR',
+    `${file} cannot be read back: what was written between ${from} and ${to} has changed. Check the disk, and start the gateway anew.`,
+    { details: { file, from, to } },
+  );
 }

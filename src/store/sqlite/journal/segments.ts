@@ -57,7 +57,6 @@ export function createSegments(folder: string, { segmentBytes, mostSegments }: S
     await promisify(mkdir)(folder, { recursive: true, mode: 0o700 });
     const file = journalFile(folder, made);
     const fd = await openFile(file, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC, 0o600);
-    made++;
     try {
       // The file's own name, and that of the folder, are to be there after a power cut too.
       for (const each of [folder, dirname(folder)]) await syncFolder(each);
@@ -65,6 +64,7 @@ export function createSegments(folder: string, { segmentBytes, mostSegments }: S
       await closeFile(fd);
       throw error;
     }
+    made++;
     return { file, fd, size: 0, salt: Buffer.alloc(0), sequence: 0 };
   }
 

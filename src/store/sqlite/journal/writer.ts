@@ -21,8 +21,8 @@ export interface JournalWriterDeps {
   sequence: number;
   /** Of the last frame that is in the database. */
   applied: () => number;
-  /** Settles when more of it is. Throws what keeps it from getting there. */
-  progress: () => Promise<void>;
+  /** Settles when more of it is than `applied`. Throws what keeps it from getting there. */
+  progress: (applied: number) => Promise<void>;
   written: (frame: Written, units: number) => void;
 }
 
@@ -121,9 +121,10 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
 
   async function room(): Promise<Segment> {
     for (;;) {
-      const segment = await segments.writable(deps.applied());
+      const applied = deps.applied();
+      const segment = await segments.writable(applied);
       if (segment) return segment;
-      await deps.progress();
+      await deps.progress(applied);
     }
   }
 

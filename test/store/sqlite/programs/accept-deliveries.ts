@@ -1,9 +1,8 @@
 import { systemClock } from '../../../../src/kit/clock.ts';
 import { days } from '../../../../src/kit/duration.ts';
 import { silentLogger } from '../../../../src/kit/logger.ts';
-import { systemRandom } from '../../../../src/kit/random.ts';
-import type { DeliveryEnd, NewDelivery } from '../../../../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../../../../src/store/sqlite/index.ts';
+import { delivery, SUCCEEDED } from '../../../support/new-delivery.ts';
 import { print } from './print.ts';
 
 /**
@@ -13,41 +12,18 @@ import { print } from './print.ts';
  */
 const [dataDir, name, calm] = process.argv.slice(2) as [string, string, string?];
 const store = await sqliteGatewayStore({ dataDir, clock: systemClock, logger: silentLogger, shared: false });
-const random = systemRandom();
-const END: DeliveryEnd = { status: 'succeeded', httpStatus: 202, steps: '', outcome: null, durationMs: 1 };
 let next = 0;
-
-function delivery(body: Buffer): NewDelivery {
-  return {
-    webhookId: random.uuid(),
-    namespaceId: 'acme',
-    pluginId: 'p',
-    event: 'e',
-    instanceId: '',
-    receivedAt: systemClock.now(),
-    source: '::1',
-    requestId: 'r',
-    traceId: 't',
-    headers: '[]',
-    body,
-    bodyBytes: body.byteLength,
-    mode: 'async',
-    origin: 'sender',
-    replayOf: null,
-    orderKey: null,
-  };
-}
 
 async function goOn(): Promise<void> {
   for (;;) {
     const n = next++;
     const key = `${name}:${n}`;
-    const one = delivery(Buffer.from(`${key} `.repeat(1 + (n % 500))));
+    const one = delivery({ body: Buffer.from(`${key} `.repeat(1 + (n % 500))) });
     await store.inbox.accept(one, { key, expiresAt: systemClock.now() + days(7) }, '');
     print(`accepted ${one.webhookId} ${key}\n`);
     if (calm && n % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 100));
     if (n % 3 > 0) continue;
-    await store.inbox.finish(one.webhookId, END);
+    await store.inbox.finish(one.webhookId, SUCCEEDED);
     print(`ended ${one.webhookId}\n`);
   }
 }

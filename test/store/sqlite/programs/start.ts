@@ -17,7 +17,7 @@ export interface Program {
 
 /** Starts one of this folder's programs in a process of its own; ended with the test. */
 export function startProgram(
-  name: 'accept-deliveries' | 'acknowledge' | 'keep-objects' | 'lose-log' | 'own',
+  name: 'accept-deliveries' | 'acknowledge' | 'end' | 'keep-objects' | 'lose-log' | 'own',
   ...args: string[]
 ): Program {
   const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));

@@ -1,0 +1,109 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { silentLogger } from '../../../src/kit/logger.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { fillDisk } from '../../support/full-disk.ts';
+import { delivery } from '../../support/new-delivery.ts';
+import { errorsInto, inAWeek, journalOf, openStore, records, refuseRows } from './journalled-store.ts';
+import { startProgram } from './programs/start.ts';
+
+test('while the database takes nothing, deliveries are accepted and none is lost; who reads is told why he cannot', async () => {
+  const dataDir = await tempDir();
+  const told: string[] = [];
+  const store = await openStore(dataDir, errorsInto(told));
+  const giveWay = refuseRows(dataDir);
+  const accepted = [delivery(), delivery({ body: Buffer.alloc(100_000, 1) })];
+  for (const one of accepted)
+    expect(await store.inbox.accept(one, { key: one.webhookId, expiresAt: inAWeek() }, '')).toBe('begun');
+  await expect(store.inbox.find(accepted[0]!.webhookId)).rejects.toThrow('no room');
+  expect(told).toHaveLength(1);
+  expect(told[0]).toContain('tried again');
+  giveWay();
+  await expect
+    .poll(
+      () =>
+        records(store).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      { timeout: 10_000 },
+    )
+    .toBe(2);
+  expect((await store.inbox.find(accepted[1]!.webhookId))!.body).toEqual(Buffer.alloc(100_000, 1));
+});
+
+test('a database that takes nothing until the end keeps the journal for the next start', async () => {
+  const dataDir = await tempDir();
+  const store = await openStore(dataDir);
+  const giveWay = refuseRows(dataDir);
+  const one = delivery();
+  await store.inbox.accept(one, undefined, '');
+  await store.close();
+  expect(readdirSync(journalOf(dataDir))).toHaveLength(1);
+  giveWay();
+  expect((await records(await openStore(dataDir))).get(one.webhookId)).toBe('accepted');
+});
+
+test.runIf(process.platform === 'linux')(
+  'a full disk refuses a delivery with STORE_ERROR and leaves no trace of it; with room again, all goes on',
+  async () => {
+    const dataDir = await tempDir();
+    const store = await openStore(dataDir);
+    const claim = { key: 'k', expiresAt: inAWeek() };
+    await store.inbox.accept(delivery(), undefined, '');
+    const giveRoom = fillDisk(join(journalOf(dataDir), '0.log'));
+    for (const attempt of [1, 2])
+      await expect(store.inbox.accept(delivery(), claim, ''), `${attempt}`).rejects.toMatchObject({
+        code: 'STORE_ERROR',
+        message: expect.stringContaining('no room left'),
+      });
+    expect(await store.inbox.seen('k', systemClock.now())).toBeUndefined();
+    giveRoom();
+    expect(await store.inbox.accept(delivery(), claim, '')).toBe('begun');
+    expect((await records(store)).size).toBe(2);
+  },
+);
+
+test('when there is no room in the journal and the database takes nothing, a delivery is refused', async () => {
+  const dataDir = await tempDir();
+  const segments = { segmentBytes: 1000, mostSegments: 1 };
+  const store = await openStore(dataDir, silentLogger, { segments });
+  const giveWay = refuseRows(dataDir);
+  const body = Buffer.alloc(1000);
+  await store.inbox.accept(delivery({ body }), undefined, '');
+  await expect(store.inbox.accept(delivery({ body }), undefined, '')).rejects.toThrow('no room');
+  giveWay();
+  await expect
+    .poll(() => store.inbox.accept(delivery({ body }), undefined, '').catch(() => 'refused'), {
+      timeout: 10_000,
+    })
+    .toBe('begun');
+  expect((await records(store)).size).toBe(2);
+});
+
+test('whoever reads after the end is refused, and not kept waiting, when the database took nothing until then', async () => {
+  const dataDir = await tempDir();
+  const store = await openStore(dataDir);
+  refuseRows(dataDir);
+  await store.inbox.accept(delivery(), undefined, '');
+  await expect(records(store)).rejects.toThrow('no room');
+  await store.close();
+  await expect(records(store)).rejects.toThrow();
+});
+
+test('a journal that is taken away under a running gateway is told as STORE_ERROR naming the file', async () => {
+  const dataDir = await tempDir();
+  const store = await openStore(dataDir);
+  await store.inbox.accept(delivery(), undefined, '');
+  const file = join(journalOf(dataDir), '0.log');
+  rmSync(file);
+  await expect(records(store)).rejects.toMatchObject({ code: 'STORE_ERROR', details: { file } });
+});
+
+test.each(['leave', 'fail'])('a store keeps no process alive: %s', async (how) => {
+  const program = startProgram('end', await tempDir(), how);
+  expect(await program.ended).toBe(0);
+  expect(program.lines).toEqual(how === 'fail' ? ['opened', 'closed'] : ['opened']);
+});
