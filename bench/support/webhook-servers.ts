@@ -27,7 +27,7 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-const EVENTS = { held: 'svc, async, on hold', async: 'svc, async', sync: 'svc, sync' } as const;
+export const EVENTS = { held: 'svc, async, on hold', async: 'svc, async', sync: 'svc, sync' } as const;
 
 const MANIFEST = {
   schema: 'svc.plugin/3',

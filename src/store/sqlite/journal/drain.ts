@@ -36,7 +36,7 @@ const LOOK_MS = 20;
 /** So many units between two looks are a burst: what they cost in the database can wait until it is over. */
 const BURST_UNITS = 40;
 /** Beyond this it does not wait: room is to be left for what comes. */
-const MOST_WAITING_BYTES = 128 * 1024 * 1024;
+const MOST_WAITING_BYTES = 192 * 1024 * 1024;
 /** A request to the thread; between two of them others get their turn. */
 const STRETCH_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
