@@ -10,12 +10,13 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { codeOf } from '../../../kit/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
-import { JOURNAL_FOLDER, journalFiles } from '../../../store/sqlite/journal/files.ts';
+import { JOURNAL_FOLDER, journalInOrder, readWhileWritten } from '../../../store/sqlite/journal/files.ts';
 import { openSnapshot, type Snapshot } from '../../../store/sqlite/snapshot.ts';
 import { type BackupFile, KEY_FILES } from './manifest.ts';
 
@@ -68,18 +69,13 @@ export async function stageData(options: StageOptions): Promise<Staged> {
 
 /**
  * What is acknowledged and not in a database yet. Copied while it is written to: before the databases' moment, so that
- * what has left it meanwhile is in them. A frame that was caught in the midst was not acknowledged when the backup began.
+ * what has left it meanwhile is in them; the oldest file first, so that no copy begins behind the end of the one before.
  */
 function copyJournal({ dataDir, stage }: StageOptions): void {
   const target = join(stage, JOURNAL_FOLDER);
-  for (const file of journalFiles(join(dataDir, JOURNAL_FOLDER))) {
+  for (const file of journalInOrder(join(dataDir, JOURNAL_FOLDER))) {
     mkdirSync(target, { recursive: true, mode: 0o700 });
-    try {
-      copyFileSync(file, join(target, basename(file)));
-    } catch (error) {
-      // It was empty and went.
-      if (codeOf(error) !== 'ENOENT') throw error;
-    }
+    writeFileSync(join(target, basename(file)), readWhileWritten(file), { mode: 0o600 });
   }
 }
 

@@ -1,6 +1,6 @@
 import type Sqlite from 'better-sqlite3';
 import { transactions } from '../group-commit.ts';
-import { journalFiles, readWhole } from '../journal/files.ts';
+import { journalInOrder, readWhole } from '../journal/files.ts';
 import { type Frame, readFrames } from '../journal/frame.ts';
 import type { PackedUnit, Recovered } from './protocol.ts';
 
@@ -58,11 +58,7 @@ export function createApplier(
 
     /** What an earlier process acknowledged and did not come to apply. */
     recover(folder: string): Recovered {
-      const files = journalFiles(folder)
-        .map((file) => ({ file, first: readFrames(readWhole(file)).next().value?.sequence }))
-        .filter((each): each is { file: string; first: number } => each.first !== undefined)
-        .sort((a, b) => a.first - b.first);
-      const parts = files.map(({ file }) => apply(readFrames(readWhole(file))));
+      const parts = journalInOrder(folder).map((file) => apply(readFrames(readWhole(file))));
       return {
         units: parts.reduce((sum, { units }) => sum + units, 0),
         // The last write may be cut off; what came behind it proves that this was none.
