@@ -85,10 +85,13 @@ export function createPool(deps: PoolDeps): Pool {
     return call.promise;
   }
 
+  const hasRoom = ({ isReady, isEnding, load }: RunnerProcess): boolean =>
+    isReady && !isEnding && load < concurrency;
+
   function freeProcess({ request }: Call): RunnerProcess | undefined {
     let best: RunnerProcess | undefined;
     for (const [process, { tenantId }] of processes) {
-      if (!process.isReady || process.isEnding || process.load >= concurrency) continue;
+      if (!hasRoom(process)) continue;
       if (tenantId !== null && tenantId !== request.tenantId) continue;
       // The last one started wins, so that those that are not needed become idle and go.
       if (!best || process.load <= best.load) best = process;
@@ -152,9 +155,10 @@ export function createPool(deps: PoolDeps): Pool {
 
   function dispatch(): void {
     for (const call of [...queue]) {
+      // Where many wait, a process that became free mostly takes the first of them, and no other is.
+      if (![...processes.keys()].some(hasRoom)) break;
       const process = freeProcess(call);
       // One that nobody can take now holds back its own tenant alone.
-      if (!process && !deps.separateTenants) break;
       if (!process) continue;
       take(call);
       assign(process, call);
