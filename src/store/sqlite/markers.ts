@@ -155,17 +155,20 @@ export function createMarkers(
           : [SQL.claim, [id, digest, state, expiresAt]];
         const writing = insert({ guarded: shared, steps: [guard, ...steps(digest)] }, id);
         underWay.set(name, writing);
+        let made: Awaited<typeof writing>;
         try {
-          const { changes, rowid } = await writing;
-          if (changes === 1) {
-            note(digest, rowid);
-            if (state === 'pending') held.set(webhookId, rowid);
-            // It is written, whatever becomes of this look: the next one makes up for it.
-            if (rowid > seen) await db.read(catchUp).catch(() => {});
-            return 'begun';
-          }
+          made = await writing;
         } finally {
+          // At once: who waits for it asks again in the same turn, and over and over until it is gone.
           underWay.delete(name);
+        }
+        const { changes, rowid } = made;
+        if (changes === 1) {
+          note(digest, rowid);
+          if (state === 'pending') held.set(webhookId, rowid);
+          // It is written, whatever becomes of this look: the next one makes up for it.
+          if (rowid > seen) await db.read(catchUp).catch(() => {});
+          return 'begun';
         }
         await db.read(catchUp);
       }

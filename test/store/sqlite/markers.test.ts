@@ -5,13 +5,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import { manualClock } from '../../../src/kit/clock.ts';
 import { days } from '../../../src/kit/duration.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
-import { systemRandom } from '../../../src/kit/random.ts';
-import type { NewDelivery } from '../../../src/store/ports/index.ts';
-import { openDatabase } from '../../../src/store/sqlite/index.ts';
+import { type Database, openDatabase } from '../../../src/store/sqlite/index.ts';
 import { createMarkerIndex } from '../../../src/store/sqlite/marker-index.ts';
 import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
 import { sqliteWebhookInbox } from '../../../src/store/sqlite/webhook-inbox.ts';
 import { tempDir } from '../../support/daemon.ts';
+import { delivery } from '../../support/new-delivery.ts';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest().subarray(0, 16);
 
@@ -39,38 +38,19 @@ test('the index finds every id that was added for a digest, newest first, and fo
 async function openSmall(mostIndexed: number) {
   const file = join(await tempDir(), 'svc.db');
   const clock = manualClock();
-  const random = systemRandom(() => clock.now());
-  async function open() {
+  async function open(wrap = (db: Database): Database => db) {
     const db = await openDatabase({ file, migrations: GATEWAY_MIGRATIONS });
-    const inbox = await sqliteWebhookInbox(db, { clock, logger: silentLogger, mostIndexed });
+    const inbox = await sqliteWebhookInbox(wrap(db), { clock, logger: silentLogger, mostIndexed });
     let closing: Promise<void> | undefined;
     const close = () => (closing ??= inbox.close().then(() => db.close()));
     onTestFinished(close);
     return { inbox, close };
   }
-  const delivery = (): NewDelivery => ({
-    webhookId: random.uuid(),
-    namespaceId: 'acme',
-    pluginId: 'p',
-    event: 'e',
-    instanceId: '',
-    receivedAt: clock.now(),
-    source: '::1',
-    requestId: 'r',
-    traceId: 't',
-    headers: '[]',
-    body: null,
-    bodyBytes: 0,
-    mode: 'async',
-    origin: 'sender',
-    replayOf: null,
-    orderKey: null,
-  });
-  return { open, clock, delivery };
+  return { open, clock };
 }
 
 test('markers that memory has no room for are still found, over a restart too, until their window ends', async () => {
-  const { open, clock, delivery } = await openSmall(10);
+  const { open, clock } = await openSmall(10);
   const first = await open();
   const expiresAt = clock.now() + days(7);
   const keys = Array.from({ length: 50 }, (_, n) => `k${n}`);
@@ -90,7 +70,7 @@ test('markers that memory has no room for are still found, over a restart too, u
 });
 
 test('two openers of one store see each other: whatever they do, an id begins once', async () => {
-  const { open, clock, delivery } = await openSmall(100);
+  const { open, clock } = await openSmall(100);
   const openers = [await open(), await open()];
   const results = await Promise.all(
     Array.from({ length: 300 }, (_, n) =>
@@ -101,9 +81,9 @@ test('two openers of one store see each other: whatever they do, an id begins on
 });
 
 test('a write that the database refuses rejects alone, and the others of its batch are written', async () => {
-  const { open, clock, delivery } = await openSmall(100);
+  const { open, clock } = await openSmall(100);
   const { inbox } = await open();
-  const good = Array.from({ length: 5 }, delivery);
+  const good = Array.from({ length: 5 }, () => delivery());
   // No text where the schema wants one.
   const bad = { ...delivery(), source: null as unknown as string };
   const results = await Promise.allSettled(
@@ -125,8 +105,25 @@ test('a write that the database refuses rejects alone, and the others of its bat
 });
 
 test('a closed inbox refuses writes with STORE_ERROR', async () => {
-  const { open, delivery } = await openSmall(100);
+  const { open } = await openSmall(100);
   const { inbox, close } = await open();
   await close();
   await expect(inbox.accept(delivery(), undefined, '')).rejects.toMatchObject({ code: 'STORE_ERROR' });
+});
+
+test('who waits for a rival that has to look for the claims of another process leaves it the time to look', async () => {
+  const { open, clock } = await openSmall(100);
+  // As while another process has the file locked.
+  const { inbox } = await open((db) => ({
+    ...db,
+    read: async (query) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return db.read(query);
+    },
+  }));
+  const elsewhere = await open();
+  const claim = { key: 'k', expiresAt: clock.now() + days(7) };
+  await elsewhere.inbox.accept(delivery(), { ...claim, key: 'another' }, '');
+  const both = [inbox.accept(delivery(), claim, ''), inbox.accept(delivery(), claim, '')];
+  expect(await Promise.all(both)).toEqual(['begun', 'done']);
 });
