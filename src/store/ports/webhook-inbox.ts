@@ -142,7 +142,7 @@ export interface WebhookInbox {
   latest(): Promise<number>;
   /**
    * Forgets deliveries received before `receivedBefore` (all but those still to do) and expired markers, at most `limit`
-   * of each; returns how many rows went.
+   * of each; returns how many rows went. What came just now may not be seen yet.
    */
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /**

@@ -12,12 +12,15 @@ import { JOURNAL_FOLDER, journalFiles } from './journal/files.ts';
 import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
 import { createJournalWriter } from './journal/writer.ts';
 
-/** How the inbox writes: in the order of the calls, and durable when a promise settles. All throw STORE_ERROR. */
+/** How the inbox writes. Durable when a promise settles; all throw STORE_ERROR. */
 export interface InboxLog {
-  /** Settles once `unit` is on disk, with its place: it is in the database when `applied` has come that far. */
+  /**
+   * In the order of the calls. Settles once `unit` is on disk, with its place: it is in the database when `applied` has
+   * come that far.
+   */
   append(unit: Unit): Promise<number>;
-  /** Settles once `unit` and all before it are in the database, with what its first step did there. */
-  write: Committer['write'];
+  /** Settles once `unit` is in the database, maybe ahead of what was appended before, with what its first step did there. */
+  commit: Committer['write'];
   /** Settles when all that was acknowledged is in the database: for those who read there. */
   settled(): Promise<void>;
   readonly applied: number;
@@ -112,10 +115,7 @@ function journalledLog(
   const committer = createCommitter(thread, file);
   return {
     append: writer.append,
-    async write(unit) {
-      await drain.all();
-      return committer.write(unit);
-    },
+    commit: committer.write,
     settled: drain.all,
     get applied() {
       return drain.applied;
@@ -143,7 +143,7 @@ function sharedLog(thread: CommitterThread, file: string): InboxLog {
       await committer.write(unit);
       return 0;
     },
-    write: committer.write,
+    commit: committer.write,
     settled: async () => {},
     applied: 0,
     async close() {

@@ -78,7 +78,7 @@ export function createMarkers(
 
   /** Writes what inserts a marker. `id` is that of its row, where it was given here: then nobody can have been faster. */
   const insert = (unit: Unit, id: number | null): Promise<{ changes: number; rowid: number }> =>
-    id === null ? log.write(unit) : log.append(unit).then(() => ({ changes: 1, rowid: id }));
+    id === null ? log.commit(unit) : log.append(unit).then(() => ({ changes: 1, rowid: id }));
 
   function catchUp(): void {
     for (const { id, digest } of sql.since.iterate(seen)) {
@@ -204,7 +204,7 @@ export function createMarkers(
   }
 
   async function changes(step: Step): Promise<number> {
-    return (await log.write({ guarded: false, steps: [step] })).changes;
+    return (await log.commit({ guarded: false, steps: [step] })).changes;
   }
 
   async function fold(now: number, limit: number): Promise<number> {
@@ -212,7 +212,7 @@ export function createMarkers(
     if (count <= mostIndexed) return 0;
     const some = Math.min(limit, count - mostIndexed);
     hasOld = true;
-    await log.write({
+    await log.commit({
       guarded: false,
       steps: [
         [SQL.foldMarkers, [some]],

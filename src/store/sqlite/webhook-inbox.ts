@@ -53,7 +53,7 @@ export async function sqliteWebhookInbox(
   }
 
   async function pruneBodies(limit: number): Promise<number> {
-    const positions = await readAll(() => rows.withBodies(bodilessUntil, limit));
+    const positions = await db.read(() => rows.withBodies(bodilessUntil, limit));
     if (positions.length === 0) {
       if (bodilessUntil === 0) return 0;
       // What was still to do when we came by may have ended since.
@@ -61,7 +61,7 @@ export async function sqliteWebhookInbox(
       return pruneBodies(limit);
     }
     const which = JSON.stringify(positions);
-    await log.write({
+    await log.commit({
       guarded: false,
       steps: [
         [SQL.dropSmallBodies, [which]],
@@ -93,7 +93,7 @@ export async function sqliteWebhookInbox(
   }
 
   const changes = async (step: Step): Promise<number> =>
-    (await log.write({ guarded: false, steps: [step] })).changes;
+    (await log.commit({ guarded: false, steps: [step] })).changes;
 
   return {
     seen: (markerKey, now) => markers.find(markerKey, now),
@@ -131,6 +131,7 @@ export async function sqliteWebhookInbox(
     async interrupt(which) {
       const until = which?.receivedUntil ?? Number.MAX_SAFE_INTEGER;
       const except = JSON.stringify(which?.except ?? []);
+      await log.settled();
       await changes(which ? [SQL.releasePendingOf, [until, except, except]] : [SQL.releasePending, []]);
       return changes([SQL.interrupt, [until, except]]);
     },
@@ -151,6 +152,8 @@ export async function sqliteWebhookInbox(
     },
     async shrink({ maxBytes, limit }) {
       if (usedBytes(db) <= maxBytes) return 0;
+      // Or facts would go while bodies wait in the journal.
+      await log.settled();
       return (await pruneBodies(limit)) || (await changes([SQL.pruneFacts, [limit]]));
     },
     flush: () => notes.flush(),
