@@ -62,6 +62,7 @@ describe('metrics of all five services', () => {
         'svc_gateway_upstream_requests_total',
         'svc_gateway_webhook_deliveries_total',
         'svc_gateway_webhook_async_deliveries',
+        'svc_gateway_inbox_waiting_bytes',
         'svc_gateway_connected_hosts',
         'svc_store_bytes',
       ],

@@ -36,10 +36,14 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
 /** Asked at each scrape: what waits, what runs, and who is connected. */
 export interface GatewayLoad {
   deliveries: () => { waiting: number; running: number };
+  inboxBytes: () => number;
   hosts: () => number;
 }
 
-export function createLoadMetrics({ registry, service }: Metrics, { deliveries, hosts }: GatewayLoad): void {
+export function createLoadMetrics(
+  { registry, service }: Metrics,
+  { deliveries, inboxBytes, hosts }: GatewayLoad,
+): void {
   new Gauge({
     name: 'svc_gateway_webhook_async_deliveries',
     help: 'Async webhook deliveries that wait in memory or run now; what waits in the store alone is not in it',
@@ -49,6 +53,15 @@ export function createLoadMetrics({ registry, service }: Metrics, { deliveries, 
       const { waiting, running } = deliveries();
       this.set({ service, state: 'waiting' }, waiting);
       this.set({ service, state: 'running' }, running);
+    },
+  });
+  new Gauge({
+    name: 'svc_gateway_inbox_waiting_bytes',
+    help: 'Deliveries that were acknowledged and are not in svc.db yet; 256 MB at most, and none for long unless svc.db takes nothing',
+    labelNames: ['service'],
+    registers: [registry],
+    collect() {
+      this.set({ service }, inboxBytes());
     },
   });
   new Gauge({

@@ -73,6 +73,7 @@ export async function gatewayServices(resources: Resources) {
       : async () => {};
     createLoadMetrics(resources.metrics, {
       deliveries: () => webhooks.dispatcher.load,
+      inboxBytes: () => webhooks.tailedInbox.waitingBytes,
       hosts: () => elsewhere.sessions.connected,
     });
     if (owns) await forgetFormerSessions(store.hosts, clock.now());

@@ -150,6 +150,8 @@ export interface WebhookInbox {
    * at most `limit`, never of what is still to do. Returns how many went.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
+  /** Acknowledged and not yet where lists and searches look, in bytes. */
+  readonly waitingBytes: number;
   /** Waits for what `note` gathered. */
   flush(): Promise<void>;
 }

@@ -24,6 +24,8 @@ export interface InboxLog {
   /** Settles when all that was acknowledged is in the database: for those who read there. */
   settled(): Promise<void>;
   readonly applied: number;
+  /** Of what was appended and is not in the database yet. */
+  readonly waitingBytes: number;
   close(): Promise<void>;
 }
 
@@ -120,6 +122,9 @@ function journalledLog(
     get applied() {
       return drain.applied;
     },
+    get waitingBytes() {
+      return drain.waitingBytes;
+    },
     async close() {
       await writer.close();
       // What cannot be applied now is applied at the next start.
@@ -146,6 +151,7 @@ function sharedLog(thread: CommitterThread, file: string): InboxLog {
     commit: committer.write,
     settled: async () => {},
     applied: 0,
+    waitingBytes: 0,
     async close() {
       await committer.close();
       await thread.close();

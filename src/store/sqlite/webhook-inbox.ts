@@ -156,6 +156,9 @@ export async function sqliteWebhookInbox(
       await log.settled();
       return (await pruneBodies(limit)) || (await changes([SQL.pruneFacts, [limit]]));
     },
+    get waitingBytes() {
+      return log.waitingBytes;
+    },
     flush: () => notes.flush(),
     close: () => (closing ??= close()),
   };

@@ -20,6 +20,7 @@ test('while the database takes nothing, deliveries are accepted and none is lost
   await expect(store.inbox.find(accepted[0]!.webhookId)).rejects.toThrow('no room');
   expect(told).toHaveLength(1);
   expect(told[0]).toContain('tried again');
+  expect(store.inbox.waitingBytes).toBeGreaterThan(100_000);
   giveWay();
   await expect
     .poll(
@@ -31,6 +32,7 @@ test('while the database takes nothing, deliveries are accepted and none is lost
       { timeout: 10_000 },
     )
     .toBe(2);
+  expect(store.inbox.waitingBytes).toBe(0);
   expect((await store.inbox.find(accepted[1]!.webhookId))!.body).toEqual(Buffer.alloc(100_000, 1));
 });
 

@@ -17,6 +17,8 @@ export interface Drain {
   add(frame: Written, units: number): void;
   /** Of the last frame that is in the database. */
   readonly applied: number;
+  /** Of what is not in the database yet. */
+  readonly waitingBytes: number;
   /** Settles when all that was added before is in the database. Throws what keeps it from getting there. */
   all(): Promise<void>;
   /** Settles when more is in the database than `applied`. Throws likewise. */
@@ -150,6 +152,9 @@ export function createDrain(deps: DrainDeps): Drain {
     },
     get applied() {
       return applied;
+    },
+    get waitingBytes() {
+      return waitingBytes;
     },
     all: () => until(waiting.at(-1)?.sequence ?? 0),
     progress: (before) => until(before + 1),
