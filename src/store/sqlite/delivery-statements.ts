@@ -35,7 +35,9 @@ const STATEMENTS = {
   /** Rows lie in the order they came, so looking at the oldest few finds what is old without an index on time. */
   pruneOld: `delete from delivery where received_at < ? and position in (
      select position from delivery where status not in ('accepted', 'retrying') order by position limit ?)`,
-  pruneMarkers: `delete from delivery_marker where expires_at <= ? and id in (select id from delivery_marker order by id limit ?)`,
+  /** A lapsed claim stays for an hour: its end may have been acknowledged in time and not be in here yet. */
+  pruneMarkers: `delete from delivery_marker where expires_at + iif(state = 'pending', 3600000, 0) <= ?
+     and id in (select id from delivery_marker order by id limit ?)`,
   pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
   /** In the order of their tree, so that neighbours share a page. */
@@ -44,7 +46,7 @@ const STATEMENTS = {
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest
    on conflict (digest) do update set expires_at = max(expires_at, excluded.expires_at)`,
   dropFolded: `delete from delivery_marker where id in (select id from delivery_marker order by id limit ?)
-     and (state = 'done' or expires_at <= ?)`,
+     and (state = 'done' or expires_at + 3600000 <= ?)`,
   /** The bodies at these positions, wherever they lie. */
   dropSmallBodies: `update delivery set body = null where position in (select value from json_each(?))`,
   dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
