@@ -23,7 +23,11 @@ export interface InboxLog {
   commit: Committer['write'];
   /** Settles when all that was acknowledged is in the database: for those who read there. */
   settled(): Promise<void>;
+  /** Settles when more is in the database than `applied`; for those whom a part may do. */
+  progress(applied: number): Promise<void>;
   readonly applied: number;
+  /** The place of what was acknowledged last. */
+  readonly added: number;
   /** Of what was appended and is not in the database yet. */
   readonly waitingBytes: number;
   close(): Promise<void>;
@@ -119,8 +123,12 @@ function journalledLog(
     append: writer.append,
     commit: committer.write,
     settled: drain.all,
+    progress: drain.progress,
     get applied() {
       return drain.applied;
+    },
+    get added() {
+      return drain.added;
     },
     get waitingBytes() {
       return drain.waitingBytes;
@@ -150,7 +158,9 @@ function sharedLog(thread: CommitterThread, file: string): InboxLog {
     },
     commit: committer.write,
     settled: async () => {},
+    progress: async () => {},
     applied: 0,
+    added: 0,
     waitingBytes: 0,
     async close() {
       await committer.close();

@@ -72,13 +72,17 @@ export async function sqliteWebhookInbox(
     return positions.length;
   }
 
-  /** Read behind the journal only where that has not enough: after a burst there is plenty. */
+  /** Has no more of the journal moved than it takes: in a burst each look would else file all that came. */
   async function unfinishedRows(limit: number, after: number): Promise<DeliveryRecord[]> {
-    if (retriedAt <= log.applied) {
-      const page = await db.read(() => rows.unfinished(limit, after));
-      if (page.length === limit) return page;
+    const last = log.added;
+    for (;;) {
+      const { applied } = log;
+      if (retriedAt <= applied) {
+        const page = await db.read(() => rows.unfinished(limit, after));
+        if (page.length === limit || applied >= last) return page;
+      }
+      await log.progress(applied);
     }
-    return readAll(() => rows.unfinished(limit, after));
   }
 
   /** Sees all that was acknowledged. */

@@ -111,3 +111,17 @@ test('a duplicate is known in the midst of a burst, when not one marker is in th
   expect(new Set(await Promise.all(keys.map(accept)))).toEqual(new Set(['done']));
   expect((await records(store)).size).toBe(1500);
 });
+
+test('who looks for what is to do has so much of a burst moved as that takes, and no more', async () => {
+  const store = await openStore(await tempDir());
+  const body = Buffer.alloc(10_000);
+  const accepted = Array.from({ length: 2000 }, () => delivery({ body }));
+  await Promise.all(accepted.map((one) => store.inbox.accept(one, undefined, '')));
+  const waiting = store.inbox.waitingBytes;
+  const found = await store.inbox.unfinished(100);
+  expect(store.inbox.waitingBytes).toBeGreaterThan(waiting - 6_000_000);
+  expect(found.map(({ webhookId }) => webhookId)).toEqual(
+    accepted.slice(0, 100).map(({ webhookId }) => webhookId),
+  );
+  expect(await store.inbox.unfinished(3000)).toHaveLength(2000);
+});

@@ -17,6 +17,8 @@ export interface Drain {
   add(frame: Written, units: number): void;
   /** Of the last frame that is in the database. */
   readonly applied: number;
+  /** Of the last frame that was added. */
+  readonly added: number;
   /** Of what is not in the database yet. */
   readonly waitingBytes: number;
   /** Settles when all that was added before is in the database. Throws what keeps it from getting there. */
@@ -152,6 +154,9 @@ export function createDrain(deps: DrainDeps): Drain {
     },
     get applied() {
       return applied;
+    },
+    get added() {
+      return waiting.at(-1)?.sequence ?? applied;
     },
     get waitingBytes() {
       return waitingBytes;
