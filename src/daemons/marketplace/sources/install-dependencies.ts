@@ -32,8 +32,8 @@ const INSTALL = [
 const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
 const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
 const BY_ADDRESS = /^https?:/;
-/** npm asks the registry it is set to for what a lock file resolved here. */
-const NPM_REGISTRY = 'registry.npmjs.org';
+/** A registry among npm's settings; behind a semicolon when another one is used in its place. */
+const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
 /**
  * Brings the dependencies of the plugin in `at.cwd` into its own `node_modules`. Nothing is asked of npm for a plugin that
@@ -133,10 +133,12 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
 }
 
 async function registryHosts(at: ToolPlace): Promise<string[]> {
-  const settings = JSON.parse(await runTool('npm', ['config', 'list', '--json'], at)) as object;
-  const registries = Object.entries(settings).filter(([key]) => /^(?:@.+:)?registry$/.test(key));
-  const hosts = registries.flatMap(([, url]) => hostOf(String(url)) ?? []);
-  return [...new Set([...hosts, NPM_REGISTRY])];
+  const settings = await runTool('npm', ['config', 'list', '--long'], at);
+  // The first is npm's own, also where another is set: what a lock file resolved there npm asks of that other one.
+  const registries = [...settings.matchAll(REGISTRY_SETTING)].filter(
+    ([, isReplaced], n) => n === 0 || !isReplaced,
+  );
+  return [...new Set(registries.flatMap(([, , url]) => hostOf(url!) ?? []))];
 }
 
 /** Undefined for what is not fetched by HTTP. */
