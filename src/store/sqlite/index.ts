@@ -28,6 +28,7 @@ export interface SqliteStoreOptions {
   shared?: boolean;
   /** Whether it takes over what a former process left, as the first of those that share the file does; default true. */
   takesOver?: boolean;
+  /** Of the inbox's journal, where it is not shared. */
   segments?: SqliteInboxDeps['segments'];
 }
 

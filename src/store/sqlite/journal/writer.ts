@@ -1,5 +1,6 @@
 import { fdatasync, write } from 'node:fs';
 import { promisify } from 'node:util';
+import { createBatches } from '../committer/batches.ts';
 import { pack } from '../committer/pack.ts';
 import type { Unit } from '../committer/protocol.ts';
 import { endedError } from '../committer/thread.ts';
@@ -33,80 +34,41 @@ export interface JournalWriter {
   close(): Promise<void>;
 }
 
-interface Queued {
-  unit: Unit;
-  resolve(sequence: number): void;
-  reject(error: unknown): void;
-}
-
-/** A longer queue is cut, so that the first of it need not wait for the last. */
 const MOST_UNITS = 512;
 const MOST_BYTES = 4 * 1024 * 1024;
 /**
- * A frame of fewer waits a millisecond for more where there is company. The disk takes a frame in a fifth of a
- * millisecond; without the wait there were three units in each, and the system calls around them cost a sixth of all.
+ * The disk takes a frame in a fifth of a millisecond; without a wait for more there were three units in each, and the system
+ * calls around them cost a sixth of all.
  */
 const SMALL_FRAME = 30;
-const GATHER_MS = 1;
-/** Company: so many units in the last frame and the one that gathers. */
-const COMPANY = 4;
 const BUFFER_BYTES = 1024 * 1024;
 
 const [writeTo, sync] = [promisify(write), promisify(fdatasync)];
 
-/** Brings units to the disk, frame by frame. One is being written while the next gathers. */
+/** Brings units to the disk, frame by frame. */
 export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
   const { segments } = deps;
   const { folder } = segments;
   const usual = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let { sequence } = deps;
-  let queue: Queued[] = [];
-  let underWay = false;
-  let closed = false;
-  let whenIdle: Array<() => void> = [];
-  let gathering: NodeJS.Timeout | undefined;
+  const batches = createBatches<Unit, number>({
+    async write(batch) {
+      try {
+        const written = await writeDown(batch.map(({ item }) => item));
+        for (const { resolve } of batch) resolve(written);
+      } catch (error) {
+        // What the disk has of it lies behind the last frame: the next one is written over it.
+        throw storeError(folder, error);
+      }
+    },
+    cut,
+    small: SMALL_FRAME,
+    closedError: () => endedError(folder),
+  });
 
-  function next(): void {
-    clearTimeout(gathering);
-    gathering = undefined;
-    if (underWay) return;
-    if (queue.length === 0) {
-      for (const tell of whenIdle) tell();
-      whenIdle = [];
-      return;
-    }
-    underWay = true;
-    void writeDown(cut());
-  }
-
-  function cut(): Queued[] {
-    let bytes = 0;
-    let count = 0;
-    while (count < queue.length && count < MOST_UNITS && bytes < MOST_BYTES)
-      bytes += bytesOf(queue[count++]!.unit);
-    const batch = queue.slice(0, count);
-    queue = queue.slice(count);
-    return batch;
-  }
-
-  async function writeDown(batch: Queued[]): Promise<void> {
-    try {
-      const written = await append(batch);
-      for (const { resolve } of batch) resolve(written);
-    } catch (error) {
-      // What the disk has of it lies behind the last frame: the next one is written over it.
-      for (const { reject } of batch) reject(storeError(folder, error));
-    }
-    underWay = false;
-    const isWorthwhile =
-      queue.length > 0 && queue.length < SMALL_FRAME && batch.length + queue.length >= COMPANY;
-    if (isWorthwhile) gathering = setTimeout(next, GATHER_MS);
-    else next();
-  }
-
-  async function append(batch: Queued[]): Promise<number> {
+  async function writeDown(units: readonly Unit[]): Promise<number> {
     const segment = await room();
-    const packed = pack(batch.map(({ unit }) => unit));
+    const packed = pack(units);
     const most = roomFor(packed);
     const target = most <= usual.length ? usual : Buffer.allocUnsafeSlow(most);
     const length = writeFrame(target, packed, sequence + 1, segment.salt);
@@ -115,7 +77,7 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
     const from = segment.size;
     segment.size += length;
     segment.sequence = sequence;
-    deps.written({ file: segment.file, from, to: segment.size, sequence }, batch.length);
+    deps.written({ file: segment.file, from, to: segment.size, sequence }, units.length);
     return sequence;
   }
 
@@ -128,22 +90,15 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
     }
   }
 
-  return {
-    append: (unit) =>
-      new Promise((resolve, reject) => {
-        if (closed) {
-          reject(endedError(folder));
-          return;
-        }
-        queue.push({ unit, resolve, reject });
-        // The rest of this turn's units come along.
-        if (!underWay && queue.length === (gathering ? SMALL_FRAME : 1)) setImmediate(next);
-      }),
-    async close() {
-      closed = true;
-      if (underWay || queue.length > 0) await new Promise<void>((resolve) => whenIdle.push(resolve));
-    },
-  };
+  return { append: batches.add, close: batches.close };
+}
+
+function cut(queue: readonly { item: Unit }[]): number {
+  let bytes = 0;
+  let count = 0;
+  while (count < queue.length && count < MOST_UNITS && bytes < MOST_BYTES)
+    bytes += bytesOf(queue[count++]!.item);
+  return count;
 }
 
 async function toDisk({ fd, size }: Segment, frame: Buffer): Promise<void> {
