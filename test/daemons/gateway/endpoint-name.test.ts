@@ -1,0 +1,21 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { endpointName } from '../../../src/daemons/gateway/domain/webhooks/endpoint-name.ts';
+import { markerKey } from '../../../src/daemons/gateway/domain/webhooks/payload.ts';
+
+/** Few values, so that neighbours differ in one part or in none. */
+const part = fc.constantFrom('', 'a', 'b', '"', 'a","b');
+const endpoint = fc.record({ namespaceId: part, pluginId: part, event: part, instanceId: part });
+
+test('whoever was asked about before, an endpoint has its own name, and its markers are those that are stored', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(endpoint, fc.string()), { minLength: 1 }), (asked) => {
+      for (const [key, id] of asked) {
+        const parts = [key.namespaceId, key.pluginId, key.event, key.instanceId];
+        expect(endpointName(key)).toBe(JSON.stringify(parts));
+        // Markers live for a week, over versions: their text must not change.
+        expect(markerKey(key, id)).toBe(JSON.stringify([...parts, id]));
+      }
+    }),
+  );
+});
