@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import { parentSpanOf } from '../kit/trace.ts';
@@ -17,7 +16,8 @@ export interface AnsweredRequest {
   spanId: string;
   /** Empty until somebody authenticated. */
   tenantId: string;
-  headers: IncomingHttpHeaders;
+  /** The header, as sent. */
+  traceparent: unknown;
 }
 
 /** Counts and logs a request. */
@@ -40,7 +40,7 @@ export function createAccount({
     tracer?.ended({
       traceId,
       spanId,
-      parentSpanId: parentSpanOf(answered.headers),
+      parentSpanId: parentSpanOf(answered.traceparent),
       name: `${method} ${route}`,
       kind: 'server',
       durationMs,

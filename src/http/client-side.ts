@@ -29,6 +29,22 @@ export function createClientSide(trustedProxies: readonly string[]): ClientSideO
   };
 }
 
+/** The address alone, for who has no request: of the connection, and what `X-Forwarded-For` says. */
+export function createClientAddress(
+  trustedProxies: readonly string[],
+): (remoteAddress: string, forwardedFor: string | undefined) => string {
+  const trusts = trustedProxies.length > 0 ? proxyAddr.compile([...trustedProxies]) : () => false;
+  return (remoteAddress, forwardedFor) =>
+    forwardedFor !== undefined && trusts(remoteAddress, 0)
+      ? proxyAddr(requestFrom(remoteAddress, forwardedFor), trusts)
+      : remoteAddress;
+}
+
+/** As much of a request as its client's address is read off. */
+function requestFrom(remoteAddress: string, forwardedFor: string): IncomingMessage {
+  return { headers: { 'x-forwarded-for': forwardedFor }, socket: { remoteAddress } } as never;
+}
+
 /** The entry of the proxy that is next to us; those before it may be anybody's. */
 function lastOf(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(value.lastIndexOf(',') + 1).trim() : undefined;

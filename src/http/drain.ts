@@ -5,9 +5,9 @@ const POLL_MS = 10;
 /** Nothing new in so many polls: nothing is on the wire any more. Counted in polls, not time, as a busy loop sees late what came early. */
 const QUIET_POLLS = 4;
 const MOST_POLLS = 100;
-const REAP_MS = 25;
+export const REAP_MS = 25;
 /** Streams of events never end by themselves; whoever follows one connects anew. Before the daemon itself gives up. */
-const DEADLINE_MS = 8000;
+export const DRAIN_DEADLINE_MS = 8000;
 
 /**
  * Ends connections politely. From the first moment every answer says `Connection: close`, but the listener and idle
@@ -25,7 +25,7 @@ export function drainPolitely(http: Http): void {
     await untilQuiet(http);
     // Node closes what is idle when the server closes, and leaves what becomes idle later to its keep-alive time.
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
-    const cut = setTimeout(() => server.closeAllConnections(), DEADLINE_MS);
+    const cut = setTimeout(() => server.closeAllConnections(), DRAIN_DEADLINE_MS);
     server.once('close', () => {
       clearInterval(reap);
       clearTimeout(cut);

@@ -241,7 +241,7 @@ function answeredOf(request: FastifyRequest, status: number): AnsweredRequest {
     traceId: request.traceId,
     spanId: request.spanId,
     tenantId: request.caller?.namespaceId ?? '',
-    headers: request.headers,
+    traceparent: request.headers.traceparent,
   };
 }
 

@@ -32,8 +32,8 @@ export function spanIdOf(uuid: string): string {
 }
 
 /** The span of the caller, as its `traceparent` names it. */
-export function parentSpanOf(headers: Record<string, string | string[] | undefined>): string | undefined {
-  const match = typeof headers.traceparent === 'string' ? TRACEPARENT.exec(headers.traceparent) : null;
+export function parentSpanOf(traceparent: unknown): string | undefined {
+  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
   return match && !NOTHING.test(match[2]!) ? match[2] : undefined;
 }
 

@@ -85,7 +85,7 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
       }
       onTheWay += lines.byteLength;
       // A copy of its own size: a block is a part of the pipe's buffer, all of which would travel.
-      tell({ type: 'lines', service, lines: Uint8Array.from(lines) });
+      tell({ type: 'lines', service, lines: new Uint8Array(lines) });
     },
     flush() {
       if (ended) return Promise.resolve();

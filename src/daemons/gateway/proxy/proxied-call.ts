@@ -43,6 +43,6 @@ export function account(call: ProxiedCall, status: number): void {
     traceId: call.traceId,
     spanId: call.spanId,
     tenantId: call.caller?.namespaceId ?? '',
-    headers: call.request.headers,
+    traceparent: call.request.headers.traceparent,
   });
 }

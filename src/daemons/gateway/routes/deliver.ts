@@ -1,59 +1,61 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
-import { continueIfExpected, endUnread, type HttpKit } from '../../../http/index.ts';
-import type { DeliveryAnswer, IncomingDelivery, WebhookDelivery } from '../domain/webhooks/delivery.ts';
+import { continueIfExpected, endUnread, type HttpKit, type PlainExchange } from '../../../http/index.ts';
+import type { IncomingDelivery, WebhookDelivery } from '../domain/webhooks/delivery.ts';
 import { readBody } from './read-body.ts';
 
-/** A delivery with the connection that it came on. */
+/** A delivery and the way back to its sender. */
 export interface ArrivedDelivery {
-  request: IncomingMessage;
-  response: ServerResponse;
+  incoming: IncomingDelivery;
   /** `performance.now()` at the request line. */
   startedAt: number;
-  incoming: Omit<IncomingDelivery, 'readBody'>;
+  exchange: Pick<PlainExchange, 'respond' | 'destroy'>;
 }
 
 /** Told once a delivery was answered; there is a caller only when it was authentic. */
 export type TellDelivered = (arrived: ArrivedDelivery, status: number, caller: Caller | null) => void;
 
-/** Takes a delivery through the steps and answers it. Both ways in end here: past the framework, and through it. */
-export function createDeliver(delivery: WebhookDelivery, kit: Pick<HttpKit, 'draining'>) {
+/** Takes a delivery through the steps and answers it. Both ways in end here: as a plain request, and through the framework. */
+export function createDeliver(delivery: WebhookDelivery) {
   return (arrived: ArrivedDelivery, tell: TellDelivered): void => {
-    const { request, response, incoming } = arrived;
-    const readThis = (limitBytes: number): Promise<Buffer> => {
-      continueIfExpected(request, response);
-      return readBody(request, limitBytes);
-    };
+    const { incoming, exchange } = arrived;
     delivery
-      .receive({ ...incoming, readBody: readThis })
-      .then((answer) => {
-        write(arrived, answer, kit.draining);
-        tell(arrived, answer.status, answer.caller);
+      .receive(incoming)
+      .then(({ status, headers, body, caller }) => {
+        const head = [
+          ...['content-type', 'application/json; charset=utf-8'],
+          ...[HEADERS.requestId, incoming.requestId, 'x-content-type-options', 'nosniff'],
+        ];
+        for (const name in headers) head.push(name, headers[name]!);
+        exchange.respond(status, head, JSON.stringify(body));
+        tell(arrived, status, caller);
       })
       // `receive` answers whatever happens; a connection that cannot take the answer is of no use.
-      .catch(() => request.destroy());
+      .catch(() => exchange.destroy());
   };
 }
 
-/** One `writeHead` of flat pairs, and text as latin1 where it can be: then head and body leave in one write without a copy. */
-function write(
-  { request, response, incoming }: ArrivedDelivery,
-  { status, body, headers }: DeliveryAnswer,
-  draining: boolean,
-): void {
-  const text = JSON.stringify(body);
-  const bytes = Buffer.byteLength(text);
-  const unread = !request.complete;
-  const head = [
-    ...['content-type', 'application/json; charset=utf-8', 'content-length', String(bytes)],
-    ...[HEADERS.requestId, incoming.requestId, 'x-content-type-options', 'nosniff'],
-  ];
-  for (const name in headers) head.push(name, headers[name]!);
-  if (unread || draining) head.push('connection', 'close');
-  response.writeHead(status, head);
-  if (!unread) {
-    response.end(text, bytes === text.length ? 'latin1' : 'utf8');
-    return;
-  }
-  endUnread(request, response, text);
+/** The body and the way back of a request that node:http read. */
+export function exchangeOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  kit: Pick<HttpKit, 'draining'>,
+): Pick<IncomingDelivery, 'readBody'> & Pick<ArrivedDelivery, 'exchange'> {
+  return {
+    readBody: (limitBytes) => {
+      continueIfExpected(request, response);
+      return readBody(request, limitBytes);
+    },
+    exchange: {
+      respond(status, headers, text) {
+        const unread = !request.complete;
+        const head = [...headers, 'content-length', String(Buffer.byteLength(text))];
+        if (unread || kit.draining) head.push('connection', 'close');
+        response.writeHead(status, head);
+        if (unread) endUnread(request, response, text);
+        else response.end(text);
+      },
+      destroy: () => request.destroy(),
+    },
+  };
 }

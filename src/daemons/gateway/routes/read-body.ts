@@ -51,6 +51,12 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
   });
 }
 
+/** Of a body that is there. Throws PAYLOAD_TOO_LARGE. */
+export function requireSize(body: Buffer, limitBytes: number): Buffer {
+  if (body.length > limitBytes) throw tooLarge(limitBytes);
+  return body;
+}
+
 function tooLarge(limitBytes: number): PlatformError {
   return new PlatformError(
     'PAYLOAD_TOO_LARGE',

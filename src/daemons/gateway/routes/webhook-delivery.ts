@@ -2,16 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Http } from '../../../http/index.ts';
 import { spanIdOf } from '../../../kit/trace.ts';
 import type { WebhookDelivery } from '../domain/webhooks/delivery.ts';
-import { type ArrivedDelivery, createDeliver } from './deliver.ts';
-import { DELIVERY_ROUTE, INSTANCE_ROUTE, takeDeliveriesEarly } from './webhook-shortcut.ts';
+import { type ArrivedDelivery, createDeliver, exchangeOf } from './deliver.ts';
+import { DELIVERY_ROUTE, INSTANCE_ROUTE, takePlainDeliveries } from './plain-deliveries.ts';
 
 type Params = { pluginId: string; event: string; instanceId?: string };
 type Delivering = { Params: Params; Querystring: { namespace?: unknown } };
 
 /** Where external services deliver: a scope of its own, without Bearer tokens. @spec Webhook delivery; Authentication 10 */
 export function webhookDeliveryRoutes(http: Http, { delivery }: { delivery: WebhookDelivery }): void {
-  const deliver = createDeliver(delivery, http.kit);
-  takeDeliveriesEarly(http, deliver);
+  const deliver = createDeliver(delivery);
+  takePlainDeliveries(http, deliver);
   http.register(async (scope) => {
     // Signatures are over the bytes as sent: nothing may read or decode the body before the pipeline does.
     scope.removeAllContentTypeParsers();
@@ -27,7 +27,7 @@ export function webhookDeliveryRoutes(http: Http, { delivery }: { delivery: Webh
           const webhookId = http.kit.random.uuid();
           // Whatever is done about the delivery finds its span by its id.
           request.spanId = spanIdOf(webhookId);
-          deliver(arrivedThrough(request, reply, webhookId), (_arrived, status, caller) => {
+          deliver(arrivedThrough(http, request, reply, webhookId), (_arrived, status, caller) => {
             request.caller = caller;
             http.kit.account(request, status);
           });
@@ -39,15 +39,16 @@ export function webhookDeliveryRoutes(http: Http, { delivery }: { delivery: Webh
 }
 
 function arrivedThrough(
+  { kit }: Http,
   request: FastifyRequest<Delivering>,
   { raw: response }: FastifyReply,
   webhookId: string,
 ): ArrivedDelivery {
   const { raw, params, query } = request;
+  const { readBody, exchange } = exchangeOf(raw, response, kit);
   return {
-    request: raw,
-    response,
     startedAt: request.startedAt,
+    exchange,
     incoming: {
       webhookId,
       pluginId: params.pluginId,
@@ -58,6 +59,7 @@ function arrivedThrough(
       source: request.ip,
       requestId: request.id,
       traceId: request.traceId,
+      readBody,
     },
   };
 }

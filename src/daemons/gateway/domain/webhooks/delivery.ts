@@ -3,6 +3,7 @@ import { HEADERS } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
+import type { MaybePromise } from '../../../../kit/maybe-promise.ts';
 import type { CreateLimiter } from '../../../../kit/rate-limiter.ts';
 import type { WebhookInbox } from '../../../../store/ports/index.ts';
 import { REPEATED, singleHeader } from '../raw-headers.ts';
@@ -99,7 +100,8 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     const { target } = admitted;
     const { webhook } = target;
 
-    const payload = parseOnce(await readBody(passage, webhook));
+    const body = readBody(passage, webhook);
+    const payload = parseOnce(body instanceof Promise ? await body : body);
     if (webhook.challenge) {
       const challenge = answerChallenge(webhook.challenge, payload());
       mark(passage, 'challenge', challenge ? 'answered' : 'none');
@@ -124,7 +126,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     return accepted === 'duplicate' ? DUPLICATE : { ...accepted, record: 'handled' };
   }
 
-  async function readBody(passage: Passage, webhook: WebhookHandlerDecl): Promise<Buffer> {
+  function readBody(passage: Passage, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
     const encoding = singleHeader(passage.incoming.rawHeaders, 'content-encoding');
     if (encoding !== undefined && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
       mark(passage, 'body', 'encoded');
@@ -133,14 +135,21 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
         'Send the body without Content-Encoding: its signature is over the bytes as they are.',
       );
     }
-    try {
-      passage.body = await passage.incoming.readBody(webhook.maxBodyBytes);
+    const keep = (body: Buffer): Buffer => {
       mark(passage, 'body', 'ok');
-    } catch (error) {
+      passage.body = body;
+      return body;
+    };
+    const fail = (error: unknown): never => {
       mark(passage, 'body', codeOf(error) ?? 'failed');
       throw error;
+    };
+    try {
+      const body = passage.incoming.readBody(webhook.maxBodyBytes);
+      return body instanceof Promise ? body.then(keep, fail) : keep(body);
+    } catch (error) {
+      return fail(error);
     }
-    return passage.body;
   }
 
   /** The sender of a sync one waits for its handler, so it cannot be held. */

@@ -1,4 +1,5 @@
 import type { Caller } from '../../../../contracts/index.ts';
+import type { MaybePromise } from '../../../../kit/maybe-promise.ts';
 import type { NewDelivery, SecretKey } from '../../../../store/ports/index.ts';
 import { maskHeaders } from './record.ts';
 import { beginSteps, type StepLog } from './steps.ts';
@@ -21,7 +22,7 @@ export interface IncomingDelivery {
   requestId: string;
   traceId: string;
   /** Reads the raw body; throws PAYLOAD_TOO_LARGE. */
-  readBody: (limitBytes: number) => Promise<Buffer>;
+  readBody: (limitBytes: number) => MaybePromise<Buffer>;
 }
 
 /** One delivery on its way through the steps. */

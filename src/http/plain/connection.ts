@@ -1,0 +1,180 @@
+import type { Socket } from 'node:net';
+import { atTurnEnd } from '../../kit/turn-end.ts';
+import { answerHead } from './answer.ts';
+import { type PlainRequest, readPlainRequest } from './request.ts';
+
+/** Where the answer to a request goes. */
+export interface PlainExchange {
+  /** The client's address; empty once it is gone. */
+  readonly source: string;
+  /** Headers as flat pairs, without length, date and connection. Throws when one cannot be sent. */
+  respond(status: number, headers: readonly string[], text: string): void;
+  destroy(): void;
+}
+
+/** Takes a request and answers it, now or later, or says that it did not. */
+export type TakePlain = (request: PlainRequest, exchange: PlainExchange) => boolean;
+
+export interface PlainConnection {
+  /** Gives it to node:http where its client is slow, and ends it where it was idle for too long. */
+  look(now: number): void;
+  /** Ends it unless a request is on its way. */
+  endIdle(): void;
+  destroy(): void;
+}
+
+export interface PlainConnectionOptions {
+  take: TakePlain;
+  /** Has node:http serve the socket from here on. */
+  serveOtherwise: (socket: Socket) => void;
+  /** The connection is no longer ours. */
+  onGone: (connection: PlainConnection) => void;
+  isDraining: () => boolean;
+  keepAliveMs: number;
+}
+
+const soon = atTurnEnd((send: () => void) => send());
+
+/** Who takes longer to send a request is node:http's, which has the timeouts for that. */
+const SLOW_MS = 1000;
+/** In more pieces than this it does not arrive here: joining them would cost what it brings. */
+const MOST_PIECES = 8;
+
+/**
+ * Reads plain requests off a socket, one after the other, and answers them. With the first bytes that are anything else
+ * the socket becomes node:http's, with those bytes and for good.
+ */
+export function openPlainConnection(socket: Socket, options: PlainConnectionOptions): PlainConnection {
+  const { take, serveOtherwise, onGone, isDraining, keepAliveMs } = options;
+  /** What has come and is not answered yet: part of a request, or what was sent before the answer to the one before. */
+  let held: Buffer | undefined;
+  let pieces = 0;
+  /** How many bytes the request on its way has; 0 while that is unknown. */
+  let wanted = 0;
+  let isAnswering = false;
+  let answer: string | Buffer = '';
+  let isLast = false;
+  let hasAnswered = false;
+  let hasEnded = false;
+  /** `performance.now()` since when nothing is on its way, or the request is. */
+  let since = performance.now();
+
+  const onData = (chunk: Buffer): void => {
+    if (isAnswering) {
+      held = held ? Buffer.concat([held, chunk]) : chunk;
+      socket.pause();
+      return;
+    }
+    const bytes = held ? Buffer.concat([held, chunk]) : chunk;
+    if (bytes.length < wanted && ++pieces < MOST_PIECES) held = bytes;
+    else offer(bytes);
+  };
+
+  function offer(bytes: Buffer): void {
+    held = undefined;
+    const request = readPlainRequest(bytes);
+    if (typeof request === 'number') awaitRest(bytes, request);
+    else if (!request) leave(bytes);
+    else {
+      wanted = pieces = 0;
+      isAnswering = true;
+      // Before it is taken: it may be answered at once.
+      if (bytes.length > request.length) held = bytes.subarray(request.length);
+      if (!take(request, exchange)) leave(bytes);
+    }
+  }
+
+  function awaitRest(bytes: Buffer, length: number): void {
+    if (hasEnded || pieces >= MOST_PIECES) {
+      leave(bytes);
+      return;
+    }
+    held = bytes;
+    wanted = length;
+    pieces = 1;
+    since = performance.now();
+    readOn();
+  }
+
+  /** node:http reads them as if they came just now. */
+  function leave(bytes: Buffer | undefined): void {
+    release();
+    readOn();
+    serveOtherwise(socket);
+    if (bytes) socket.emit('data', bytes);
+    if (hasEnded) socket.emit('end');
+  }
+
+  function next(): void {
+    isAnswering = false;
+    hasAnswered = true;
+    since = performance.now();
+    // A client that does not read its answers gets no more of them made.
+    if (socket.writableNeedDrain) {
+      isAnswering = true;
+      socket.once('drain', next);
+      return;
+    }
+    if (held) offer(held);
+    else if (hasEnded) socket.end();
+    else readOn();
+  }
+
+  /** Only once all that came before is used: else what is held would grow by a chunk with each answer. */
+  function readOn(): void {
+    if (socket.isPaused()) socket.resume();
+  }
+
+  function send(): void {
+    if (socket.destroyed) return;
+    socket.write(answer, 'latin1');
+    if (isLast) socket.end();
+    else next();
+  }
+
+  const exchange: PlainExchange = {
+    get source() {
+      return socket.remoteAddress ?? '';
+    },
+    respond(status, headers, text) {
+      isLast = isDraining() || (hasEnded && !held);
+      const bytes = Buffer.byteLength(text);
+      const head = answerHead(status, headers, bytes, isLast);
+      // Text that is ASCII leaves with the head in one write, and is not copied.
+      answer =
+        bytes === text.length ? head + text : Buffer.concat([Buffer.from(head, 'latin1'), Buffer.from(text)]);
+      soon(send);
+    },
+    destroy: () => socket.destroy(),
+  };
+
+  const onEnd = (): void => {
+    hasEnded = true;
+    if (isAnswering) return;
+    if (held) leave(held);
+    else socket.end();
+  };
+  const onClose = (): void => onGone(connection);
+  function release(): void {
+    socket.off('data', onData).off('end', onEnd).off('close', onClose).off('error', ignore);
+    onGone(connection);
+  }
+
+  const connection: PlainConnection = {
+    look(now) {
+      if (isAnswering) return;
+      if (held || !hasAnswered) {
+        if (now - since >= SLOW_MS) leave(held);
+      } else if (now - since >= keepAliveMs) socket.end();
+    },
+    endIdle() {
+      if (!isAnswering && !held) socket.end();
+    },
+    destroy: () => socket.destroy(),
+  };
+  socket.on('data', onData).on('end', onEnd).on('close', onClose).on('error', ignore);
+  return connection;
+}
+
+/** It closes after that, which is all there is to do about it. */
+function ignore(): void {}
