@@ -1,7 +1,13 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { createHttp, type Http, type PlainExchange, takePlainRequests } from '../../src/http/index.ts';
+import {
+  createHttp,
+  type Http,
+  type PlainExchange,
+  type TakePlain,
+  takePlainRequests,
+} from '../../src/http/index.ts';
 import { openPlainConnection, type PlainConnection } from '../../src/http/plain/connection.ts';
 import { systemClock } from '../../src/kit/clock.ts';
 import { silentLogger } from '../../src/kit/logger.ts';
@@ -31,8 +37,8 @@ async function start(): Promise<TestServer> {
   const taken: string[] = [];
   const answer = (exchange: PlainExchange, text: string): void =>
     exchange.respond(200, ['content-type', 'text/plain'], text);
-  takePlainRequests(http, ({ url, body }, exchange) => {
-    if (url === '/echoed-in-a-header') {
+  const take: TakePlain = ({ url, body }, exchange) => {
+    if (url === '/plain/echoed-in-a-header') {
       expect(() => exchange.respond(200, ['x-echo', body.toString()], '')).toThrow(/Invalid character/);
       exchange.destroy();
       return true;
@@ -44,7 +50,8 @@ async function start(): Promise<TestServer> {
     if (wait[1] === undefined) answer(exchange, body.toString());
     else setTimeout(() => answer(exchange, body.toString()), Number(wait[1]));
     return true;
-  });
+  };
+  takePlainRequests(http, { prefix: '/plain', take });
   http.removeAllContentTypeParsers();
   http.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
   let usual = 0;
@@ -164,6 +171,16 @@ test('one that comes byte by byte is node:http’s, and so is one whose body is 
   expect(taken).toEqual([]);
 });
 
+test('what is not for whoever takes plain requests is heard of before its body has come', async () => {
+  const { http, port } = await start();
+  const heard = new Promise<string>((resolve) => http.server.on('request', ({ url }) => resolve(url!)));
+  const { socket } = await client(port);
+  const startedAt = performance.now();
+  socket.write(post('body', { path: '/other' }).slice(0, -4));
+  expect(await heard).toBe('/other');
+  expect(performance.now() - startedAt).toBeLessThan(900);
+});
+
 test('a client that says no more still gets its answers, and then the end', async () => {
   const { port } = await start();
   const { socket, bodies, closed, received } = await client(port);
@@ -216,7 +233,7 @@ test('a client that never reads gets no more answers made than its buffers take'
 test('a value that no header can have is not sent', async () => {
   const { port } = await start();
   const { socket, closed, received } = await client(port);
-  socket.write(post('a\r\nx-admin: yes', { path: '/echoed-in-a-header' }));
+  socket.write(post('a\r\nx-admin: yes', { path: '/plain/echoed-in-a-header' }));
   await closed;
   expect(received()).toBe('');
 });
@@ -242,6 +259,7 @@ test('one that stays idle for too long ends, and one whose client is slow is giv
   const server = createServer((socket) => {
     open.push(
       openPlainConnection(socket, {
+        prefix: '/plain',
         take: (_request, exchange) => {
           exchange.respond(200, [], 'taken');
           return true;

@@ -1,7 +1,12 @@
 import type { Socket } from 'node:net';
 import { atTurnEnd } from '../../kit/turn-end.ts';
 import { answerHead } from './answer.ts';
-import { type PlainRequest, readPlainRequest } from './request.ts';
+import { type PlainHead, readPlainHead } from './request.ts';
+
+/** A POST that arrived whole. */
+export interface PlainRequest extends Pick<PlainHead, 'url' | 'rawHeaders'> {
+  body: Buffer;
+}
 
 /** Where the answer to a request goes. */
 export interface PlainExchange {
@@ -24,6 +29,8 @@ export interface PlainConnection {
 }
 
 export interface PlainConnectionOptions {
+  /** Paths of other requests are node:http's as soon as their head has come: some are answered before their body. */
+  prefix: string;
   take: TakePlain;
   /** Has node:http serve the socket from here on. */
   serveOtherwise: (socket: Socket) => void;
@@ -45,12 +52,12 @@ const MOST_PIECES = 8;
  * the socket becomes node:http's, with those bytes and for good.
  */
 export function openPlainConnection(socket: Socket, options: PlainConnectionOptions): PlainConnection {
-  const { take, serveOtherwise, onGone, isDraining, keepAliveMs } = options;
+  const { prefix, take, serveOtherwise, onGone, isDraining, keepAliveMs } = options;
   /** What has come and is not answered yet: part of a request, or what was sent before the answer to the one before. */
   let held: Buffer | undefined;
   let pieces = 0;
-  /** How many bytes the request on its way has; 0 while that is unknown. */
-  let wanted = 0;
+  /** Of the request whose body is on its way. */
+  let head: PlainHead | undefined;
   let isAnswering = false;
   let answer: string | Buffer = '';
   let isLast = false;
@@ -65,35 +72,35 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
       socket.pause();
       return;
     }
-    const bytes = held ? Buffer.concat([held, chunk]) : chunk;
-    if (bytes.length < wanted && ++pieces < MOST_PIECES) held = bytes;
-    else offer(bytes);
+    pieces++;
+    offer(held ? Buffer.concat([held, chunk]) : chunk);
   };
 
   function offer(bytes: Buffer): void {
     held = undefined;
-    const request = readPlainRequest(bytes);
-    if (typeof request === 'number') awaitRest(bytes, request);
-    else if (!request) leave(bytes);
-    else {
-      wanted = pieces = 0;
-      isAnswering = true;
-      // Before it is taken: it may be answered at once.
-      if (bytes.length > request.length) held = bytes.subarray(request.length);
-      if (!take(request, exchange)) leave(bytes);
-    }
+    head ??= readPlainHead(bytes);
+    if (!head?.url.startsWith(prefix)) leave(bytes);
+    else if (bytes.length < head.end) awaitRest(bytes);
+    else answerTo(bytes, head);
   }
 
-  function awaitRest(bytes: Buffer, length: number): void {
+  function awaitRest(bytes: Buffer): void {
     if (hasEnded || pieces >= MOST_PIECES) {
       leave(bytes);
       return;
     }
+    if (pieces <= 1) since = performance.now();
     held = bytes;
-    wanted = length;
-    pieces = 1;
-    since = performance.now();
     readOn();
+  }
+
+  function answerTo(bytes: Buffer, { url, rawHeaders, bodyStart, end }: PlainHead): void {
+    head = undefined;
+    pieces = 0;
+    isAnswering = true;
+    // Before it is taken: it may be answered at once.
+    if (bytes.length > end) held = bytes.subarray(end);
+    if (!take({ url, rawHeaders, body: bytes.subarray(bodyStart, end) }, exchange)) leave(bytes);
   }
 
   /** node:http reads them as if they came just now. */

@@ -2,24 +2,28 @@ import type { Socket } from 'node:net';
 import { LIMITS } from '../../contracts/index.ts';
 import { DRAIN_DEADLINE_MS, REAP_MS } from '../drain.ts';
 import type { Http } from '../server.ts';
-import { openPlainConnection, type PlainConnection, type TakePlain } from './connection.ts';
+import { openPlainConnection, type PlainConnection, type PlainConnectionOptions } from './connection.ts';
 
 const LOOK_MS = 500;
 
 /**
- * Offers requests in their plainest form to `take` without node:http, whose part is half of what receiving a short one
+ * Offers requests below `prefix` in their plainest form to `take` without node:http, whose part is half of what receiving a short one
  * costs (measured: 20 us a webhook instead of 32). Whatever else comes is node:http's, with its connection. Whoever takes
  * a request does what the usual way does for it: ids, `kit.lastRequestAt`, `kit.accountAnswered`.
  */
-export function takePlainRequests(http: Http, take: TakePlain): void {
+export function takePlainRequests(
+  http: Http,
+  { prefix, take }: Pick<PlainConnectionOptions, 'prefix' | 'take'>,
+): void {
   const { server, kit } = http;
   // node:http's own, which the server was made with.
   const serve = server.listeners('connection')[0] as (socket: Socket) => void;
   const connections = new Set<PlainConnection>();
-  const options = {
+  const options: PlainConnectionOptions = {
+    prefix,
     take,
-    serveOtherwise: (socket: Socket) => serve.call(server, socket),
-    onGone: (connection: PlainConnection) => void connections.delete(connection),
+    serveOtherwise: (socket) => serve.call(server, socket),
+    onGone: (connection) => void connections.delete(connection),
     isDraining: () => kit.draining,
     keepAliveMs: LIMITS.keepAliveMs,
   };

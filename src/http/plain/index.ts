@@ -1,3 +1,2 @@
-export type { PlainExchange, TakePlain } from './connection.ts';
+export type { PlainExchange, PlainRequest, TakePlain } from './connection.ts';
 export { takePlainRequests } from './connections.ts';
-export type { PlainRequest } from './request.ts';

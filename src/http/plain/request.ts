@@ -1,14 +1,14 @@
 import { LIMITS } from '../../contracts/index.ts';
 
-/** A POST that arrived whole, as node:http would have read it. */
-export interface PlainRequest {
+/** The head of a POST, as node:http would have read it. */
+export interface PlainHead {
   /** The request target: a path with its query. */
   url: string;
   /** node's flat list: names and values as sent. */
   rawHeaders: string[];
-  body: Buffer;
-  /** Bytes that the request took; what follows is the next one's. */
-  length: number;
+  /** Where the body begins, and where the request ends, in bytes; what follows is the next one's. */
+  bodyStart: number;
+  end: number;
 }
 
 /** Larger ones are node:http's, which reads a body as a stream. */
@@ -23,11 +23,11 @@ const HEADER = /([\w!#$%&'*+\-.^`|~]+): ?([!-~](?:[ -~]*[!-~])?)\r\n/y;
 const LENGTH = /^(?:0|[1-9]\d{0,5})$/;
 
 /**
- * Reads a POST in its plainest form: a path in usual characters, HTTP/1.1, one Host, a body of a said length or none, a
- * connection that stays. Of such a request all parsers think the same. Answers how many bytes it will have when the
- * head is there and part of the body is not; undefined for every other, which is left to node:http.
+ * Reads the head of a POST in its plainest form: a path in usual characters, HTTP/1.1, one Host, a body of a said length or
+ * none, a connection that stays. Of such a request all parsers think the same. Undefined for every other, and while the
+ * head is not whole: those are left to node:http.
  */
-export function readPlainRequest(bytes: Buffer): PlainRequest | number | undefined {
+export function readPlainHead(bytes: Buffer): PlainHead | undefined {
   const headEnd = bytes.indexOf(HEAD_END);
   if (headEnd === -1 || headEnd > LONGEST_HEAD) return undefined;
   const head = bytes.toString('latin1', 0, headEnd + 2);
@@ -36,10 +36,8 @@ export function readPlainRequest(bytes: Buffer): PlainRequest | number | undefin
   const rawHeaders: string[] = [];
   const bodyBytes = readHeaders(head, line[0].length, rawHeaders);
   const bodyStart = headEnd + HEAD_END.length;
-  const length = bodyStart + bodyBytes;
-  if (bodyBytes === -1 || length > LARGEST_BYTES) return undefined;
-  if (bytes.length < length) return length;
-  return { url: line[1]!, rawHeaders, body: bytes.subarray(bodyStart, length), length };
+  const end = bodyStart + bodyBytes;
+  return bodyBytes === -1 || end > LARGEST_BYTES ? undefined : { url: line[1]!, rawHeaders, bodyStart, end };
 }
 
 /** Fills the list; answers how many bytes the body has, -1 where that or anything else is for node:http to judge. */

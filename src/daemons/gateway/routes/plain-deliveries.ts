@@ -4,6 +4,7 @@ import {
   type Http,
   type PlainExchange,
   type PlainRequest,
+  type TakePlain,
   takePlainRequests,
 } from '../../../http/index.ts';
 import type { Random } from '../../../kit/random.ts';
@@ -11,7 +12,7 @@ import { saneId, spanIdOf, traceIdOf } from '../../../kit/trace.ts';
 import { REPEATED, singleHeader } from '../domain/raw-headers.ts';
 import type { ArrivedDelivery, createDeliver, TellDelivered } from './deliver.ts';
 import { requireSize } from './read-body.ts';
-import { createDeliveryUrls, type DeliveryUrl } from './webhook-url.ts';
+import { createDeliveryUrls, DELIVERY_PREFIX, type DeliveryUrl } from './webhook-url.ts';
 
 export const DELIVERY_ROUTE = '/webhooks/:pluginId/:event';
 export const INSTANCE_ROUTE = '/webhooks/:pluginId/:event/:instanceId';
@@ -40,7 +41,7 @@ export function takePlainDeliveries(http: Http, deliver: ReturnType<typeof creat
     });
   };
 
-  takePlainRequests(http, (request, exchange) => {
+  const take: TakePlain = (request, exchange) => {
     const { url, rawHeaders } = request;
     const target = readUrl(url);
     const forwardedFor = singleHeader(rawHeaders, 'x-forwarded-for');
@@ -50,7 +51,8 @@ export function takePlainDeliveries(http: Http, deliver: ReturnType<typeof creat
     kit.lastRequestAt = arrived.startedAt;
     deliver(arrived, tell);
     return true;
-  });
+  };
+  takePlainRequests(http, { prefix: DELIVERY_PREFIX, take });
 }
 
 /** One UUID names the delivery and, unless the sender brought ids, its request and its trace: making four costs more than hashing the body. */
