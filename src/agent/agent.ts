@@ -71,8 +71,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           backend
             .stats()
             .some(
-              ({ pluginId, running, queued }) =>
-                pluginId === id && (queued > 0 || running >= config.maxProcesses),
+              ({ pluginId, running, places, queued }) => pluginId === id && (queued > 0 || running >= places),
             ),
       };
     },

@@ -44,6 +44,11 @@ export const Moment = z
   })
   .describe('Epoch milliseconds, or an ISO 8601 date and time with Z or an offset');
 
+/** For numbers in a query: an empty value is no number, where coercion alone would take it for 0. */
+export function notBlank<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => (value === '' ? Number.NaN : value), schema);
+}
+
 /** A page of a list; `nextCursor` is null on the last one. @spec docs/decisions.md "List replies" */
 export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });

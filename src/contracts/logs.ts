@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { notBlank } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** One line of a service's log as kept. @spec Log record; Diagnostic events */
@@ -48,7 +49,7 @@ export const offsetQuery = {
   from: z.string().max(64).optional().describe('Epoch milliseconds or an ISO 8601 time; included'),
   to: z.string().max(64).optional().describe('Epoch milliseconds or an ISO 8601 time; excluded'),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
-  offset: z.coerce.number().int().min(0).default(0),
+  offset: notBlank(z.coerce.number().int().min(0).default(0)),
 };
 
 /** Query parameters of everything that can be followed. */
@@ -65,7 +66,7 @@ export const followQuery = {
     .describe('With follow: go on after this event id, as `Last-Event-ID` does'),
 };
 /** 0: with follow, nothing that was before. */
-export const followLimit = z.coerce.number().int().min(0).max(1000).default(100);
+export const followLimit = notBlank(z.coerce.number().int().min(0).max(1000).default(100));
 
 export const queryLogs = endpoint({
   method: 'GET',

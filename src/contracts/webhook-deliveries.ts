@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IsoTime, Moment, page } from './common.ts';
+import { IsoTime, Moment, notBlank, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
@@ -69,9 +69,9 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 
 /** A moment in a query. */
-const Since = z
-  .union([z.coerce.number().int().nonnegative(), IsoTime])
-  .describe('Epoch milliseconds, or an ISO 8601 date and time with Z or an offset');
+const Since = notBlank(z.union([z.coerce.number().int().nonnegative(), IsoTime])).describe(
+  'Epoch milliseconds, or an ISO 8601 date and time with Z or an offset',
+);
 
 const deliveryFilter = {
   status: DeliveryStatus.optional(),

@@ -41,6 +41,7 @@ test('every delivery leaves a record, refused ones too, and other namespaces see
   expect(await statuses(gateway, { search: '"n":1' })).toEqual(['succeeded sync']);
   expect(await statuses(gateway, { event: 'queued' })).toEqual([]);
   expect(await statuses(gateway, { since: new Date(gateway.clock.now() + 1).toISOString() })).toEqual([]);
+  await expect(statuses(gateway, { since: '' })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 
   const id = ok.headers.get('x-webhook-id')!;
   const record = await details(gateway, id, MEMBER_TOKEN);
@@ -65,6 +66,7 @@ test('every delivery leaves a record, refused ones too, and other namespaces see
   ]);
   expect(record.steps.every(({ durationMs }) => durationMs >= 0)).toBe(true);
   expect(Object.fromEntries(record.headers)).toMatchObject({
+    host: `127.0.0.1:${gateway.port}`,
     'x-token': '[masked]',
     'content-type': 'application/json',
   });

@@ -41,6 +41,8 @@ export interface PoolStats {
   processes: number;
   pids: number[];
   running: number;
+  /** How many it can run at a time, once all its processes are there. */
+  places: number;
   queued: number;
 }
 
@@ -276,6 +278,7 @@ export function createPool(deps: PoolDeps): Pool {
       processes: processes.size,
       pids: [...processes.keys()].flatMap(({ pid }) => pid ?? []),
       running: [...processes.keys()].reduce((sum, { load }) => sum + load, 0),
+      places: maxProcesses * concurrency,
       queued: queue.length,
     }),
     retire() {

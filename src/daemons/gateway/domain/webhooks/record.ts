@@ -1,5 +1,6 @@
 const SHOWN_HEADERS = new Set([
   'accept',
+  'host',
   'content-type',
   'content-length',
   'user-agent',
