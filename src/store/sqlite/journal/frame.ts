@@ -7,26 +7,36 @@ const MAGIC = 0x6a637673;
 const HEADER_BYTES = 32;
 const SALT_AT = 16;
 export const SALT_BYTES = 8;
+/** Behind the last frame: the salt and its sequence, in the same write. The next frame is written over it. */
+const END_BYTES = SALT_BYTES + 8;
 
 /** What was brought to the disk by one write. */
 export interface Frame {
   /** Counts frames over all files, without a gap. */
   sequence: number;
-  /** JSON of PackedUnit[]. */
-  units: string;
+  /** JSON of PackedUnit[], in UTF-8. */
+  units: Buffer;
   /** What the units point into. */
   bytes: Uint8Array;
   /** Where the next one begins. */
   end: number;
 }
 
-/** Room that a frame may take at the most. */
+/** Room that a frame may take at the most, its end mark included. */
 export function roomFor({ units, length }: Packed): number {
-  return HEADER_BYTES + 3 * units.length + length;
+  return HEADER_BYTES + 3 * units.length + length + END_BYTES;
 }
 
-/** Writes a frame to the start of `target`, which has room; returns its length. */
-export function writeFrame(target: Buffer, packed: Packed, sequence: number, salt: Uint8Array): number {
+/**
+ * Writes a frame and its end mark to the start of `target`, which has room. Returns where each ends: the next frame goes
+ * behind this one.
+ */
+export function writeFrame(
+  target: Buffer,
+  packed: Packed,
+  sequence: number,
+  salt: Uint8Array,
+): { end: number; written: number } {
   const { units, parts, length } = packed;
   const textBytes = target.write(units, HEADER_BYTES, 'utf8');
   layOut(parts, target, HEADER_BYTES + textBytes);
@@ -37,36 +47,75 @@ export function writeFrame(target: Buffer, packed: Packed, sequence: number, sal
   target.writeUInt32LE(textBytes, 24);
   target.writeUInt32LE(length, 28);
   target.writeUInt32LE(crc32(target.subarray(8, end)), 4);
-  return end;
+  target.set(salt, end);
+  target.writeDoubleLE(sequence, end + SALT_BYTES);
+  return { end, written: end + END_BYTES };
 }
 
-/**
- * The frames of the turn that `file` begins with. One that is not whole is passed over: whether it is missed, the
- * sequence of those behind it tells. A file is written over and over, and what lies behind its last frame may be what a
- * sender chose: the salt, which nobody outside has seen, tells the frames of one turn from such leftovers.
- */
-export function* readFrames(file: Buffer): Generator<Frame> {
-  const salt = file.subarray(SALT_AT, SALT_AT + SALT_BYTES);
-  // Blocks that a power cut left without content; too short a file has none at all.
-  if (salt.every((byte) => byte === 0)) return;
-  for (let at = 0; at >= 0; ) {
-    const frame = frameAt(file, at, salt);
-    if (frame) yield frame;
-    at = frame ? frame.end : file.indexOf(salt, at + SALT_AT + 1) - SALT_AT;
+/** Frames that lie one behind the other, up to the first that is not whole. */
+export function* readFrames(bytes: Buffer): Generator<Frame> {
+  const salt = saltOf(bytes);
+  for (let at = 0, frame = frameAt(bytes, at, salt); frame; frame = frameAt(bytes, at, salt)) {
+    yield frame;
+    at = frame.end;
   }
 }
 
-function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefined {
-  if (file.length - at < HEADER_BYTES || file.readUInt32LE(at) !== MAGIC) return undefined;
-  if (file.compare(salt, 0, SALT_BYTES, at + SALT_AT, at + SALT_AT + SALT_BYTES) !== 0) return undefined;
+/** That of the frame which `bytes` begin with, if they do. */
+export function saltOf(bytes: Buffer): Buffer {
+  return bytes.subarray(SALT_AT, SALT_AT + SALT_BYTES);
+}
+
+/** The whole frame at a place, if there is one: it carries the salt, and its checksum is right. */
+export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefined {
+  const head = headAt(file, at, salt);
+  if (!head || head.end > file.length) return undefined;
+  if (crc32(file.subarray(at + 8, head.end)) !== file.readUInt32LE(at + 4)) return undefined;
   const text = at + HEADER_BYTES;
-  const bytes = text + file.readUInt32LE(at + 24);
-  const end = bytes + file.readUInt32LE(at + 28);
-  if (end > file.length || crc32(file.subarray(at + 8, end)) !== file.readUInt32LE(at + 4)) return undefined;
   return {
-    sequence: file.readDoubleLE(at + 8),
-    units: file.toString('utf8', text, bytes),
-    bytes: file.subarray(bytes, end),
-    end,
+    sequence: head.sequence,
+    units: file.subarray(text, head.bytes),
+    bytes: file.subarray(head.bytes, head.end),
+    end: head.end,
   };
+}
+
+/** The first whole frame behind a place, however far. */
+export function frameBehind(file: Buffer, at: number, salt: Buffer): Frame | undefined {
+  for (let found = at + 1; ; found++) {
+    found = file.indexOf(salt, found + SALT_AT) - SALT_AT;
+    if (found < 0) return undefined;
+    const frame = frameAt(file, found, salt);
+    if (frame) return frame;
+  }
+}
+
+/** Whether nothing was written behind the frame of this sequence, which ends here. */
+export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer): boolean {
+  return (
+    file.length >= at + END_BYTES &&
+    file.compare(salt, 0, SALT_BYTES, at, at + SALT_BYTES) === 0 &&
+    file.readDoubleLE(at + SALT_BYTES) === sequence
+  );
+}
+
+/**
+ * Whether a frame was begun here whose end never came to the disk: what a process leaves that dies while it writes. Nobody
+ * was told that it is there.
+ */
+export function isCutOff(file: Buffer, at: number, salt: Buffer): boolean {
+  const head = headAt(file, at, salt);
+  return head !== undefined && !isEndOf(head.sequence, file, head.end, salt);
+}
+
+function headAt(
+  file: Buffer,
+  at: number,
+  salt: Buffer,
+): { sequence: number; bytes: number; end: number } | undefined {
+  if (file.length - at < HEADER_BYTES || salt.length < SALT_BYTES) return undefined;
+  if (file.readUInt32LE(at) !== MAGIC) return undefined;
+  if (file.compare(salt, 0, SALT_BYTES, at + SALT_AT, at + SALT_AT + SALT_BYTES) !== 0) return undefined;
+  const bytes = at + HEADER_BYTES + file.readUInt32LE(at + 24);
+  return { sequence: file.readDoubleLE(at + 8), bytes, end: bytes + file.readUInt32LE(at + 28) };
 }
