@@ -1,49 +1,56 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { spawnService } from '../../../../src/cli/supervisor/service-process.ts';
 import {
   type CallInput,
   type Endpoint,
   getRun,
   listRunSteps,
+  PlatformConfig,
   type ReplyOf,
   type RunStep,
   startRun,
 } from '../../../../src/contracts/index.ts';
 import { createClient } from '../../../../src/http/index.ts';
+import { TEST_KEYS } from '../../../support/daemon.ts';
 import { asDefinition, type RunReply } from './workflow.ts';
 
 /** A workflow service in a process of its own, started again and again on one folder. */
 export interface DaemonProcess {
-  child: ChildProcess;
   url: string;
-  kill(signal?: NodeJS.Signals): Promise<void>;
+  kill(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   call<E extends Endpoint>(endpoint: E, input?: CallInput<E>): Promise<ReplyOf<E>>;
   start(definition: Record<string, unknown>, more?: Record<string, unknown>): Promise<string>;
   run(id: string): Promise<RunReply>;
   steps(id: string): Promise<RunStep[]>;
 }
 
-const PROGRAM = fileURLToPath(new URL('../programs/daemon.ts', import.meta.url));
-
+/** Started as the supervisor starts it. */
 export async function startProcess(dataDir: string, config: object): Promise<DaemonProcess> {
-  const child = spawn(process.execPath, [PROGRAM, dataDir, JSON.stringify(config)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const service = spawnService({
+    name: 'workflow',
+    start: {
+      config: PlatformConfig.parse(config),
+      profile: 'development',
+      projectDir: dataDir,
+      dataDir,
+      keys: TEST_KEYS,
+      operator: null,
+      peers: {},
+      listen: { host: '127.0.0.1', port: 0 },
+    },
+    env: process.env,
+    onLines: () => {},
+    now: Date.now,
   });
-  const ended = once(child, 'close');
-  const kill = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
-    child.kill(signal);
-    await ended;
+  const kill = async (signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> => {
+    if (signal === 'SIGTERM') process.kill(service.pid, signal);
+    else service.kill();
+    await service.exited;
   };
   onTestFinished(() => kill());
-  const lines = createInterface({ input: child.stdout });
-  const [url] = (await Promise.race([once(lines, 'line'), ended.then(() => [''])])) as [string];
-  if (!url) throw new Error('the daemon ended before it listened');
+  const { url } = await service.listening;
   const client = createClient({ url, peer: 'workflow' });
   return {
-    child,
     url,
     kill,
     call: (endpoint, input) => client.call(endpoint, input),
