@@ -174,6 +174,9 @@ describe.each(ENGINES)('a container of %s', { timeout: 60_000 }, (name) => {
     const sleeping = [
       '--network',
       'none',
+      // As ours have it: Podman asks first, and for ten seconds.
+      '--stop-timeout',
+      '0',
       'svc-runner',
       '/usr/local/bin/node',
       '-e',
