@@ -1,18 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  createHttp,
-  type Http,
-  type PlainExchange,
-  type TakePlain,
-  takePlainRequests,
-} from '../../src/http/index.ts';
+import { type Http, type PlainExchange, type TakePlain, takePlainRequests } from '../../src/http/index.ts';
 import { openPlainConnection, type PlainConnection } from '../../src/http/plain/connection.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { silentLogger } from '../../src/kit/logger.ts';
-import { createMetrics } from '../../src/kit/metrics.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { listenBare } from './bare-http.ts';
 
 interface TestServer {
   http: Http;
@@ -25,15 +16,6 @@ interface TestServer {
 
 /** Takes what is posted below /plain, and answers it with its body after the milliseconds that the path names. */
 async function start(): Promise<TestServer> {
-  const metrics = createMetrics('state', systemClock);
-  const http: Http = createHttp({
-    service: 'state',
-    logger: silentLogger,
-    metrics,
-    clock: systemClock,
-    random: systemRandom(),
-    authenticate: () => ({ hostId: 'h', namespaceId: 'n' }) as never,
-  });
   const taken: string[] = [];
   const answer = (exchange: PlainExchange, text: string): void =>
     exchange.respond(200, ['content-type', 'text/plain'], text);
@@ -46,31 +28,22 @@ async function start(): Promise<TestServer> {
     const wait = /^\/plain(?:\/(\d+))?$/.exec(url);
     if (!wait) return false;
     taken.push(body.toString());
-    http.kit.lastRequestAt = performance.now();
     if (wait[1] === undefined) answer(exchange, body.toString());
     else setTimeout(() => answer(exchange, body.toString()), Number(wait[1]));
     return true;
   };
-  takePlainRequests(http, { prefix: '/plain', take });
-  http.removeAllContentTypeParsers();
-  http.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
   let usual = 0;
-  http.post('/plain', async ({ body }) => {
-    usual++;
-    return `usual ${body}`;
+  const { http, port } = await listenBare((bare) => {
+    takePlainRequests(bare, { prefix: '/plain', take });
+    bare.removeAllContentTypeParsers();
+    bare.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    bare.post('/plain', async ({ body }) => {
+      usual++;
+      return `usual ${body}`;
+    });
+    bare.get('/other', async () => 'other');
   });
-  http.get('/other', async () => 'other');
-  await http.listen({ host: '127.0.0.1', port: 0 });
-  onTestFinished(async () => {
-    metrics.close();
-    await http.close();
-  });
-  return {
-    http,
-    port: (http.server.address() as { port: number }).port,
-    taken,
-    answers: () => taken.length + usual,
-  };
+  return { http, port, taken, answers: () => taken.length + usual };
 }
 
 function post(body: string, { path = '/plain', headers = '' } = {}): string {

@@ -1,35 +1,21 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { createHttp, type Http } from '../../src/http/index.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { silentLogger } from '../../src/kit/logger.ts';
-import { createMetrics } from '../../src/kit/metrics.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { listenBare } from './bare-http.ts';
 
 const IDLE_MS = 300;
 const HEAD = 'POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n';
 
 /** A server that reads bodies by `/take`, and by `/hold` lets them wait. */
 async function server(): Promise<number> {
-  const metrics = createMetrics('state', systemClock);
-  const http: Http = createHttp({
-    service: 'state',
-    logger: silentLogger,
-    metrics,
-    clock: systemClock,
-    random: systemRandom(),
-    authenticate: () => ({ hostId: 'h', namespaceId: 'n' }) as never,
-    bodyIdleMs: IDLE_MS,
-  });
-  http.post('/take', async ({ body }) => ({ body }));
-  http.post('/late', async ({ body }) => sleep(4 * IDLE_MS, { body }));
-  await http.listen({ host: '127.0.0.1', port: 0 });
-  onTestFinished(async () => {
-    metrics.close();
-    await http.close();
-  });
-  return (http.server.address() as { port: number }).port;
+  const { port } = await listenBare(
+    (http) => {
+      http.post('/take', async ({ body }) => ({ body }));
+      http.post('/late', async ({ body }) => sleep(4 * IDLE_MS, { body }));
+    },
+    { bodyIdleMs: IDLE_MS },
+  );
+  return port;
 }
 
 /** Sends pieces with pauses; all that came back, and how long it took to be cut off. */
