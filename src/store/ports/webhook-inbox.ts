@@ -152,6 +152,8 @@ export interface WebhookInbox {
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
   /** Acknowledged and not yet where lists and searches look, in bytes. */
   readonly waitingBytes: number;
+  /** What keeps it from getting there, though more is accepted; undefined while nothing does. */
+  readonly filingFailure: unknown;
   /** Waits for what `note` gathered. */
   flush(): Promise<void>;
 }

@@ -1,14 +1,13 @@
-import { existsSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../kit/logger.ts';
 import { type Committer, createCommitter } from './committer/committer.ts';
-import type { Recovered, Unit } from './committer/protocol.ts';
-import { type CommitterThread, startCommitterThread } from './committer/thread.ts';
+import type { Unit } from './committer/protocol.ts';
+import { type CommitterThread, endedError, startCommitterThread } from './committer/thread.ts';
 import type { Database } from './database.ts';
 import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
 import { createDrain } from './journal/drain.ts';
-import { JOURNAL_FOLDER, journalFiles } from './journal/files.ts';
+import { JOURNAL_FOLDER, journalFiles, shortId } from './journal/files.ts';
+import { reportForeign, reportLeft, reportMoving, reportStuck, reportTakeOver } from './journal/reports.ts';
 import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
 import { createJournalWriter } from './journal/writer.ts';
 
@@ -30,9 +29,13 @@ export interface InboxLog {
   readonly added: number;
   /** Of what was appended and is not in the database yet. */
   readonly waitingBytes: number;
+  /** What keeps it from getting there; undefined while nothing does. */
+  readonly failure: unknown;
   close(): Promise<void>;
 }
 
+/** At the end this long is what waits moved into the database; the rest is safe, and the next start does it. */
+const FILING_AT_END_MS = 1500;
 /** 256 MB in all: some 90,000 deliveries of 2 KB. */
 const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, mostSegments: 16 };
 
@@ -53,62 +56,49 @@ export async function openInboxLog(
 ): Promise<InboxLog> {
   const { file } = db;
   const folder = join(dirname(file), JOURNAL_FOLDER);
-  const hasLeft = takesOver && journalFiles(folder).length > 0;
-  const recover = hasLeft ? folder : undefined;
+  const isNew = placeOf(db).id === null;
+  const recover = takesOver && (isNew || journalFiles(folder).length > 0) ? folder : undefined;
   const thread = startCommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
   try {
-    if (hasLeft) await takeOver(await thread.ready, folder, logger);
+    if (recover) reportTakeOver(await thread.ready, folder, logger);
+    if (takesOver) reportForeign(file, shortId(idOf(db)), folder, logger);
     return shared
       ? sharedLog(thread, file)
-      : journalledLog(thread, db, createSegments(folder, segments), logger);
+      : journalledLog(thread, db, createSegments(folder, idOf(db), segments), logger);
   } catch (error) {
     await thread.close();
     throw error;
   }
 }
 
-async function takeOver({ units, isDamaged }: Recovered, folder: string, logger: Logger): Promise<void> {
-  if (isDamaged) {
-    const aside = freeName(`${folder}-damaged`);
-    await rename(folder, aside);
-    logger.error(
-      `A part of ${folder} is missing or cannot be read. What goes before it was moved into svc.db, what follows was not; the files are kept in ${aside}. Check the disk, unless svc.db was replaced by another copy`,
-      { meta: { units } },
-    );
-    return;
-  }
-  await rm(folder, { recursive: true });
-  if (units > 0)
-    logger.info('What the former gateway acknowledged last was moved into svc.db', { meta: { units } });
+function placeOf({ prepare }: Database): { applied: number; id: Buffer | null } {
+  return prepare<[], { applied: number; id: Buffer | null }>(
+    'select applied, id from delivery_journal',
+  ).get()!;
 }
 
-/** What was put aside before stays. */
-function freeName(name: string): string {
-  let free = name;
-  for (let n = 2; existsSync(free); n++) free = `${name}-${n}`;
-  return free;
+/** Only one that nobody took over for has none. */
+function idOf(db: Database): Buffer {
+  const { id } = placeOf(db);
+  if (id === null)
+    throw new Error(`${db.file} has no journal of its own: whoever writes one takes over first.`);
+  return id;
 }
 
 /**
  * For a process that is alone with the database: what is appended goes to a journal, which takes it in a fraction of what
  * a row costs, and from there into the database.
  */
-function journalledLog(
-  thread: CommitterThread,
-  { file, prepare }: Database,
-  segments: Segments,
-  logger: Logger,
-): InboxLog {
+function journalledLog(thread: CommitterThread, db: Database, segments: Segments, logger: Logger): InboxLog {
+  const { file } = db;
   const { folder } = segments;
-  const { applied } = prepare<[], { applied: number }>('select applied from delivery_journal').get()!;
+  const { applied } = placeOf(db);
   const drain = createDrain({
     apply: thread.apply,
     applied,
-    failed: (error) =>
-      logger.error(
-        `What the gateway acknowledged cannot be moved from ${folder} into ${file}; it is kept, and tried again each second`,
-        { error },
-      ),
+    failed: (error) => reportStuck(logger, folder, file, error),
+    recovered: () => reportMoving(logger, folder, file),
+    closedError: () => endedError(file),
     emptied: () => segments.trim(drain.applied),
   });
   const writer = createJournalWriter({
@@ -133,17 +123,24 @@ function journalledLog(
     get waitingBytes() {
       return drain.waitingBytes;
     },
+    get failure() {
+      return drain.failure;
+    },
     async close() {
+      const inTime = setTimeout(() => {
+        drain.close();
+        thread.hurry();
+      }, FILING_AT_END_MS);
       await writer.close();
       // What cannot be applied now is applied at the next start.
-      const isEmpty = await drain.all().then(
-        () => true,
-        () => false,
-      );
+      await drain.all().catch(() => {});
       drain.close();
       await committer.close();
       await thread.close();
-      await segments.close({ remove: isEmpty });
+      clearTimeout(inTime);
+      const { waitingBytes } = drain;
+      await segments.close({ remove: waitingBytes === 0 });
+      if (waitingBytes > 0) reportLeft(logger, folder, file, waitingBytes);
     },
   };
 }
@@ -162,6 +159,7 @@ function sharedLog(thread: CommitterThread, file: string): InboxLog {
     applied: 0,
     added: 0,
     waitingBytes: 0,
+    failure: undefined,
     async close() {
       await committer.close();
       await thread.close();

@@ -220,6 +220,12 @@ const WEBHOOK_JOURNAL_PLACE = `
   create table delivery_journal (applied integer not null) strict;
   insert into delivery_journal (applied) values (0);`;
 
+/**
+ * Whose journal is whose: the id is made when the first gateway opens the file, once the journal of a version without ids is
+ * taken over (`journal/take-over.ts`), and until then null.
+ */
+const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
+
 /** `svc.db`. Times in epoch ms. */
 export const GATEWAY_MIGRATIONS: Migrations = [
   `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
@@ -228,6 +234,7 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   WEBHOOK_JOURNAL,
   WEBHOOK_ROWS,
   WEBHOOK_JOURNAL_PLACE,
+  WEBHOOK_JOURNAL_ID,
 ];
 
 /** Names of objects; their bytes are files. `object_usage` holds the sum of a scope, so that a quota costs no counting. */

@@ -163,6 +163,9 @@ export async function sqliteWebhookInbox(
     get waitingBytes() {
       return log.waitingBytes;
     },
+    get filingFailure() {
+      return log.failure;
+    },
     flush: () => notes.flush(),
     close: () => (closing ??= close()),
   };

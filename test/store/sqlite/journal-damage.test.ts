@@ -1,62 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readFrames, roomFor, SALT_BYTES, writeFrame } from '../../../src/store/sqlite/journal/frame.ts';
+import { FRAMES_AT } from '../../../src/store/sqlite/journal/header.ts';
+import { readJournal } from '../../../src/store/sqlite/journal/reading.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
+import { databaseOf, journalBytes } from './journal-bytes.ts';
 import { errorsInto, expectAll, journalOf, killedAfter, openStore, records } from './journalled-store.ts';
-
-test('frames are read back as they were written; of a file that was cut those before it, of one that was changed all others', () => {
-  const bytes = fc.uint8Array({ maxLength: 200 });
-  const frame = fc.record({ units: fc.json(), parts: fc.array(bytes, { maxLength: 3 }) });
-  fc.assert(
-    fc.property(
-      fc.array(frame, { maxLength: 6 }),
-      fc.nat(),
-      fc.integer({ min: 1, max: 255 }),
-      (frames, at, flip) => {
-        const salt = Buffer.alloc(SALT_BYTES, 7);
-        const written = frames.map((each, n) => {
-          const packed = { ...each, length: each.parts.reduce((sum, part) => sum + part.length, 0) };
-          const target = Buffer.alloc(roomFor(packed));
-          return target.subarray(0, writeFrame(target, packed, n + 1, salt));
-        });
-        const file = Buffer.concat([...written, Buffer.alloc(50)]);
-        const read = [...readFrames(file)];
-        expect(read.map(({ sequence, units }) => [sequence, units])).toEqual(
-          frames.map(({ units }, n) => [n + 1, units]),
-        );
-        expect(read.map((each) => Buffer.from(each.bytes).toString('hex'))).toEqual(
-          frames.map(({ parts }) => Buffer.concat(parts).toString('hex')),
-        );
-
-        const place = at % file.length;
-        const whole = read.filter(({ end }) => end <= place).length;
-        expect([...readFrames(file.subarray(0, place))]).toHaveLength(whole);
-        const changed = Buffer.from(file);
-        changed[place]! ^= flip;
-        const isSalt = whole === 0 && place >= 16 && place < 16 + SALT_BYTES;
-        const others = read.map(({ sequence }) => sequence).filter((sequence) => sequence !== whole + 1);
-        expect([...readFrames(changed)].map(({ sequence }) => sequence)).toEqual(isSalt ? [] : others);
-      },
-    ),
-  );
-});
-
-test('what an earlier turn left behind the last frame is no frame, even if it looks like the next', () => {
-  const packed = { units: '[]', parts: [], length: 0 };
-  const write = (sequence: number, salt: number): Buffer => {
-    const target = Buffer.alloc(roomFor(packed));
-    return target.subarray(0, writeFrame(target, packed, sequence, Buffer.alloc(SALT_BYTES, salt)));
-  };
-  const sequences = (...frames: Buffer[]): number[] =>
-    [...readFrames(Buffer.concat(frames))].map(({ sequence }) => sequence);
-  expect(sequences(write(5, 1), write(6, 1))).toEqual([5, 6]);
-  expect(sequences(write(5, 1), write(6, 2))).toEqual([5]);
-  expect(sequences(write(5, 1), write(6, 2), write(7, 1))).toEqual([5, 7]);
-});
 
 test('a journal with a hole is applied up to it, and kept aside for whoever can make sense of the rest', async () => {
   const dataDir = await tempDir();
@@ -67,9 +18,10 @@ test('a journal with a hole is applied up to it, and kept aside for whoever can 
     const file = join(journalOf(dataDir), name);
     // The second half becomes a file of its own, without its first frame.
     const bytes = await readFile(file);
-    const frames = [...readFrames(bytes)];
+    const { frames } = readJournal(bytes)!;
     const middle = Math.floor(frames.length / 2);
-    await writeFile(join(journalOf(dataDir), '77.log'), bytes.subarray(frames[middle]!.end));
+    const rest = [bytes.subarray(0, FRAMES_AT), bytes.subarray(frames[middle]!.end)];
+    await writeFile(join(journalOf(dataDir), '77.log'), Buffer.concat(rest));
     await writeFile(file, bytes.subarray(0, frames[middle - 1]!.end));
 
     const store = await openStore(dataDir, errorsInto(told));
@@ -87,7 +39,7 @@ async function damage(dataDir: string, which: (frames: number) => number): Promi
   const [name] = readdirSync(journalOf(dataDir)) as [string];
   const file = join(journalOf(dataDir), name);
   const bytes = await readFile(file);
-  const frames = [...readFrames(bytes)];
+  const { frames } = readJournal(bytes)!;
   const { end } = frames[which(frames.length)]!;
   bytes[end - 1]! ^= 1;
   await writeFile(file, bytes);
@@ -113,7 +65,7 @@ test('a frame that cannot be read any more costs nothing when it is applied', as
   const acknowledged = await killedAfter(dataDir, 500);
   const [name] = readdirSync(journalOf(dataDir)) as [string];
   const journal = await readFile(join(journalOf(dataDir), name));
-  const whole = [...readFrames(journal)];
+  const whole = readJournal(journal)!.frames;
   // The first half of it is applied; then all of it comes back.
   await writeFile(
     join(journalOf(dataDir), name),
@@ -131,11 +83,12 @@ test('a frame that cannot be read any more costs nothing when it is applied', as
 test('a step that only a newer version knows is a reason not to start, and the journal stays', async () => {
   const dataDir = await tempDir();
   await (await openStore(dataDir)).close();
-  const packed = { units: JSON.stringify([[0, 'fromTheFuture', []]]), parts: [], length: 0 };
-  const target = Buffer.alloc(roomFor(packed));
-  const length = writeFrame(target, packed, 1, Buffer.alloc(SALT_BYTES, 1));
+  const units = JSON.stringify([[0, 'fromTheFuture', []]]);
   await mkdir(journalOf(dataDir));
-  await writeFile(join(journalOf(dataDir), '0.log'), target.subarray(0, length));
+  await writeFile(
+    join(journalOf(dataDir), '0.log'),
+    journalBytes(databaseOf(dataDir), [{ units, parts: [] }]),
+  );
   await expect(openStore(dataDir)).rejects.toThrow(/"fromTheFuture".*newer version/);
   expect(readdirSync(journalOf(dataDir))).toEqual(['0.log']);
 });

@@ -21,9 +21,13 @@ export async function openStore(
   return store;
 }
 
-/** A logger that keeps its errors' messages in `told`. */
+/** A logger that keeps in `told` what it says as an error. */
 export function errorsInto(told: string[]): Logger {
-  return { ...silentLogger, error: (message) => void told.push(message) };
+  return {
+    ...silentLogger,
+    error: (message) => void told.push(message),
+    diagnostic: ({ level, message }) => void (level === 'error' && told.push(message)),
+  };
 }
 
 /** Each delivery's status by its id. */

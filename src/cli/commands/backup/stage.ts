@@ -16,7 +16,12 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { codeOf } from '../../../kit/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
-import { JOURNAL_FOLDER, journalInOrder, readWhileWritten } from '../../../store/sqlite/journal/files.ts';
+import {
+  isJournalFile,
+  JOURNAL_FOLDER,
+  journalInOrder,
+  readWhileWritten,
+} from '../../../store/sqlite/journal/files.ts';
 import { openSnapshot, type Snapshot } from '../../../store/sqlite/snapshot.ts';
 import { type BackupFile, KEY_FILES } from './manifest.ts';
 
@@ -37,8 +42,6 @@ export interface Staged {
 
 /** Of the data folder; what belongs to one run of the platform. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
-/** Which the links leave out; the journal is copied. */
-const OMITTED_FOLDERS = [...TRANSIENT_FOLDERS, JOURNAL_FOLDER];
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|-wal|-shm|-journal)$/;
 
 /**
@@ -73,9 +76,11 @@ export async function stageData(options: StageOptions): Promise<Staged> {
  */
 function copyJournal({ dataDir, stage }: StageOptions): void {
   const target = join(stage, JOURNAL_FOLDER);
-  for (const file of journalInOrder(join(dataDir, JOURNAL_FOLDER))) {
+  for (const { file } of journalInOrder(join(dataDir, JOURNAL_FOLDER))) {
+    const bytes = readWhileWritten(file);
+    if (bytes.length === 0) continue;
     mkdirSync(target, { recursive: true, mode: 0o700 });
-    writeFileSync(join(target, basename(file)), readWhileWritten(file), { mode: 0o600 });
+    writeFileSync(join(target, basename(file)), bytes, { mode: 0o600 });
   }
 }
 
@@ -91,11 +96,14 @@ function linkFiles({ dataDir, stage, withKeys }: StageOptions, skipped: Set<stri
 function* walk(root: string, below = ''): Generator<{ name: string; entry: Dirent }> {
   const entries = readdirSync(join(root, below), { withFileTypes: true });
   for (const entry of entries.filter((one) => !one.isDirectory())) {
+    // The journal is copied.
+    const isJournal = below === JOURNAL_FOLDER && isJournalFile(entry.name);
     const isDatabase = below === '' && DATA_FILES.some(({ name }) => name === entry.name);
-    if (!isDatabase && !TRANSIENT_FILES.test(entry.name)) yield { name: join(below, entry.name), entry };
+    if (!isDatabase && !isJournal && !TRANSIENT_FILES.test(entry.name))
+      yield { name: join(below, entry.name), entry };
   }
   for (const entry of entries.filter((one) => one.isDirectory())) {
-    if (below === '' && OMITTED_FOLDERS.includes(entry.name)) continue;
+    if (below === '' && TRANSIENT_FOLDERS.includes(entry.name)) continue;
     yield* walk(root, join(below, entry.name));
   }
 }

@@ -1,7 +1,6 @@
 import type Sqlite from 'better-sqlite3';
-import { transactions } from '../group-commit.ts';
-import { journalInOrder, readWhole } from '../journal/files.ts';
-import { type Frame, readFrames } from '../journal/frame.ts';
+import type { Frame } from '../journal/frame.ts';
+import { takeOver } from '../journal/take-over.ts';
 import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {
@@ -16,12 +15,15 @@ const LARGEST_BATCH = 512;
 /** Moves frames of the journal into the database: each once, in order, however often a process dies in between. */
 export function createApplier(
   sqlite: Sqlite.Database,
+  together: (batch: Array<{ work: () => unknown }>) => unknown,
   run: (unit: PackedUnit, bytes: Uint8Array) => unknown,
 ) {
-  const { together } = transactions(sqlite);
-  const read = sqlite.prepare<[], { applied: number }>('select applied from delivery_journal');
+  const read = sqlite.prepare<[], { applied: number; id: Buffer | null }>(
+    'select applied, id from delivery_journal',
+  );
   const note = sqlite.prepare<[number]>('update delivery_journal set applied = ?');
-  let applied = read.get()!.applied;
+  const renew = sqlite.prepare('update delivery_journal set id = randomblob(16)');
+  let { applied } = read.get()!;
 
   function commit(work: Array<() => unknown>, sequence: number): void {
     // How far it got is part of the same transaction.
@@ -39,7 +41,8 @@ export function createApplier(
       if (frame.sequence <= reached) continue;
       hasHole = frame.sequence !== reached + 1;
       if (hasHole) break;
-      for (const unit of JSON.parse(frame.units) as PackedUnit[]) work.push(() => run(unit, frame.bytes));
+      for (const unit of JSON.parse(frame.units.toString()) as PackedUnit[])
+        work.push(() => run(unit, frame.bytes));
       reached = frame.sequence;
       if (work.length < LARGEST_BATCH) continue;
       commit(work, reached);
@@ -57,13 +60,14 @@ export function createApplier(
     apply,
 
     /** What an earlier process acknowledged and did not come to apply. */
-    recover(folder: string): Recovered {
-      const parts = journalInOrder(folder).map((file) => apply(readFrames(readWhole(file))));
-      return {
-        units: parts.reduce((sum, { units }) => sum + units, 0),
-        // The last write may be cut off; what came behind it proves that this was none.
-        isDamaged: parts.some(({ hasHole }) => hasHole),
-      };
-    },
+    recover: (folder: string): Recovered =>
+      takeOver(folder, {
+        id: read.get()!.id,
+        get applied() {
+          return applied;
+        },
+        apply,
+        renew: () => void together([{ work: () => renew.run() }]),
+      }),
   };
 }

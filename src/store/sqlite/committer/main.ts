@@ -5,6 +5,7 @@ import { configureConnection } from '../connection.ts';
 import { transactions } from '../group-commit.ts';
 import { readRange } from '../journal/files.ts';
 import { readFrames } from '../journal/frame.ts';
+import { isBusy } from '../store-error.ts';
 import { createApplier } from './apply.ts';
 import type {
   ApplyReply,
@@ -19,6 +20,8 @@ import type {
 
 /** Another process may hold the lock for a backup step; this thread has nothing else to do than wait for it. */
 const LOCK_WAIT_MS = 10_000;
+/** SQLite's own wait, which nothing can end: between two of them it is looked whether there is time for another. */
+const LOCK_TRY_MS = 200;
 /** Pages in the log before they are moved into the file: rarer than SQLite's 1000, each move costs a sync of its own. */
 const CHECKPOINT_PAGES = 4000;
 
@@ -27,15 +30,27 @@ type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
 /** The thread that commits: its connection writes what it is sent, one transaction a request, and what the journal holds. */
-const { file, statements, recover } = workerData as CommitterStart;
+const { file, statements, recover, hurry } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
 configureConnection(sqlite);
 sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
 const prepared = new Map(
   Object.entries(statements).map(([name, text]) => [name, sqlite.prepare<unknown[]>(text)]),
 );
+sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
 const { together, apart } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
+
+/** Runs again while another process holds the lock, as long as there is time. */
+function patiently<T>(work: () => T): T {
+  for (let waited = LOCK_TRY_MS; ; waited += LOCK_TRY_MS) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || waited >= LOCK_WAIT_MS || Atomics.load(hurry, 0) !== 0) throw error;
+    }
+  }
+}
 
 function run([guarded, ...steps]: PackedUnit, bytes: Uint8Array): Result {
   let first: Result | undefined;
@@ -67,9 +82,10 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
   const writes = units.map((unit) => ({ work: () => run(unit, bytes) }));
   for (const attempt of [together, apart]) {
     try {
-      return attempt(writes);
+      return patiently(() => attempt(writes));
     } catch (error) {
-      if (units.length === 1) return [{ error }];
+      // One by one they would wait for the same lock.
+      if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }
   // The transaction itself was lost (a full disk): those that fit alone are not refused with the rest.
@@ -89,7 +105,7 @@ function failureOf(error: unknown): Failure {
   return { message: messageOf(error), code: codeOf(error) };
 }
 
-const applier = createApplier(sqlite, (unit, bytes) => run(unit, bytes));
+const applier = createApplier(sqlite, (batch) => patiently(() => together(batch)), run);
 
 function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply | ApplyReply {
   if ('units' in request)
@@ -104,7 +120,9 @@ function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply
 
 function begin(): Ready {
   try {
-    return { ready: recover === undefined ? { units: 0, isDamaged: false } : applier.recover(recover) };
+    return {
+      ready: recover === undefined ? { units: 0, aside: undefined, worn: [] } : applier.recover(recover),
+    };
   } catch (error) {
     return { failure: failureOf(error) };
   }

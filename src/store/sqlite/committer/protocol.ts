@@ -15,8 +15,10 @@ export interface Unit {
 export interface CommitterStart {
   file: string;
   statements: Readonly<Record<string, string>>;
-  /** The folder of a journal that an earlier process left: applied before anything else. */
+  /** The folder of a journal that is taken over before anything else. */
   recover: string | undefined;
+  /** Not 0 once nobody may be kept waiting any more: a locked database is a failure at once. */
+  hurry: Int32Array;
 }
 
 /**
@@ -63,12 +65,14 @@ export interface ApplyReply {
   failure?: Failure;
 }
 
-/** What recovering came to. */
+/** What taking over a journal came to. */
 export interface Recovered {
   /** Units applied. */
   units: number;
-  /** Frames are there and what goes before them is not: more than a write that was cut off can explain. */
-  isDamaged: boolean;
+  /** Where the files went of which a part was missing or unreadable: more than a write that was cut off can explain. */
+  aside: string | undefined;
+  /** Files of which a disk had changed a part that is there twice. */
+  worn: string[];
 }
 
 /** The first message of the thread; every other one answers a request, in their order. */

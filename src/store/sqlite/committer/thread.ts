@@ -21,6 +21,8 @@ export interface CommitterThread {
   commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply>;
   /** Moves a stretch of the journal into the database. Throws as `commit` does. */
   apply(range: JournalRange): Promise<Applied>;
+  /** From now on it waits for nobody's lock: what it works on fails where it would have to. */
+  hurry(): void;
   /** Ends the thread once all that was asked before is done. */
   close(): Promise<void>;
 }
@@ -40,8 +42,10 @@ interface Pending {
  * Commits on a thread of its own. A commit at `synchronous=FULL` waits for the disk, one to three milliseconds, and on
  * the main thread nobody is served meanwhile: that was 40 % of a busy gateway's time.
  */
-export function startCommitterThread(start: CommitterStart): CommitterThread {
-  const worker = new Worker(entryFile('committer'), { workerData: start, execArgv: [] });
+export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): CommitterThread {
+  const hurry = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const workerData: CommitterStart = { ...start, hurry };
+  const worker = new Worker(entryFile('committer'), { workerData, execArgv: [] });
   const pending: Pending[] = [];
   let failure: unknown;
   const began = Promise.withResolvers<Recovered>();
@@ -97,6 +101,7 @@ export function startCommitterThread(start: CommitterStart): CommitterThread {
         failure: failure && storeError(isOfDatabase ? start.file : range.file, errorOf(failure)),
       };
     },
+    hurry: () => void Atomics.store(hurry, 0, 1),
     async close() {
       if (failure) return;
       failure = endedError(start.file);

@@ -9,6 +9,10 @@ export interface DrainDeps {
   applied: number;
   /** Told when it begins to fail; it is tried again until that is over. */
   failed(error: unknown): void;
+  /** Told when it works again. */
+  recovered(): void;
+  /** What those are told who wait when it is closed. */
+  closedError(): Error;
   /** Nothing is left to apply. */
   emptied(): void;
 }
@@ -25,7 +29,9 @@ export interface Drain {
   all(): Promise<void>;
   /** Settles when more is in the database than `applied`. Throws likewise. */
   progress(applied: number): Promise<void>;
-  /** Stops trying. */
+  /** What has kept it from getting there since it began to fail; undefined while nothing does. */
+  readonly failure: unknown;
+  /** Stops trying, and keeps nobody waiting. */
   close(): void;
 }
 
@@ -55,15 +61,17 @@ export function createDrain(deps: DrainDeps): Drain {
   let waitingBytes = 0;
   let waiters: Waiter[] = [];
   let running = false;
-  /** What keeps it from coming further, until it is tried again. */
+  /** What keeps it from coming further. */
   let failure: { error: unknown } | undefined;
-  let isTold = false;
+  /** After a failure, until it is tried again. */
+  let isResting = false;
   let closed = false;
   let unitsSinceLook = 0;
   let isBurst = false;
   let looking: NodeJS.Timeout | undefined;
 
-  const isDue = (): boolean => waiters.length > 0 || !isBurst || waitingBytes > MOST_WAITING_BYTES;
+  const isDue = (): boolean =>
+    waiters.length > 0 || !isBurst || failure !== undefined || waitingBytes > MOST_WAITING_BYTES;
 
   function look(): void {
     looking = undefined;
@@ -79,9 +87,9 @@ export function createDrain(deps: DrainDeps): Drain {
   }
 
   async function run(): Promise<void> {
-    if (running || failure) return;
+    if (running || isResting || closed) return;
     running = true;
-    while (waiting.length > 0 && isDue() && (await step()));
+    while (waiting.length > 0 && isDue() && (await step()) && !closed);
     running = false;
     if (waiting.length === 0) deps.emptied();
   }
@@ -94,7 +102,8 @@ export function createDrain(deps: DrainDeps): Drain {
       arrive(reply.applied);
       if (reply.failure) throw reply.failure;
       if (reply.applied < stretch.sequence) throw damaged(stretch.range);
-      isTold = false;
+      if (failure) deps.recovered();
+      failure = undefined;
       return true;
     } catch (error) {
       fail(error);
@@ -126,19 +135,24 @@ export function createDrain(deps: DrainDeps): Drain {
   }
 
   function fail(error: unknown): void {
+    if (!failure && !closed) deps.failed(error);
     failure = { error };
-    if (!isTold) deps.failed(error);
-    isTold = true;
-    for (const { reject } of waiters.splice(0)) reject(error);
+    isResting = true;
+    refuse(error);
     setTimeout(() => {
-      failure = undefined;
+      isResting = false;
       arm(0);
     }, RETRY_MS).unref();
   }
 
+  function refuse(error: unknown): void {
+    for (const { reject } of waiters.splice(0)) reject(error);
+  }
+
   function until(sequence: number): Promise<void> {
     if (sequence <= applied) return Promise.resolve();
-    if (failure) return Promise.reject(failure.error);
+    if (closed) return Promise.reject(deps.closedError());
+    if (isResting) return Promise.reject(failure!.error);
     return new Promise((resolve, reject) => {
       waiters.push({ sequence, resolve, reject });
       void run();
@@ -163,9 +177,13 @@ export function createDrain(deps: DrainDeps): Drain {
     },
     all: () => until(waiting.at(-1)?.sequence ?? 0),
     progress: (before) => until(before + 1),
+    get failure() {
+      return failure?.error;
+    },
     close() {
       closed = true;
       clearTimeout(looking);
+      refuse(deps.closedError());
     },
   };
 }

@@ -1,33 +1,78 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, write } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { codeOf } from '../../../kit/errors.ts';
 import type { JournalRange } from '../committer/protocol.ts';
-import { readFrames } from './frame.ts';
+import { type Reading, readJournal } from './reading.ts';
 
 /** In the data folder. */
 export const JOURNAL_FOLDER = 'inbox';
 
 const NAME = /^\d+\.log$/;
+/** Of a file whose header is not on the disk yet. */
+const UNFINISHED_NAME = /^\d+\.log\.new$/;
+const ASIDE_NAME = /^\d+\.log\.of-/;
+
+export function isJournalFile(name: string): boolean {
+  return NAME.test(name);
+}
 
 export function journalFile(folder: string, number: number): string {
   return join(folder, `${number}.log`);
 }
 
+/** The name of a file until all of its header is on the disk: whatever has lost its header was a whole file once. */
+export function unfinishedFile(file: string): string {
+  return `${file}.new`;
+}
+
+/** The name of a file that another database wrote, whose id is given where the file says it. */
+export function asideFile(file: string, database: Buffer | null): string {
+  return `${file}.of-${database ? `database-${shortId(database)}` : 'unknown-database'}`;
+}
+
+/** Enough of an id for a person to tell one from another. */
+export function shortId(database: Uint8Array): string {
+  return Buffer.from(database).toString('hex', 0, 4);
+}
+
 /** Those that are there, in no order that means anything. */
 export function journalFiles(folder: string): string[] {
+  return filesOf(folder, NAME);
+}
+
+export function unfinishedFiles(folder: string): string[] {
+  return filesOf(folder, UNFINISHED_NAME);
+}
+
+/** Those of other databases, which wait for an operator. */
+export function asideFiles(folder: string): string[] {
+  return filesOf(folder, ASIDE_NAME).sort();
+}
+
+function filesOf(folder: string, pattern: RegExp): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && NAME.test(entry.name))
+    .filter((entry) => entry.isFile() && pattern.test(entry.name))
     .map(({ name }) => join(folder, name));
 }
 
-/** Those that hold frames, in the order in which they were written. */
-export function journalInOrder(folder: string): string[] {
+export interface JournalFile {
+  file: string;
+  /** Undefined when it cannot be recognised as one of a journal. */
+  database: Buffer | null | undefined;
+  /** Of its first frame. */
+  first: number | undefined;
+}
+
+/** In the order in which they were written; last those without a frame that can be read. */
+export function journalInOrder(folder: string): JournalFile[] {
   return journalFiles(folder)
-    .map((file) => ({ file, first: readFrames(readWhole(file)).next().value?.sequence }))
-    .filter((each): each is { file: string; first: number } => each.first !== undefined)
-    .sort((a, b) => a.first - b.first)
-    .map(({ file }) => file);
+    .map((file) => {
+      const reading = readJournal(readWhole(file));
+      return { file, database: reading?.database, first: reading?.frames[0]?.sequence };
+    })
+    .sort((a, b) => (a.first ?? Number.MAX_VALUE) - (b.first ?? Number.MAX_VALUE));
 }
 
 /** Empty when it is gone: whoever writes the journal removes what is applied. */
@@ -46,9 +91,12 @@ export function readWhole(file: string): Buffer {
  */
 export function readWhileWritten(file: string): Buffer {
   const bytes = readWhole(file);
-  const sequences = Array.from(readFrames(bytes), ({ sequence }) => sequence);
-  const hasGap = sequences.some((sequence, n) => sequence !== sequences[0]! + n);
-  return hasGap ? readWhole(file) : bytes;
+  return isWhole(readJournal(bytes)) ? bytes : readWhole(file);
+}
+
+function isWhole(reading: Reading | undefined): boolean {
+  if (!reading || reading.isStartLost || reading.writtenUntil > 0) return false;
+  return reading.frames.every(({ sequence }, n) => sequence === reading.frames[0]!.sequence + n);
 }
 
 export function readRange({ file, from, to }: JournalRange): Buffer {
@@ -64,5 +112,15 @@ export function readRange({ file, from, to }: JournalRange): Buffer {
     return bytes;
   } finally {
     closeSync(fd);
+  }
+}
+
+const writeSome = promisify(write);
+
+/** Writes all of `bytes` from a place of the file on; it is on the disk once it was synced. */
+export async function writeWhole(fd: number, bytes: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await writeSome(fd, bytes, done, bytes.length - done, at + done);
+    done += bytesWritten;
   }
 }

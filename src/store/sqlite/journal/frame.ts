@@ -4,7 +4,7 @@ import { layOut, type Packed } from '../committer/pack.ts';
 /** "svcj" */
 const MAGIC = 0x6a637673;
 /** Magic, checksum of all that follows, sequence, salt, lengths of the text and of the bytes. */
-const HEADER_BYTES = 32;
+export const HEAD_BYTES = 32;
 const SALT_AT = 16;
 export const SALT_BYTES = 8;
 /** Behind the last frame: the salt and its sequence, in the same write. The next frame is written over it. */
@@ -24,7 +24,7 @@ export interface Frame {
 
 /** Room that a frame may take at the most, its end mark included. */
 export function roomFor({ units, length }: Packed): number {
-  return HEADER_BYTES + 3 * units.length + length + END_BYTES;
+  return HEAD_BYTES + 3 * units.length + length + END_BYTES;
 }
 
 /**
@@ -38,9 +38,9 @@ export function writeFrame(
   salt: Uint8Array,
 ): { end: number; written: number } {
   const { units, parts, length } = packed;
-  const textBytes = target.write(units, HEADER_BYTES, 'utf8');
-  layOut(parts, target, HEADER_BYTES + textBytes);
-  const end = HEADER_BYTES + textBytes + length;
+  const textBytes = target.write(units, HEAD_BYTES, 'utf8');
+  layOut(parts, target, HEAD_BYTES + textBytes);
+  const end = HEAD_BYTES + textBytes + length;
   target.writeUInt32LE(MAGIC, 0);
   target.writeDoubleLE(sequence, 8);
   target.set(salt, SALT_AT);
@@ -71,7 +71,7 @@ export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefin
   const head = headAt(file, at, salt);
   if (!head || head.end > file.length) return undefined;
   if (crc32(file.subarray(at + 8, head.end)) !== file.readUInt32LE(at + 4)) return undefined;
-  const text = at + HEADER_BYTES;
+  const text = at + HEAD_BYTES;
   return {
     sequence: head.sequence,
     units: file.subarray(text, head.bytes),
@@ -80,14 +80,9 @@ export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefin
   };
 }
 
-/** The first whole frame behind a place, however far. */
-export function frameBehind(file: Buffer, at: number, salt: Buffer): Frame | undefined {
-  for (let found = at + 1; ; found++) {
-    found = file.indexOf(salt, found + SALT_AT) - SALT_AT;
-    if (found < 0) return undefined;
-    const frame = frameAt(file, found, salt);
-    if (frame) return frame;
-  }
+/** The sequence of the frame that was begun at a place, whether or not the rest of it is there. */
+export function begunAt(file: Buffer, at: number, salt: Buffer): number | undefined {
+  return headAt(file, at, salt)?.sequence;
 }
 
 /** Whether nothing was written behind the frame of this sequence, which ends here. */
@@ -99,13 +94,27 @@ export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer
   );
 }
 
-/**
- * Whether a frame was begun here whose end never came to the disk: what a process leaves that dies while it writes. Nobody
- * was told that it is there.
- */
-export function isCutOff(file: Buffer, at: number, salt: Buffer): boolean {
-  const head = headAt(file, at, salt);
-  return head !== undefined && !isEndOf(head.sequence, file, head.end, salt);
+/** The first whole frame behind a place that comes after a sequence; where there is none, up to which one an end mark says that there were some. */
+export function newerBehind(
+  file: Buffer,
+  at: number,
+  sequence: number,
+  salt: Buffer,
+): { frame: Frame | undefined; marked: number } {
+  let marked = sequence;
+  for (let found = file.indexOf(salt, at + 1); found >= 0; found = file.indexOf(salt, found + 1)) {
+    const frame = frameAt(file, found - SALT_AT, salt);
+    if (frame && frame.sequence > sequence) return { frame, marked };
+    if (!frame) marked = Math.max(marked, markAt(file, found));
+  }
+  return { frame: undefined, marked };
+}
+
+/** In the head of a broken frame lengths follow on the salt, which are no whole number when they are read as one. */
+function markAt(file: Buffer, at: number): number {
+  if (at + END_BYTES > file.length) return 0;
+  const marked = file.readDoubleLE(at + SALT_BYTES);
+  return Number.isSafeInteger(marked) ? marked : 0;
 }
 
 function headAt(
@@ -113,9 +122,9 @@ function headAt(
   at: number,
   salt: Buffer,
 ): { sequence: number; bytes: number; end: number } | undefined {
-  if (file.length - at < HEADER_BYTES || salt.length < SALT_BYTES) return undefined;
+  if (at < 0 || file.length - at < HEAD_BYTES || salt.length < SALT_BYTES) return undefined;
   if (file.readUInt32LE(at) !== MAGIC) return undefined;
   if (file.compare(salt, 0, SALT_BYTES, at + SALT_AT, at + SALT_AT + SALT_BYTES) !== 0) return undefined;
-  const bytes = at + HEADER_BYTES + file.readUInt32LE(at + 24);
+  const bytes = at + HEAD_BYTES + file.readUInt32LE(at + 24);
   return { sequence: file.readDoubleLE(at + 8), bytes, end: bytes + file.readUInt32LE(at + 28) };
 }

@@ -1,24 +1,22 @@
-import { randomBytes } from 'node:crypto';
-import { close, constants, fsync, mkdir, open, rm, unlink } from 'node:fs';
+import { close, constants, existsSync, fsync, mkdir, open, rename, rm, rmdir } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { journalFile } from './files.ts';
-import { SALT_BYTES } from './frame.ts';
+import { journalFile, unfinishedFile, writeWhole } from './files.ts';
+import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.ts';
 
-/** A file of the journal, written from its start to `size`, and over again once all of it is applied. */
+/** A file of the journal, written from behind its header to `size`, and over again once all of it is applied. */
 export interface Segment {
   file: string;
   fd: number;
   /** Where the next frame goes. */
   size: number;
-  /** Of this turn. */
   salt: Buffer;
   /** Of its last frame. */
   sequence: number;
 }
 
 export interface SegmentOptions {
-  /** A segment that has reached this is full. */
+  /** A segment that has so much behind its header is full. */
   segmentBytes: number;
   mostSegments: number;
 }
@@ -29,18 +27,23 @@ export interface Segments {
   writable(applied: number): Segment | Promise<Segment | undefined>;
   /** Gives the disk back what a burst took. The one in use stays: blocks that are there already are synced in half the time. */
   trim(applied: number): void;
-  /** Closes all; with `remove`, their folder goes too. */
+  /** Closes all; with `remove`, the files go too, and their folder when nobody keeps anything else in it. */
   close(options: { remove: boolean }): Promise<void>;
 }
 
 const [openFile, closeFile, syncFile] = [promisify(open), promisify(close), promisify(fsync)];
 
-/** The files of one process's journal, none of them there before the first write. */
-export function createSegments(folder: string, { segmentBytes, mostSegments }: SegmentOptions): Segments {
+/** The files of one process's journal of this database, none of them there before the first write. */
+export function createSegments(
+  folder: string,
+  database: Buffer,
+  { segmentBytes, mostSegments }: SegmentOptions,
+): Segments {
   let current: Segment | undefined;
   let full: Segment[] = [];
   const free: Segment[] = [];
   let made = 0;
+  let trimmed: Promise<unknown> = Promise.resolve();
 
   /** What is applied need not be there any more. */
   function release(applied: number): void {
@@ -55,24 +58,24 @@ export function createSegments(folder: string, { segmentBytes, mostSegments }: S
 
   async function make(): Promise<Segment> {
     await promisify(mkdir)(folder, { recursive: true, mode: 0o700 });
-    const file = journalFile(folder, made);
-    const fd = await openFile(file, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC, 0o600);
-    try {
-      // The file's own name, and that of the folder, are to be there after a power cut too.
-      for (const each of [folder, dirname(folder)]) await syncFolder(each);
-    } catch (error) {
-      await closeFile(fd);
-      throw error;
-    }
-    made++;
-    return { file, fd, size: 0, salt: Buffer.alloc(0), sequence: 0 };
+    // What somebody else put here meanwhile is not ours to write over.
+    while (existsSync(journalFile(folder, made))) made++;
+    const file = journalFile(folder, made++);
+    const header = newHeader(database);
+    const fd = await openWithHeader(file, header);
+    return { file, fd, size: FRAMES_AT, salt: header.salt, sequence: 0 };
+  }
+
+  async function discard({ fd, file }: Segment): Promise<void> {
+    await closeFile(fd);
+    await promisify(rm)(file, { force: true });
   }
 
   return {
     folder,
     writable(applied) {
-      if (current && current.size > 0 && current.sequence <= applied) return startOver(current);
-      if (current && current.size < segmentBytes) return current;
+      if (current && current.sequence <= applied) return startOver(current);
+      if (current && current.size - FRAMES_AT < segmentBytes) return current;
       if (current) full.push(current);
       current = undefined;
       release(applied);
@@ -80,19 +83,38 @@ export function createSegments(folder: string, { segmentBytes, mostSegments }: S
     },
     trim(applied) {
       release(applied);
-      for (const { fd, file } of free.splice(0)) close(fd, () => unlink(file, () => {}));
+      // One that stays is removed by the next start: all of it is applied.
+      trimmed = Promise.allSettled([trimmed, ...free.splice(0).map(discard)]);
     },
     async close({ remove }) {
-      for (const { fd } of [...(current ? [current] : []), ...full, ...free]) await closeFile(fd);
-      if (remove) await promisify(rm)(folder, { recursive: true, force: true });
+      await trimmed;
+      for (const segment of [...(current ? [current] : []), ...full, ...free])
+        await (remove ? discard(segment) : closeFile(segment.fd));
+      if (remove) await promisify(rmdir)(folder).catch(() => {});
     },
   };
 }
 
 function startOver(segment: Segment): Segment {
-  segment.size = 0;
-  segment.salt = randomBytes(SALT_BYTES);
+  segment.size = FRAMES_AT;
   return segment;
+}
+
+/** A file has its name once its header is on the disk, and both are there after a power cut too. */
+async function openWithHeader(file: string, header: JournalHeader): Promise<number> {
+  const unfinished = unfinishedFile(file);
+  const fd = await openFile(unfinished, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC, 0o600);
+  try {
+    await writeWhole(fd, headerBytes(header), 0);
+    await syncFile(fd);
+    await promisify(rename)(unfinished, file);
+    const folder = dirname(file);
+    for (const each of [folder, dirname(folder)]) await syncFolder(each);
+    return fd;
+  } catch (error) {
+    await closeFile(fd);
+    throw error;
+  }
 }
 
 async function syncFolder(folder: string): Promise<void> {

@@ -1,10 +1,11 @@
-import { fdatasync, write } from 'node:fs';
+import { fdatasync } from 'node:fs';
 import { promisify } from 'node:util';
 import { createBatches } from '../committer/batches.ts';
 import { pack } from '../committer/pack.ts';
 import type { Unit } from '../committer/protocol.ts';
 import { endedError } from '../committer/thread.ts';
 import { storeError } from '../store-error.ts';
+import { writeWhole } from './files.ts';
 import { roomFor, writeFrame } from './frame.ts';
 import type { Segment, Segments } from './segments.ts';
 
@@ -43,7 +44,7 @@ const MOST_BYTES = 4 * 1024 * 1024;
 const SMALL_FRAME = 30;
 const BUFFER_BYTES = 1024 * 1024;
 
-const [writeTo, sync] = [promisify(write), promisify(fdatasync)];
+const sync = promisify(fdatasync);
 
 /** Brings units to the disk, frame by frame. */
 export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
@@ -71,11 +72,12 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
     const packed = pack(units);
     const most = roomFor(packed);
     const target = most <= usual.length ? usual : Buffer.allocUnsafeSlow(most);
-    const length = writeFrame(target, packed, sequence + 1, segment.salt);
-    await toDisk(segment, target.subarray(0, length));
+    const { end, written } = writeFrame(target, packed, sequence + 1, segment.salt);
+    await writeWhole(segment.fd, target.subarray(0, written), segment.size);
+    await sync(segment.fd);
     sequence++;
     const from = segment.size;
-    segment.size += length;
+    segment.size += end;
     segment.sequence = sequence;
     deps.written({ file: segment.file, from, to: segment.size, sequence }, units.length);
     return sequence;
@@ -99,14 +101,6 @@ function cut(queue: readonly { item: Unit }[]): number {
   while (count < queue.length && count < MOST_UNITS && bytes < MOST_BYTES)
     bytes += bytesOf(queue[count++]!.item);
   return count;
-}
-
-async function toDisk({ fd, size }: Segment, frame: Buffer): Promise<void> {
-  for (let at = 0; at < frame.length; ) {
-    const { bytesWritten } = await writeTo(fd, frame, at, frame.length - at, size + at);
-    at += bytesWritten;
-  }
-  await sync(fd);
 }
 
 function bytesOf({ steps }: Unit): number {

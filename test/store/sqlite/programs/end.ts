@@ -15,7 +15,7 @@ const { promise: refused, resolve: refuse } = Promise.withResolvers<void>();
 const store = await sqliteGatewayStore({
   dataDir,
   clock: systemClock,
-  logger: { ...silentLogger, error: () => refuse() },
+  logger: { ...silentLogger, diagnostic: () => refuse() },
   shared: false,
 });
 print('opened\n');
@@ -24,7 +24,10 @@ if (how === 'fail') {
   disk.exec("create trigger no_room before insert on delivery begin select raise(abort, 'no room'); end");
   disk.close();
   await store.inbox.accept(delivery(), undefined, '');
+  // The store itself keeps nobody alive until it has tried.
+  const awake = setInterval(() => {}, 1000);
   await refused;
+  clearInterval(awake);
   await store.close();
   print('closed\n');
 }
