@@ -2,12 +2,21 @@ import { readdirSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { type Logger, silentLogger } from '../../../src/kit/logger.ts';
 import { FRAMES_AT } from '../../../src/store/sqlite/journal/header.ts';
 import { readJournal } from '../../../src/store/sqlite/journal/reading.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
 import { databaseOf, journalBytes } from './journal-bytes.ts';
-import { errorsInto, expectAll, journalOf, killedAfter, openStore, records } from './journalled-store.ts';
+import {
+  errorsInto,
+  expectAll,
+  journalOf,
+  killedAfter,
+  openStore,
+  records,
+  withUnfiled,
+} from './journalled-store.ts';
 
 test('a journal with a hole is applied up to it, and kept aside for whoever can make sense of the rest', async () => {
   const dataDir = await tempDir();
@@ -91,4 +100,37 @@ test('a step that only a newer version knows is a reason not to start, and the j
   );
   await expect(openStore(dataDir)).rejects.toThrow(/"fromTheFuture".*newer version/);
   expect(readdirSync(journalOf(dataDir))).toEqual(['0.log']);
+});
+
+test.each([
+  ['both copies of its header', (bytes: Buffer) => bytes.fill(0, 0, FRAMES_AT)],
+  ['everything', (bytes: Buffer) => bytes.fill(0)],
+  ['everything, and its length', (bytes: Buffer) => bytes.subarray(0, 0)],
+  ['the head of its only frame', (bytes: Buffer) => bytes.fill(0, FRAMES_AT, FRAMES_AT + 32)],
+  [
+    'a bit of its only frame',
+    (bytes: Buffer) => bytes.fill(bytes[FRAMES_AT + 100]! ^ 4, FRAMES_AT + 100, FRAMES_AT + 101),
+  ],
+])('the only file, of which the disk has lost %s, is kept and told', async (_, lose) => {
+  const { dataDir } = await withUnfiled();
+  const file = join(journalOf(dataDir), '0.log');
+  const bytes = lose(await readFile(file));
+  await writeFile(file, bytes);
+  const told: string[] = [];
+  const store = await openStore(dataDir, errorsInto(told));
+  expect(told).toEqual([expect.stringContaining('inbox-damaged')]);
+  expect(await readFile(join(dataDir, 'inbox-damaged', '0.log'))).toEqual(bytes);
+  expect(await store.inbox.accept(delivery(), undefined, '')).toBe('begun');
+  expect((await records(store)).size).toBe(2);
+});
+
+test.each([0, 4096])('a header that has lost its copy at %i costs nothing, and is told', async (at) => {
+  const { dataDir, webhookId } = await withUnfiled();
+  const file = join(journalOf(dataDir), '0.log');
+  await writeFile(file, (await readFile(file)).fill(0, at, at + 4096));
+  const told: string[] = [];
+  const diagnostic: Logger['diagnostic'] = ({ level, message }) => void told.push(`${level} ${message}`);
+  const store = await openStore(dataDir, { ...silentLogger, diagnostic });
+  expect(told).toEqual([expect.stringMatching(/^warn The disk has changed .*0\.log/)]);
+  expect((await records(store)).get(webhookId)).toBe('accepted');
 });

@@ -1,8 +1,9 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/kit/clock.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
+import { type Logger, silentLogger } from '../../../src/kit/logger.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { fillDisk } from '../../support/full-disk.ts';
 import { delivery } from '../../support/new-delivery.ts';
@@ -108,4 +109,41 @@ test.each(['leave', 'fail'])('a store keeps no process alive: %s', async (how) =
   const program = startProgram('end', await tempDir(), how);
   expect(await program.ended).toBe(0);
   expect(program.lines).toEqual(how === 'fail' ? ['opened', 'closed'] : ['opened']);
+});
+
+test('with the database locked by another process, closing is quick and says what is left, which the next start files', async () => {
+  const dataDir = await tempDir();
+  const told: string[] = [];
+  const diagnostic: Logger['diagnostic'] = ({ message }) => void told.push(message);
+  const store = await openStore(dataDir, { ...silentLogger, diagnostic });
+  await store.inbox.accept(delivery(), undefined, '');
+  await records(store);
+  const other = new Sqlite(join(dataDir, 'svc.db'));
+  other.exec('begin immediate');
+  const one = delivery({ body: Buffer.alloc(5000) });
+  await store.inbox.accept(one, undefined, '');
+  const reading = expect(store.inbox.find(one.webhookId)).rejects.toMatchObject({ code: 'STORE_ERROR' });
+  const pruning = expect(store.inbox.prune({ receivedBefore: 0, now: 0, limit: 1 })).rejects.toMatchObject({
+    code: 'STORE_ERROR',
+  });
+  const began = systemClock.now();
+  await store.close();
+  expect(systemClock.now() - began).toBeLessThan(4000);
+  await Promise.all([reading, pruning]);
+  expect(told).toEqual([expect.stringMatching(/^5\.\d KiB .* are left in .*inbox: the next start/)]);
+  other.exec('commit');
+  other.close();
+  expect((await records(await openStore(dataDir))).get(one.webhookId)).toBe('accepted');
+});
+
+test('a lock of a second keeps nobody from his answer', async () => {
+  const dataDir = await tempDir();
+  const told: string[] = [];
+  const store = await openStore(dataDir, errorsInto(told));
+  const other = new Sqlite(join(dataDir, 'svc.db'));
+  other.exec('begin immediate');
+  await store.inbox.accept(delivery(), undefined, '');
+  setTimeout(() => other.exec('commit').close(), 1000);
+  expect((await records(store)).size).toBe(1);
+  expect(told).toEqual([]);
 });

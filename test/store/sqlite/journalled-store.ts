@@ -6,6 +6,8 @@ import { days } from '../../../src/kit/duration.ts';
 import { type Logger, silentLogger } from '../../../src/kit/logger.ts';
 import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { type SqliteStoreOptions, sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
+import { tempDir } from '../../support/daemon.ts';
+import { delivery } from '../../support/new-delivery.ts';
 import { startProgram } from './programs/start.ts';
 
 export const inAWeek = (): number => systemClock.now() + days(7);
@@ -81,4 +83,18 @@ export async function expectAll(store: GatewayStore, { accepted, ended }: Acknow
   expect([...ended].filter((id) => found.get(id) !== 'succeeded')).toEqual([]);
   const some = [...accepted.values()].filter((_, n) => n % 97 === 0);
   for (const key of some) expect(await store.inbox.seen(key, systemClock.now())).toBe('done');
+}
+
+/** A data folder whose database has filed one delivery, and whose journal holds another that it has not. */
+export async function withUnfiled(): Promise<{ dataDir: string; webhookId: string }> {
+  const dataDir = await tempDir();
+  const store = await openStore(dataDir);
+  await store.inbox.accept(delivery(), undefined, '');
+  await records(store);
+  const giveWay = refuseRows(dataDir);
+  const one = delivery();
+  await store.inbox.accept(one, undefined, '');
+  await store.close();
+  giveWay();
+  return { dataDir, webhookId: one.webhookId };
 }
