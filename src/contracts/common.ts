@@ -14,14 +14,27 @@ export const SERVICE_NAMES = ['state', 'marketplace', 'workflow', 'rest', 'gatew
 export const ServiceName = z.enum(SERVICE_NAMES);
 export type ServiceName = z.infer<typeof ServiceName>;
 
+/** Something of a service that does not work as it should, while the service goes on. */
+export const Degradation = z
+  .object({
+    reasonCode: z.string().describe('That of the log line which tells more'),
+    message: z.string(),
+  })
+  .meta({ id: 'Degradation' });
+export type Degradation = z.infer<typeof Degradation>;
+
 export const Health = z
   .object({
-    status: z.enum(['ok', 'draining']),
+    status: z
+      .enum(['ok', 'degraded', 'draining'])
+      .describe('degraded: it serves, and what `degraded` lists wants an operator'),
     service: ServiceName,
     version: z.string(),
     uptimeMs: z.number(),
+    degraded: z.array(Degradation).optional(),
   })
   .meta({ id: 'Health' });
+export type Health = z.infer<typeof Health>;
 
 const healthReply = { summary: 'Whether this service is alive', tags: ['health'], reply: Health } as const;
 

@@ -1,4 +1,4 @@
-import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
+import type { Degradation, PlatformConfig, ServiceName } from '../contracts/index.ts';
 import type { Authenticate, Http, StandardRoutes } from '../http/index.ts';
 import type { Analytics } from '../kit/analytics.ts';
 import type { Clock } from '../kit/clock.ts';
@@ -52,6 +52,8 @@ export interface Resources {
 export interface DaemonServices {
   /** How callers are authenticated; default: the upstream rule of `http/identity.ts`. */
   authenticate?: Authenticate;
+  /** What of it does not work as it should, for its health. */
+  degradations?: () => readonly Degradation[];
 }
 
 /** A service of the platform as data; `run-daemon.ts` opens everything in order and closes it in reverse. */
@@ -60,7 +62,7 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   defaultPort: number;
   services: (resources: Resources) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
-  standard?: Partial<Omit<StandardRoutes, 'isDraining'>>;
+  standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'degradations'>>;
   /** Once the server listens: work that needs a running daemon. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
   /** After the last request was answered. */

@@ -159,7 +159,12 @@ export async function startDaemon<Services extends DaemonServices>(
         allowedHosts: allowedHosts(config),
       }),
     });
-    standardRoutes(http, { ...STANDARD_ROUTES, ...definition.standard, isDraining: () => draining });
+    standardRoutes(http, {
+      ...STANDARD_ROUTES,
+      ...definition.standard,
+      isDraining: () => draining,
+      degradations: services.degradations,
+    });
     for (const routes of definition.routes) routes(http, services);
     const address = options.listen ?? config[name];
     if (group.role === 'primary') await requireFree(address, name);

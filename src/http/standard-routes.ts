@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { apiHealth, type Endpoint, health } from '../contracts/index.ts';
+import { apiHealth, type Degradation, type Endpoint, type Health, health } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 import { isBuilt, packageRoot, version } from '../kit/paths.ts';
 import { mount } from './mount.ts';
@@ -12,11 +12,13 @@ export interface StandardRoutes {
   /** Where else metrics are served, beside `/metrics`. */
   metricsPaths: readonly string[];
   isDraining: () => boolean;
+  /** What does not work as it should; the service is alive and serves all the same. */
+  degradations?: (() => readonly Degradation[]) | undefined;
   /** Who may read metrics; throws otherwise. */
   guardMetrics?: (request: Parameters<Http['kit']['authenticate']>[0]) => void | Promise<void>;
 }
 
-export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining'> = {
+export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining' | 'degradations'> = {
   health: [health, apiHealth],
   metricsPaths: ['/metrics'],
 };
@@ -26,12 +28,17 @@ export function standardRoutes(http: Http, routes: StandardRoutes): void {
   const { service, clock, metrics } = http.kit;
   const startedAt = clock.now();
   for (const endpoint of routes.health) {
-    mount(http, endpoint, { auth: 'open' }, () => ({
-      status: routes.isDraining() ? 'draining' : 'ok',
-      service,
-      version,
-      uptimeMs: clock.now() - startedAt,
-    }));
+    mount(http, endpoint, { auth: 'open' }, (): Health => {
+      const degraded = [...(routes.degradations?.() ?? [])];
+      const serving = degraded.length > 0 ? 'degraded' : 'ok';
+      return {
+        status: routes.isDraining() ? 'draining' : serving,
+        service,
+        version,
+        uptimeMs: clock.now() - startedAt,
+        ...(degraded.length > 0 ? { degraded } : {}),
+      };
+    });
   }
   for (const path of routes.metricsPaths) {
     http.get(path, async (request, reply) => {

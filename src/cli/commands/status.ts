@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { listHosts, listPlugins, type PluginRecord, SERVICE_NAMES } from '../../contracts/index.ts';
+import {
+  type Degradation,
+  health,
+  listHosts,
+  listPlugins,
+  type PluginRecord,
+  SERVICE_NAMES,
+  type ServiceName,
+} from '../../contracts/index.ts';
 import { formatDuration } from '../../kit/duration.ts';
 import { version } from '../../kit/paths.ts';
 import { allPages, pageQueryOf } from '../all-pages.ts';
@@ -29,6 +37,8 @@ export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>
   hosts: { registered: number; online: number } | null;
   /** What of the plugins runs; null when the marketplace could not be asked. */
   plugins: { loaded: number; disabled: number; broken: BrokenPlugin[] } | null;
+  /** What of a service that is up does not work as it should. */
+  degraded: Array<Degradation & { service: ServiceName }>;
 }
 
 /** Lines of an environment file: what a client on this machine needs. */
@@ -50,12 +60,13 @@ export const status = defineCommand({
   async run({ env }, context) {
     if (env)
       return ok<StatusResult | EnvironmentLines>(await environmentOf(await currentStatus(context), context));
-    const [current, hosts, plugins] = await Promise.all([
+    const [current, hosts, plugins, degraded] = await Promise.all([
       currentStatus(context),
       askGateway(context, countHosts),
       askGateway(context, countPlugins),
+      askGateway(context, degradations),
     ]);
-    return ok<StatusResult | EnvironmentLines>({ ...current, hosts, plugins });
+    return ok<StatusResult | EnvironmentLines>({ ...current, hosts, plugins, degraded: degraded ?? [] });
   },
   text: (result: StatusResult | EnvironmentLines, style) =>
     'env' in result
@@ -68,7 +79,8 @@ export const status = defineCommand({
 /** A platform that is stopped has a status too: every service `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
-  if (supervisor) return { running: true, hosts: null, plugins: null, ...(await supervisor.status()) };
+  if (supervisor)
+    return { running: true, hosts: null, plugins: null, degraded: [], ...(await supervisor.status()) };
   const { profile, projectDir, dataDir, configFile } = platform();
   const services = SERVICE_NAMES.map(
     (name): ServiceStatus => ({
@@ -94,6 +106,7 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
     sandbox: null,
     hosts: null,
     plugins: null,
+    degraded: [],
     services,
   };
 }
@@ -127,6 +140,15 @@ async function countPlugins({ client }: CommandContext): Promise<StatusResult['p
   return { loaded: count('loaded'), disabled: count('disabled'), broken: brokenOf(items) };
 }
 
+async function degradations({ client }: CommandContext): Promise<StatusResult['degraded']> {
+  const { service, degraded = [] } = await client.call(
+    health,
+    {},
+    { signal: AbortSignal.timeout(ANSWER_MS) },
+  );
+  return degraded.map((each) => ({ service, ...each }));
+}
+
 async function environmentOf(current: StatusResult, context: CommandContext): Promise<EnvironmentLines> {
   const gateway = current.services.find(({ name }) => name === 'gateway')?.url;
   if (!gateway) throw notRunning();
@@ -149,6 +171,10 @@ function describe(result: StatusResult, style: Style): string {
       ? [`${result.hosts.online} of ${result.hosts.registered} hosts are connected`]
       : []),
     ...pluginLines(result.plugins, style),
+    ...result.degraded.map(
+      ({ service, reasonCode, message }) =>
+        `${style.yellow(`${service} is degraded`)} (${reasonCode}): ${message}`,
+    ),
     '',
     statusText(result, style),
   ].join('\n');

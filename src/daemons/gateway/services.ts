@@ -27,6 +27,7 @@ import { createMergedDescription } from './domain/merged-description.ts';
 import { createPublicRoutes } from './domain/public-routes.ts';
 import { createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatcher.ts';
+import { inboxDegradations } from './domain/webhooks/inbox-degradations.ts';
 import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
 import { answerRelayed, relayedBackends } from './elsewhere-relay.ts';
 import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
@@ -78,12 +79,14 @@ export async function gatewayServices(resources: Resources) {
     });
     if (owns) await forgetFormerSessions(store.hosts, clock.now());
     const parts = await build(resources, store, signing);
+    const { inbox } = store;
     const { publicPluginRoutes } = resources.config.gateway;
     return {
       group,
       ...parts,
       isPublicRoute: publicPluginRoutes ? createPublicRoutes(plugins) : null,
       ...webhooks,
+      degradations: () => inboxDegradations(inbox),
       ...(await elsewhereServices(resources, elsewhere, { ...parts, store, plugins })),
       close: closer({ store, plugins, elsewhere, dispatcher: webhooks.dispatcher, stopHousekeeping, lock }),
     };

@@ -133,7 +133,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
       }, FILING_AT_END_MS);
       await writer.close();
       // What cannot be applied now is applied at the next start.
-      await drain.all().catch(() => {});
+      await drain.all().catch(thread.hurry);
       drain.close();
       await committer.close();
       await thread.close();

@@ -152,7 +152,7 @@ export function createDrain(deps: DrainDeps): Drain {
   function until(sequence: number): Promise<void> {
     if (sequence <= applied) return Promise.resolve();
     if (closed) return Promise.reject(deps.closedError());
-    if (isResting) return Promise.reject(failure!.error);
+    if (failure) return Promise.reject(failure.error);
     return new Promise((resolve, reject) => {
       waiters.push({ sequence, resolve, reject });
       void run();
