@@ -14,8 +14,8 @@ const AUTH = `authorization: Bearer ${CI_TOKEN}\r\n`;
 const CI_PAIR: [string, string] = ['authorization', `Bearer ${CI_TOKEN}`];
 
 /** Sends a raw request line and headers with a good token, and returns the raw answer. */
-const send = (gateway: { url: string }, start: string, rest = '', quietMs = 300) =>
-  exchangeBytes(gateway, `${start} HTTP/1.1\r\nhost: localhost\r\n${AUTH}${rest}`, quietMs);
+const send = (gateway: { url: string }, start: string, rest = '') =>
+  exchangeBytes(gateway, `${start} HTTP/1.1\r\nhost: localhost\r\n${AUTH}${rest}`);
 
 /** Listens on a free port until the test ends; its URL. */
 async function listening(server: Server): Promise<string> {
@@ -291,11 +291,18 @@ describe('what the client sees', () => {
   });
 
   test('a client that leaves in the middle of its body ends the upstream call', async () => {
-    const closed = Promise.withResolvers<void>();
-    const server = createServer((req) => req.on('close', () => closed.resolve()));
+    const [begun, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const server = createServer((req) => {
+      begun.resolve();
+      req.on('close', () => closed.resolve());
+    });
     const url = await listening(server);
     const gateway = await startGateway({ peers: createPeers({ rest: url }) });
-    await send(gateway, 'POST /api/v1/x', 'content-length: 100\r\n\r\nhalf', 100);
+    const { port, hostname } = new URL(gateway.url);
+    const head = `POST /api/v1/x HTTP/1.1\r\nhost: localhost\r\n${AUTH}content-length: 100\r\n\r\n`;
+    const client = connect(Number(port), hostname, () => client.write(`${head}half`));
+    await begun.promise;
+    client.destroy();
     await closed.promise;
   });
 });
@@ -402,7 +409,7 @@ describe('what is refused before it gets anywhere', () => {
 
 test('a client that dawdles over its headers is told so and cut off', { timeout: 30_000 }, async () => {
   const gateway = await startGateway();
-  const answer = await exchangeBytes(gateway, 'GET /api/v1/x HTTP/1.1\r\nhost: loc', 20_000);
+  const answer = await exchangeBytes(gateway, 'GET /api/v1/x HTTP/1.1\r\nhost: loc');
   expect(answer).toMatch(/^HTTP\/1\.1 408[\s\S]*connection: close[\s\S]*REQUEST_TIMEOUT/);
 });
 

@@ -27,7 +27,10 @@ export function rawGet(
   });
 }
 
-/** Sends bytes as they are and returns all that comes back until the other side closes, or until `quietMs` of silence. */
+/** How long a busy machine may take over the first byte. */
+const PATIENCE_MS = 20_000;
+
+/** Sends bytes as they are and returns all that comes back until the other side closes, or until `quietMs` of silence after it. */
 export function exchangeBytes(target: { url: string }, text: string, quietMs = 300): Promise<string> {
   const { port, hostname } = new URL(target.url);
   return new Promise((resolve) => {
@@ -37,8 +40,9 @@ export function exchangeBytes(target: { url: string }, text: string, quietMs = 3
       socket.destroy();
       resolve(received);
     };
-    socket.setTimeout(quietMs, done);
+    socket.setTimeout(PATIENCE_MS, done);
     socket.setEncoding('latin1').on('data', (chunk) => {
+      socket.setTimeout(quietMs);
       received += chunk;
     });
     socket.on('close', done).on('error', done);
