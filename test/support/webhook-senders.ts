@@ -4,7 +4,7 @@ import { getDelivery, listDeliveries, type WebhookDeliveryDetails } from '../../
 import type { TestDaemonOptions } from './daemon.ts';
 import { type Delivery, type DeliveryReply, deliver, startGateway, type TestGateway } from './gateway.ts';
 
-const SENDERS = fileURLToPath(new URL('../fixtures/projects/senders', import.meta.url));
+export const SENDERS = fileURLToPath(new URL('../fixtures/projects/senders', import.meta.url));
 
 /** The gateway with the plugin `senders`: every kind of sender, and every kind of inbox. */
 export function startSenders(options: TestDaemonOptions = {}): Promise<TestGateway> {
