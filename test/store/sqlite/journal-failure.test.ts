@@ -136,6 +136,27 @@ test('with the database locked by another process, closing is quick and says wha
   expect((await records(await openStore(dataDir))).get(one.webhookId)).toBe('accepted');
 });
 
+test('what takes long to file is left for the next start when the gateway closes', async () => {
+  const dataDir = await tempDir();
+  const told: string[] = [];
+  const diagnostic: Logger['diagnostic'] = ({ message }) => void told.push(message);
+  const store = await openStore(dataDir, { ...silentLogger, diagnostic });
+  const disk = new Sqlite(join(dataDir, 'svc.db'));
+  disk.exec(`create trigger slow before insert on delivery begin
+    select count(*) from (with recursive c(n) as (select 1 union all select n + 1 from c where n < 1000000) select n from c);
+  end`);
+  const body = Buffer.alloc(1_000_000);
+  const accepted = Array.from({ length: 60 }, () => delivery({ body }));
+  for (const one of accepted) await store.inbox.accept(one, undefined, '');
+  const began = systemClock.now();
+  await store.close();
+  expect(systemClock.now() - began).toBeLessThan(4000);
+  expect(told).toEqual([expect.stringMatching(/MiB .* are left in /)]);
+  disk.exec('drop trigger slow');
+  disk.close();
+  expect((await records(await openStore(dataDir))).size).toBe(60);
+});
+
 test('a lock of a second keeps nobody from his answer', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];

@@ -71,11 +71,15 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
     });
   }
 
+  /** What SQLite says is of the database, the rest of a file that was read for it. */
+  const failureIn = (read: string, failure: Failure): unknown =>
+    storeError(failure.code?.startsWith('SQLITE_') ? start.file : read, errorOf(failure));
+
   worker.on('message', (message: Ready | BatchReply | ApplyReply) => {
     if (!hasBegun) {
       hasBegun = true;
       const begin = message as Ready;
-      if ('failure' in begin) began.reject(storeError(start.file, errorOf(begin.failure)));
+      if ('failure' in begin) began.reject(failureIn(start.recover ?? start.file, begin.failure));
       else began.resolve(begin.ready);
     } else pending.shift()!.resolve(message as never);
     // Idle, it must not keep a process alive; it does while it begins and while something is asked of it.
@@ -95,11 +99,7 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
     commit: (batch) => ask({ ...batch }, [batch.bytes]),
     async apply(range) {
       const { applied, failure } = await ask<ApplyReply>({ apply: range });
-      const isOfDatabase = failure?.code?.startsWith('SQLITE_');
-      return {
-        applied,
-        failure: failure && storeError(isOfDatabase ? start.file : range.file, errorOf(failure)),
-      };
+      return { applied, failure: failure && failureIn(range.file, failure) };
     },
     hurry: () => void Atomics.store(hurry, 0, 1),
     async close() {

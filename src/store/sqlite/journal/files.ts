@@ -85,13 +85,18 @@ export function readWhole(file: string): Buffer {
   }
 }
 
+/** More than a file that is whole ever took. */
+const MOST_LOOKS = 5;
+
 /**
  * A file that may be written to meanwhile. Behind a frame that was caught in the midst may be whole ones, which would
- * look like damage; a second look finds it whole.
+ * look like damage; another look finds it whole.
  */
 export function readWhileWritten(file: string): Buffer {
-  const bytes = readWhole(file);
-  return isWhole(readJournal(bytes)) ? bytes : readWhole(file);
+  for (let look = 1; ; look++) {
+    const bytes = readWhole(file);
+    if (look === MOST_LOOKS || isWhole(readJournal(bytes))) return bytes;
+  }
 }
 
 function isWhole(reading: Reading | undefined): boolean {

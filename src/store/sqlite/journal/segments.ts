@@ -113,6 +113,8 @@ async function openWithHeader(file: string, header: JournalHeader): Promise<numb
     return fd;
   } catch (error) {
     await closeFile(fd);
+    // On a full disk each delivery would leave another.
+    for (const each of [unfinished, file]) await promisify(rm)(each, { force: true });
     throw error;
   }
 }
