@@ -20,6 +20,8 @@ export interface Ledger {
   count(name: string): number;
   /** How paths are answered; default: 200 at once. */
   answer(name: string, how: (request: IncomingMessage, response: ServerResponse, nth: number) => void): void;
+  /** Ends every connection, answered or not. */
+  cut(): void;
 }
 
 export async function startLedger(): Promise<Ledger> {
@@ -31,6 +33,7 @@ export async function startLedger(): Promise<Ledger> {
     mostOpen: 0,
     count: (name) => ledger.entries.filter((entry) => entry.name === name).length,
     answer: (name, how) => answers.set(name, how),
+    cut: () => server.closeAllConnections(),
   };
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -46,7 +49,7 @@ export async function startLedger(): Promise<Ledger> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
-    server.closeAllConnections();
+    ledger.cut();
     server.close();
   });
   ledger.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
