@@ -5,7 +5,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
 // What Node compiled is kept: programs run from the sources start in half the time, all others a sixth sooner.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
-/** What they find depends on what their process was told before: secrets to mask, programs that are there, metrics. */
+/** What they find depends on what their process was told before: secrets to mask, programs that are there, metrics, children. */
 const ALONE = [
   'test/agent/storms.test.ts',
   'test/daemons/metrics.test.ts',
