@@ -271,19 +271,19 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
   ])('%s leaves the daemon most of its time, and others are served', async (name) => {
     const platform = await start();
     await platform.call('handlers.ts#nothing', { plugin: 'good' });
-    const attack = platform.call(`attacks.js#${name}`, { timeoutMs: 1250 }).catch((error) => error.code);
+    const attack = platform.call(`attacks.js#${name}`, { timeoutMs: 2500 }).catch((error) => error.code);
     // Processor time of this thread, not how long its loop was busy: that counts waiting for a processor too.
     const before = process.threadCpuUsage();
     const startedAt = performance.now();
     let served = 0;
-    while (performance.now() < startedAt + 1000) {
+    while (performance.now() < startedAt + 2000) {
       await platform.call('handlers.ts#slowly', { plugin: 'good', input: 5 });
       served++;
     }
     const { user, system } = process.threadCpuUsage(before);
     const spent = (user + system) / 1000 / (performance.now() - startedAt);
     await attack;
-    expect(served).toBeGreaterThan(10);
+    expect(served).toBeGreaterThan(20);
     expect(spent).toBeLessThan(0.6);
   });
 
