@@ -60,8 +60,9 @@ interface Client {
   closed: Promise<void>;
 }
 
-async function client(port: number): Promise<Client> {
-  const socket = connect(port, '127.0.0.1');
+/** `allowHalfOpen`: as clients that notice the end of a connection only when they next use it. */
+async function client(port: number, allowHalfOpen = false): Promise<Client> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen });
   onTestFinished(() => void socket.destroy());
   let text = '';
   socket.setEncoding('latin1').on('data', (part) => {
@@ -228,8 +229,10 @@ test('while it drains, what is on its way is answered and what is idle ends', as
 
 test('one that stays idle for too long ends, and one whose client is slow is given away', async () => {
   const given: Socket[] = [];
+  const served: Socket[] = [];
   const open: PlainConnection[] = [];
-  const server = createServer((socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    served.push(socket);
     open.push(
       openPlainConnection(socket, {
         prefix: '/plain',
@@ -247,7 +250,7 @@ test('one that stays idle for too long ends, and one whose client is slow is giv
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  const [idle, silent] = [await client(port), await client(port)];
+  const [idle, silent] = [await client(port, true), await client(port)];
   idle.socket.write(post('1'));
   await expect.poll(() => idle.bodies()).toEqual(['taken']);
   const lookAll = (laterMs: number): void => {
@@ -262,6 +265,29 @@ test('one that stays idle for too long ends, and one whose client is slow is giv
   idle.socket.write(post('2'));
   await expect.poll(() => idle.bodies()).toEqual(['taken', 'taken']);
   lookAll(6000);
-  await idle.closed;
+  await expect.poll(() => served[0]!.destroyed).toBe(true);
   given[0]!.destroy();
+});
+
+test('nothing that comes after our end is done, and no client can keep a connection that is to end', async () => {
+  const { http, port, answers } = await start();
+  const sockets = new Set<Socket>();
+  http.server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  const [used, fresh, busy] = await Promise.all([1, 2, 3].map(() => client(port, true)));
+  used!.socket.write(post('1'));
+  busy!.socket.write(post('2', { path: '/plain/300' }));
+  await expect.poll(() => used!.bodies()).toEqual(['1']);
+  expect(sockets.size).toBe(3);
+  const ends = [used!, fresh!, busy!].map(
+    ({ socket }) => new Promise((resolve) => socket.once('end', resolve)),
+  );
+  const closing = http.close();
+  await Promise.all(ends);
+  for (const { socket } of [used!, fresh!, busy!]) socket.write(post('too late'));
+  await closing;
+  expect(sockets.size).toBe(0);
+  expect(answers()).toBe(2);
 });

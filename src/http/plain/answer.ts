@@ -1,5 +1,6 @@
 import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import { LIMITS } from '../../contracts/index.ts';
+import { systemClock } from '../../kit/clock.ts';
 
 /** As node:http says it. */
 const STAYS = `Connection: keep-alive\r\nKeep-Alive: timeout=${LIMITS.keepAliveMs / 1000}\r\n\r\n`;
@@ -27,7 +28,7 @@ let second = 0;
 let date = '';
 
 function httpDate(): string {
-  const now = Math.floor((performance.timeOrigin + performance.now()) / 1000);
+  const now = Math.floor(systemClock.now() / 1000);
   if (now !== second) {
     second = now;
     date = new Date(now * 1000).toUTCString();

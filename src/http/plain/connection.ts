@@ -67,6 +67,8 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
   let since = performance.now();
 
   const onData = (chunk: Buffer): void => {
+    // Ended by us: nothing that comes now could be answered, so nothing of it may be done.
+    if (socket.writableEnded) return;
     if (isAnswering) {
       held = held ? Buffer.concat([held, chunk]) : chunk;
       socket.pause();
@@ -123,7 +125,7 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
       return;
     }
     if (held) offer(held);
-    else if (hasEnded) socket.end();
+    else if (hasEnded) socket.destroySoon();
     else readOn();
   }
 
@@ -135,7 +137,7 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
   function send(): void {
     if (socket.destroyed) return;
     socket.write(answer, 'latin1');
-    if (isLast) socket.end();
+    if (isLast) socket.destroySoon();
     else next();
   }
 
@@ -159,7 +161,7 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
     hasEnded = true;
     if (isAnswering) return;
     if (held) leave(held);
-    else socket.end();
+    else socket.destroySoon();
   };
   const onClose = (): void => onGone(connection);
   function release(): void {
@@ -172,10 +174,10 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
       if (isAnswering) return;
       if (held || !hasAnswered) {
         if (now - since >= SLOW_MS) leave(held);
-      } else if (now - since >= keepAliveMs) socket.end();
+      } else if (now - since >= keepAliveMs) socket.destroySoon();
     },
     endIdle() {
-      if (!isAnswering && !held) socket.end();
+      if (!isAnswering && !held) socket.destroySoon();
     },
     destroy: () => socket.destroy(),
   };

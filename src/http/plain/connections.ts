@@ -5,6 +5,8 @@ import type { Http } from '../server.ts';
 import { openPlainConnection, type PlainConnection, type PlainConnectionOptions } from './connection.ts';
 
 const LOOK_MS = 500;
+/** A request that was sent in the last moment of the time that we promise is taken, as node:http does. */
+const GRACE_MS = 1000;
 
 /**
  * Offers POSTs below `prefix` in their plainest form to `take` without node:http, whose part is a third of what receiving a
@@ -25,7 +27,7 @@ export function takePlainRequests(
     serveOtherwise: (socket) => serve.call(server, socket),
     onGone: (connection) => void connections.delete(connection),
     isDraining: () => kit.draining,
-    keepAliveMs: LIMITS.keepAliveMs,
+    keepAliveMs: LIMITS.keepAliveMs + GRACE_MS,
   };
   server.off('connection', serve);
   server.on('connection', (socket: Socket) => connections.add(openPlainConnection(socket, options)));

@@ -15,7 +15,7 @@ export interface ArrivedDelivery {
 /** Told once a delivery was answered; there is a caller only when it was authentic. */
 export type TellDelivered = (arrived: ArrivedDelivery, status: number, caller: Caller | null) => void;
 
-/** Takes a delivery through the steps and answers it. Both ways in end here: as a plain request, and through the framework. */
+/** Takes a delivery through the steps and answers it. All ways in end here: as a plain request, past the framework, and through it. */
 export function createDeliver(delivery: WebhookDelivery) {
   return (arrived: ArrivedDelivery, tell: TellDelivered): void => {
     const { incoming, exchange } = arrived;
