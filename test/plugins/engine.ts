@@ -6,13 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { packageRoot } from '../../src/kit/paths.ts';
 
 /** What this needs on Debian: `apt-get install podman runc`. */
-const CONTAINERS_CONF = `[containers]
+const containersConf = (folder: string): string => `[containers]
 default_ulimits=["nofile=1024:1024","nproc=4096:4096"]
 netns="host"
 [engine]
 runtime="runc"
 cgroup_manager="cgroupfs"
 events_logger="file"
+# Otherwise all engines share one below /run, and the reset of one takes it from the others.
+tmp_dir="${join(folder, 'tmp')}"
 `;
 
 /** A user with ranges in /etc/subuid, as whom Podman is tested without root. */
@@ -120,7 +122,7 @@ interface Program extends Pick<TestEngine, 'env' | 'command'> {
 
 function podman(folder: string, socket: string, name: EngineName): Program {
   const conf = join(folder, 'containers.conf');
-  writeFileSync(conf, CONTAINERS_CONF);
+  writeFileSync(conf, containersConf(folder));
   const env: NodeJS.ProcessEnv = { ...process.env, CONTAINERS_CONF: conf };
   const store = ['--root', join(folder, 'root'), '--runroot', join(folder, 'run'), '--storage-driver', 'vfs'];
   const user: Program['user'] = name === 'podman without root' ? idsOf(ROOTLESS_USER!) : {};
