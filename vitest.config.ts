@@ -26,8 +26,8 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000, interval: 10 } },
     // Threads share one process and its umask, working directory and signals; these tests start programs.
     pool: 'forks',
-    // Most tests wait for processes rather than compute: three keep two cores busy.
-    maxWorkers: 3,
+    // Most tests wait for processes rather than compute: four keep two cores busy.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE } },
