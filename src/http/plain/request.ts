@@ -20,6 +20,8 @@ const HEAD_END = '\r\n\r\n';
 const REQUEST_LINE = /^POST (\/[\w\-.~%@/:?=&+,]*) HTTP\/1\.1\r\n/;
 /** At most one blank around a value, and visible ASCII in it: nothing here can be read in two ways, and no input makes it go back far. */
 const HEADER = /([\w!#$%&'*+\-.^`|~]+): ?([!-~](?:[ -~]*[!-~])?)\r\n/y;
+/** What else says how a message is delimited, or what is to become of the connection. */
+const OTHER_FRAMING = /\r\n(?:expect|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade):/i;
 const LENGTH = /^(?:0|[1-9]\d{0,5})$/;
 
 /**
@@ -42,59 +44,24 @@ export function readPlainHead(bytes: Buffer): PlainHead | undefined {
 
 /** Fills the list; answers how many bytes the body has, -1 where that or anything else is for node:http to judge. */
 function readHeaders(head: string, start: number, rawHeaders: string[]): number {
+  if (OTHER_FRAMING.test(head)) return -1;
   let hosts = 0;
-  let bodyBytes = -1;
+  let bodyBytes: number | undefined;
   for (let at = start; at < head.length; at = HEADER.lastIndex) {
     HEADER.lastIndex = at;
-    const found = HEADER.exec(head);
-    if (!found) return -1;
-    const value = found[2]!;
-    rawHeaders.push(found[1]!, value);
-    switch (framingOf(found[1]!)) {
-      case 'host':
-        hosts++;
-        break;
-      case 'length':
-        if (bodyBytes !== -1 || !LENGTH.test(value)) return -1;
-        bodyBytes = Number(value);
-        break;
-      case 'connection':
-        if (value.toLowerCase() !== 'keep-alive') return -1;
-        break;
-      case 'other':
-        return -1;
-      default:
-    }
+    const [, name, value] = HEADER.exec(head) ?? [];
+    if (name === undefined || value === undefined) return -1;
+    rawHeaders.push(name, value);
+    if (is(name, 'host')) hosts++;
+    else if (is(name, 'content-length')) {
+      if (bodyBytes !== undefined || !LENGTH.test(value)) return -1;
+      bodyBytes = Number(value);
+    } else if (is(name, 'connection') && value.toLowerCase() !== 'keep-alive') return -1;
   }
-  if (hosts !== 1) return -1;
-  return bodyBytes === -1 ? 0 : bodyBytes;
+  return hosts === 1 ? (bodyBytes ?? 0) : -1;
 }
 
-/** What a header says of the message or the connection rather than of what is asked. */
-function framingOf(name: string): 'host' | 'length' | 'connection' | 'other' | undefined {
-  switch (name.length) {
-    case 2:
-      return name.toLowerCase() === 'te' ? 'other' : undefined;
-    case 4:
-      return name.toLowerCase() === 'host' ? 'host' : undefined;
-    case 6:
-      return name.toLowerCase() === 'expect' ? 'other' : undefined;
-    case 7: {
-      const lower = name.toLowerCase();
-      return lower === 'upgrade' || lower === 'trailer' ? 'other' : undefined;
-    }
-    case 10: {
-      const lower = name.toLowerCase();
-      if (lower === 'connection') return 'connection';
-      return lower === 'keep-alive' ? 'other' : undefined;
-    }
-    case 14:
-      return name.toLowerCase() === 'content-length' ? 'length' : undefined;
-    case 16:
-      return name.toLowerCase() === 'proxy-connection' ? 'other' : undefined;
-    case 17:
-      return name.toLowerCase() === 'transfer-encoding' ? 'other' : undefined;
-    default:
-      return undefined;
-  }
+/** Whether a header has the name, which is in lower case. */
+function is(name: string, wanted: string): boolean {
+  return name.length === wanted.length && name.toLowerCase() === wanted;
 }
