@@ -16,7 +16,7 @@ export type ClientSideOf = (request: IncomingMessage) => ClientSide;
  * `X-Forwarded-*` say counts from trusted proxies alone, and of the address only as far as they vouch for it.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
-  const trusts = trustedProxies.length > 0 ? proxyAddr.compile([...trustedProxies]) : () => false;
+  const trusts = trustIn(trustedProxies);
   return (request) => {
     const { headers, socket } = request;
     const byProxy = trusts(socket.remoteAddress ?? '', 0);
@@ -33,11 +33,15 @@ export function createClientSide(trustedProxies: readonly string[]): ClientSideO
 export function createClientAddress(
   trustedProxies: readonly string[],
 ): (remoteAddress: string, forwardedFor: string | undefined) => string {
-  const trusts = trustedProxies.length > 0 ? proxyAddr.compile([...trustedProxies]) : () => false;
+  const trusts = trustIn(trustedProxies);
   return (remoteAddress, forwardedFor) =>
     forwardedFor !== undefined && trusts(remoteAddress, 0)
       ? proxyAddr(requestFrom(remoteAddress, forwardedFor), trusts)
       : remoteAddress;
+}
+
+function trustIn(proxies: readonly string[]): (address: string, distance: number) => boolean {
+  return proxies.length > 0 ? proxyAddr.compile([...proxies]) : () => false;
 }
 
 /** As much of a request as its client's address is read off. */

@@ -1,2 +1,2 @@
-export type { PlainExchange, PlainRequest, TakePlain } from './connection.ts';
+export type { PlainExchange, TakePlain } from './connection.ts';
 export { takePlainRequests } from './connections.ts';

@@ -49,28 +49,29 @@ export function takePlainDeliveries(http: Http, deliver: ReturnType<typeof creat
 
   const takePlain: TakePlain = ({ url, rawHeaders, body }, exchange) =>
     take(
-      read(url, rawHeaders, exchange.source, () => ({
+      read(url, rawHeaders, exchange.source, {
         exchange,
         readBody: (limitBytes) => requireSize(body, limitBytes),
-      })),
+      }),
     );
   const takeRead: TakeEarly = (request, response) => {
     const { method, url, rawHeaders, socket } = request;
     if (method !== 'POST' || !url!.startsWith(DELIVERY_PREFIX)) return false;
     // None, or two: refused there.
     if (typeof singleHeader(rawHeaders, 'host') !== 'string') return false;
-    return take(read(url!, rawHeaders, socket.remoteAddress ?? '', () => exchangeOf(request, response, kit)));
+    return take(read(url!, rawHeaders, socket.remoteAddress ?? '', exchangeOf(request, response, kit)));
   };
   takePlainRequests(http, { prefix: DELIVERY_PREFIX, take: takePlain });
   takeEarly(http, takeRead);
 }
 
+/** How its body is read, and how it is answered. */
 type Way = ReturnType<typeof exchangeOf>;
 type ReadDelivery = (
   url: string,
   rawHeaders: readonly string[],
   remoteAddress: string,
-  wayOf: () => Way,
+  way: Way,
 ) => ArrivedDelivery | undefined;
 
 /** Reads what the head of a delivery says; undefined for what the framework has to look at. */
@@ -78,7 +79,7 @@ function createReader({ random, trustedProxies }: HttpKit): ReadDelivery {
   const readUrl = createDeliveryUrls();
   const addressOf = createClientAddress(trustedProxies ?? []);
 
-  return (url, rawHeaders, remoteAddress, wayOf) => {
+  return (url, rawHeaders, remoteAddress, { exchange, readBody }) => {
     const target = readUrl(url);
     const forwardedFor = singleHeader(rawHeaders, 'x-forwarded-for');
     if (!target || forwardedFor === REPEATED) return undefined;
@@ -89,7 +90,6 @@ function createReader({ random, trustedProxies }: HttpKit): ReadDelivery {
     const traceId = sentOnce(rawHeaders, HEADERS.traceId);
     const traceparent = sentOnce(rawHeaders, 'traceparent');
     const hasTrace = traceId !== undefined || traceparent !== undefined;
-    const { exchange, readBody } = wayOf();
     return {
       startedAt: performance.now(),
       exchange,
