@@ -7,7 +7,7 @@ import { createDeliveryUrls } from '../../../src/daemons/gateway/routes/webhook-
 import { provision, startGateway, type TestGateway } from '../../support/gateway.ts';
 
 /** A request with its path as it stands, on a connection of its own that would stay; `fetch` would tidy it. */
-function post(gateway: TestGateway, path: string, headers: Record<string, string | string[]>, body = '{}') {
+function post(gateway: TestGateway, path: string, headers: Headers, body = '{}') {
   return new Promise<{ status: number; headers: Record<string, unknown>; body: string }>(
     (resolve, reject) => {
       const agent = new Agent({ keepAlive: true });
@@ -28,8 +28,12 @@ function post(gateway: TestGateway, path: string, headers: Record<string, string
   );
 }
 
+type Headers = Record<string, string | string[]>;
+
+/** node:http reads it, and the framework never sees it. */
+const THROUGH_NODE: Headers = { te: 'trailers' };
 /** Which of two such headers counts is for the framework to say, so it serves. */
-const THROUGH_ROUTER = { 'x-forwarded-for': ['203.0.113.9', '203.0.113.10'] };
+const THROUGH_ROUTER: Headers = { 'x-forwarded-for': ['203.0.113.9', '203.0.113.10'] };
 
 async function start() {
   const gateway = await startGateway({ config: { gateway: { trustedProxies: ['127.0.0.1'] } } });
@@ -60,21 +64,21 @@ const PATHS = [
   `/webhooks/%40acme%2Forders/shop/${'i'.repeat(3000)}`,
 ];
 
-test('whatever the path, it is answered the same as a plain request and through the framework', async () => {
+test('whatever the path, it is answered the same as a plain request, past the framework and through it', async () => {
   const { gateway, secret, shop } = await start();
   for (const path of PATHS) {
     for (const isNamed of [false, true]) {
       const headers: Record<string, string> = { 'x-token': path.includes('shop') ? shop : secret };
       if (isNamed) headers['x-svc-namespace'] = 'default';
-      const early = await post(gateway, path, headers);
-      const routed = await post(gateway, path, { ...headers, ...THROUGH_ROUTER });
-      const seen = ({ status, headers: sent, body }: typeof early) => [
+      const plain = await post(gateway, path, headers);
+      const seen = ({ status, headers: sent, body }: typeof plain) => [
         path,
         status,
         JSON.parse(body).error?.code ?? Object.keys(JSON.parse(body)),
         Object.keys(sent).toSorted(),
       ];
-      expect(seen(early)).toEqual(seen(routed));
+      for (const way of [THROUGH_NODE, THROUGH_ROUTER])
+        expect(seen(await post(gateway, path, { ...headers, ...way }))).toEqual(seen(plain));
     }
   }
 });
@@ -91,7 +95,7 @@ test('a forwarded address counts from a trusted proxy alone', async () => {
   expect(await sourceOf(await startGateway())).toBe('127.0.0.1');
 });
 
-test('both leave an access line and count under the pattern of the route', async () => {
+test('all ways leave an access line and count under the pattern of the route', async () => {
   const { gateway, secret } = await start();
   const path = '/webhooks/%40acme%2Forders/plain';
   const headers = { 'x-token': secret, 'x-svc-namespace': 'default' };
@@ -107,12 +111,12 @@ test('both leave an access line and count under the pattern of the route', async
   };
   const [linesBefore, countedBefore] = [lines().length, await counted()];
   await post(gateway, path, { ...headers, 'x-request-id': 'mine', 'x-trace-id': 'my-trace' });
-  await post(gateway, path, { ...headers, ...THROUGH_ROUTER });
-  expect(await counted()).toBe(countedBefore + 2);
-  const [early, routed] = lines().slice(linesBefore);
-  expect(early).toMatchObject({ requestId: 'mine', traceId: 'my-trace', tenantId: 'default' });
-  expect(routed).toMatchObject({ tenantId: 'default' });
-  for (const line of [early, routed]) expect(line!.spanId).toMatch(/^[0-9a-f]{16}$/);
+  for (const way of [THROUGH_NODE, THROUGH_ROUTER]) await post(gateway, path, { ...headers, ...way });
+  expect(await counted()).toBe(countedBefore + 3);
+  const [plain, ...others] = lines().slice(linesBefore);
+  expect(plain).toMatchObject({ requestId: 'mine', traceId: 'my-trace', tenantId: 'default' });
+  expect(others).toMatchObject([{ tenantId: 'default' }, { tenantId: 'default' }]);
+  for (const line of [plain, ...others]) expect(line!.spanId).toMatch(/^[0-9a-f]{16}$/);
 });
 
 test('a delivery without ids of its sender names its request and its trace by its own', async () => {
