@@ -7,7 +7,15 @@ import { type Logger, silentLogger } from '../../../src/kit/logger.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { fillDisk } from '../../support/full-disk.ts';
 import { delivery } from '../../support/new-delivery.ts';
-import { errorsInto, inAWeek, journalOf, openStore, records, refuseRows } from './journalled-store.ts';
+import {
+  errorsInto,
+  expectFiled,
+  inAWeek,
+  journalOf,
+  openStore,
+  records,
+  refuseRows,
+} from './journalled-store.ts';
 import { startProgram } from './programs/start.ts';
 
 test('while the database takes nothing, deliveries are accepted and none is lost; who reads is told why he cannot', async () => {
@@ -23,16 +31,7 @@ test('while the database takes nothing, deliveries are accepted and none is lost
   expect(told[0]).toContain('tried again');
   expect(store.inbox.waitingBytes).toBeGreaterThan(100_000);
   giveWay();
-  await expect
-    .poll(
-      () =>
-        records(store).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      { timeout: 10_000 },
-    )
-    .toBe(2);
+  await expectFiled(store, 2);
   expect(store.inbox.waitingBytes).toBe(0);
   expect((await store.inbox.find(accepted[1]!.webhookId))!.body).toEqual(Buffer.alloc(100_000, 1));
 });

@@ -6,7 +6,15 @@ import { stageData } from '../../../src/cli/commands/backup/stage.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
 import { databaseOf } from './journal-bytes.ts';
-import { errorsInto, journalOf, openStore, records, refuseRows, withUnfiled } from './journalled-store.ts';
+import {
+  errorsInto,
+  expectFiled,
+  journalOf,
+  openStore,
+  records,
+  refuseRows,
+  withUnfiled,
+} from './journalled-store.ts';
 
 /** One whose database has filed so many more frames than any other here. */
 async function withFiled(count: number): Promise<string> {
@@ -87,16 +95,7 @@ test('what somebody puts into the folder of a running gateway is neither written
   for (let n = 0; n < 3; n++) await store.inbox.accept(delivery({ body }), undefined, '');
   expect(readdirSync(journalOf(dataDir)).length).toBeGreaterThan(2);
   giveWay();
-  await expect
-    .poll(
-      () =>
-        records(store).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      { timeout: 10_000 },
-    )
-    .toBe(4);
+  await expectFiled(store, 4);
   await store.close();
   expect(readdirSync(journalOf(dataDir))).toEqual(['1.log']);
   expect(readFileSync(put)).toEqual(readFileSync(join(journalOf(other), '0.log')));

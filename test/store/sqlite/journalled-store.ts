@@ -43,6 +43,15 @@ export async function records({ inbox }: GatewayStore): Promise<Map<string, stri
   }
 }
 
+/** Waits until so many deliveries can be listed, which fails while the database takes none. */
+export async function expectFiled(store: GatewayStore, count: number): Promise<void> {
+  const filed = () =>
+    records(store)
+      .then(({ size }) => size)
+      .catch(() => 0);
+  await expect.poll(filed, { timeout: 10_000 }).toBe(count);
+}
+
 export const journalOf = (dataDir: string): string => join(dataDir, 'inbox');
 
 /** Makes `svc.db` refuse new deliveries, or what changes them, until the returned function is called. */

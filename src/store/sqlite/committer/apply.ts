@@ -1,5 +1,6 @@
 import type Sqlite from 'better-sqlite3';
 import type { Frame } from '../journal/frame.ts';
+import { DATABASE_ID_BYTES } from '../journal/header.ts';
 import { takeOver } from '../journal/take-over.ts';
 import type { PackedUnit, Recovered } from './protocol.ts';
 
@@ -22,7 +23,7 @@ export function createApplier(
     'select applied, id from delivery_journal',
   );
   const note = sqlite.prepare<[number]>('update delivery_journal set applied = ?');
-  const renew = sqlite.prepare('update delivery_journal set id = randomblob(16)');
+  const renew = sqlite.prepare(`update delivery_journal set id = randomblob(${DATABASE_ID_BYTES})`);
   let { applied } = read.get()!;
 
   function commit(work: Array<() => unknown>, sequence: number): void {
