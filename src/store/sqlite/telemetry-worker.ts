@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { every, systemClock } from '../../kit/clock.ts';
 import { messageOf } from '../../kit/errors.ts';
@@ -13,6 +14,8 @@ const FLUSH_MS = 100;
 const FLUSH_RECORDS = 1000;
 const PRUNE_EVERY_MS = 60_000;
 const REPORT_EVERY_MS = 10_000;
+/** What can be searched may lag behind on a busy machine: those who answer requests come first. */
+const NICENESS = 10;
 
 const port = parentPort!;
 const data = workerData as TelemetryWorkerData;
@@ -20,6 +23,8 @@ if (data.mode === 'write') runWriter(data);
 else runReader(data.dataDir);
 
 function runWriter({ dataDir, retention }: WriterData): void {
+  // Elsewhere it would be that of the whole process.
+  if (process.platform === 'linux') setPriority(0, NICENESS);
   const ingest = createIngest({ now: systemClock.now });
   const store = storeOf(dataDir);
   let dropped = 0;
