@@ -6,7 +6,7 @@ import { type CommitterThread, endedError, startCommitterThread } from './commit
 import type { Database } from './database.ts';
 import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
 import { createDrain } from './journal/drain.ts';
-import { JOURNAL_FOLDER, journalFiles, shortId } from './journal/files.ts';
+import { JOURNAL_FOLDER, journalFiles, shortId, unusedFiles } from './journal/files.ts';
 import { reportForeign, reportLeft, reportMoving, reportStuck, reportTakeOver } from './journal/reports.ts';
 import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
 import { createJournalWriter } from './journal/writer.ts';
@@ -36,8 +36,8 @@ export interface InboxLog {
 
 /** At the end this long is what waits moved into the database; the rest is safe, and the next start does it. */
 const FILING_AT_END_MS = 1500;
-/** 256 MB in all: some 90,000 deliveries of 2 KB. */
-const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, mostSegments: 16 };
+/** 256 MB in all: some 90,000 deliveries of 2 KB. After a burst 128 MB stay. */
+const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, mostSegments: 16, keptSegments: 7 };
 
 export interface InboxLogOptions {
   logger: Logger;
@@ -57,7 +57,8 @@ export async function openInboxLog(
   const { file } = db;
   const folder = join(dirname(file), JOURNAL_FOLDER);
   const isNew = placeOf(db).id === null;
-  const recover = takesOver && (isNew || journalFiles(folder).length > 0) ? folder : undefined;
+  const hasFiles = journalFiles(folder).length + unusedFiles(folder).length > 0;
+  const recover = takesOver && (isNew || hasFiles) ? folder : undefined;
   const thread = startCommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
   try {
     if (recover) reportTakeOver(await thread.ready, folder, logger);

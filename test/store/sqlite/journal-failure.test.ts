@@ -70,7 +70,7 @@ test.runIf(process.platform === 'linux')(
 
 test('when there is no room in the journal and the database takes nothing, a delivery is refused', async () => {
   const dataDir = await tempDir();
-  const segments = { segmentBytes: 1000, mostSegments: 1 };
+  const segments = { segmentBytes: 1000, mostSegments: 1, keptSegments: 0 };
   const store = await openStore(dataDir, silentLogger, { segments });
   const giveWay = refuseRows(dataDir);
   const body = Buffer.alloc(1000);

@@ -86,7 +86,9 @@ test('files of two databases in one folder: its own is filed, the other set asid
 test('what somebody puts into the folder of a running gateway is neither written over nor removed', async () => {
   const { dataDir: other } = await withUnfiled();
   const dataDir = await tempDir();
-  const store = await openStore(dataDir, undefined, { segments: { segmentBytes: 500, mostSegments: 4 } });
+  const store = await openStore(dataDir, undefined, {
+    segments: { segmentBytes: 500, mostSegments: 4, keptSegments: 0 },
+  });
   const giveWay = refuseRows(dataDir);
   await store.inbox.accept(delivery(), undefined, '');
   const put = join(journalOf(dataDir), '1.log');

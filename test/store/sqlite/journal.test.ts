@@ -1,7 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { stageData } from '../../../src/cli/commands/backup/stage.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
+import type { NewDelivery } from '../../../src/store/ports/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery, SUCCEEDED } from '../../support/new-delivery.ts';
 import {
@@ -56,26 +57,57 @@ test('a backup of a platform that was killed holds what the journal holds, and s
   expect(told).toEqual([]);
 });
 
-test('files that are full wait until they are applied, and are written over then', async () => {
+test('files that are full wait until they are applied, and are written over then; some stay for the next burst', async () => {
   const dataDir = await tempDir();
-  const segments = { segmentBytes: 20_000, mostSegments: 2 };
+  const segments = { segmentBytes: 20_000, mostSegments: 3, keptSegments: 1 };
   const store = await openStore(dataDir, silentLogger, { segments });
-  const accepted = Array.from({ length: 2000 }, (_, n) => delivery({ body: Buffer.alloc(n) }));
-  let most = 0;
-  await Promise.all(
-    accepted.map(async (one) => {
-      // Each in a turn of its own, or one frame would hold them all.
-      await new Promise((resolve) => setTimeout(resolve, one.body!.byteLength / 4));
-      expect(await store.inbox.accept(one, { key: one.webhookId, expiresAt: inAWeek() }, '')).toBe('begun');
-      most = Math.max(most, readdirSync(journalOf(dataDir)).length);
-    }),
-  );
-  expect(most).toBe(2);
+  const files = () =>
+    readdirSync(journalOf(dataDir))
+      .map((name) => name.replace(/^\d+/, ''))
+      .sort();
+  const accepted: NewDelivery[] = [];
+  for (const burst of [1, 2]) {
+    let most = 0;
+    const deliveries = Array.from({ length: 1000 }, (_, n) => delivery({ body: Buffer.alloc(burst * n) }));
+    await Promise.all(
+      deliveries.map(async (one, n) => {
+        // Each in a turn of its own, or one frame would hold them all.
+        await new Promise((resolve) => setTimeout(resolve, n / 4));
+        const claim = { key: one.webhookId, expiresAt: inAWeek() };
+        expect(await store.inbox.accept(one, claim, '')).toBe('begun');
+        most = Math.max(most, files().length);
+      }),
+    );
+    accepted.push(...deliveries);
+    expect(most).toBe(3);
+    await expect.poll(files).toEqual(['.log', '.log.spare']);
+  }
   const found = await records(store);
   expect(accepted.filter(({ webhookId }) => !found.has(webhookId))).toEqual([]);
   for (const one of accepted.filter((_, n) => n % 100 === 0))
     expect((await store.inbox.find(one.webhookId))!.body).toEqual(one.body);
-  await expect.poll(() => readdirSync(journalOf(dataDir)).length).toBe(1);
+  await store.close();
+  expect(existsSync(journalOf(dataDir))).toBe(false);
+});
+
+test('what is kept for the next burst goes with the next start, and into no backup', async () => {
+  const dataDir = await tempDir();
+  const segments = { segmentBytes: 500, mostSegments: 3, keptSegments: 3 };
+  const store = await openStore(dataDir, silentLogger, { segments });
+  const giveWay = refuseRows(dataDir);
+  const accepted = [1, 2, 3].map(() => delivery({ body: Buffer.alloc(600) }));
+  for (const one of accepted) await store.inbox.accept(one, undefined, '');
+  giveWay();
+  await expect.poll(() => readdirSync(journalOf(dataDir)), { timeout: 5000 }).toContain('0.log.spare');
+  const [killed, stage] = [await tempDir(), await tempDir()];
+  cpSync(dataDir, killed, { recursive: true });
+  await stageData({ dataDir, stage, withKeys: true, withTelemetry: true });
+  expect(readdirSync(journalOf(stage)).filter((name) => name.endsWith('.spare'))).toEqual([]);
+  const told: string[] = [];
+  const next = await openStore(killed, errorsInto(told));
+  expect([...(await records(next)).keys()].sort()).toEqual(accepted.map(({ webhookId }) => webhookId).sort());
+  expect(existsSync(journalOf(killed))).toBe(false);
+  expect(told).toEqual([]);
 });
 
 test('what has ended is nothing to do, also before the database knows', async () => {

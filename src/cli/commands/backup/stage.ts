@@ -42,7 +42,7 @@ export interface Staged {
 
 /** Of the data folder; what belongs to one run of the platform. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
-const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|-wal|-shm|-journal)$/;
+const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
  * Puts a consistent copy of the data folder together: every database as it was at one moment, and every file that

@@ -1,7 +1,7 @@
-import { close, constants, existsSync, fsync, mkdir, open, rename, rm, rmdir } from 'node:fs';
+import { close, existsSync, fsync, mkdir, open, rename, rm, rmdir } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { journalFile, unfinishedFile, writeWhole } from './files.ts';
+import { createSynced, journalFile, spareFile, unfinishedFile, writeSynced } from './files.ts';
 import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.ts';
 
 /** A file of the journal, written from behind its header to `size`, and over again once all of it is applied. */
@@ -19,31 +19,36 @@ export interface SegmentOptions {
   /** A segment that has so much behind its header is full. */
   segmentBytes: number;
   mostSegments: number;
+  /** Beside the one in use, so many stay for the next burst. */
+  keptSegments: number;
 }
 
 export interface Segments {
   readonly folder: string;
   /** The one to write to; undefined while all are full and none may be written over. Throws what the system says. */
   writable(applied: number): Segment | Promise<Segment | undefined>;
-  /** Gives the disk back what a burst took. The one in use stays: blocks that are there already are synced in half the time. */
+  /** Gives the disk back what a large burst took. What stays spares the next one: blocks that are there already are synced in half the time. */
   trim(applied: number): void;
   /** Closes all; with `remove`, the files go too, and their folder when nobody keeps anything else in it. */
   close(options: { remove: boolean }): Promise<void>;
 }
 
 const [openFile, closeFile, syncFile] = [promisify(open), promisify(close), promisify(fsync)];
+const renameFile = promisify(rename);
 
 /** The files of one process's journal of this database, none of them there before the first write. */
 export function createSegments(
   folder: string,
   database: Buffer,
-  { segmentBytes, mostSegments }: SegmentOptions,
+  { segmentBytes, mostSegments, keptSegments }: SegmentOptions,
 ): Segments {
   let current: Segment | undefined;
   let full: Segment[] = [];
   const free: Segment[] = [];
+  /** Under a name that neither a start nor a backup reads. */
+  const spare: Segment[] = [];
   let made = 0;
-  let trimmed: Promise<unknown> = Promise.resolve();
+  let trimmed: Promise<void> = Promise.resolve();
 
   /** What is applied need not be there any more. */
   function release(applied: number): void {
@@ -52,21 +57,54 @@ export function createSegments(
   }
 
   async function next(): Promise<Segment | undefined> {
-    current = free.pop() ?? (full.length < mostSegments ? await make() : undefined);
+    current = free.pop() ?? (await resume());
+    if (!current && full.length < mostSegments) current = await make();
     return current && startOver(current);
   }
 
   async function make(): Promise<Segment> {
     await promisify(mkdir)(folder, { recursive: true, mode: 0o700 });
-    // What somebody else put here meanwhile is not ours to write over.
-    while (existsSync(journalFile(folder, made))) made++;
-    const file = journalFile(folder, made++);
+    const file = nextFile();
     const header = newHeader(database);
     const fd = await openWithHeader(file, header);
     return { file, fd, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
-  async function discard({ fd, file }: Segment): Promise<void> {
+  /** What somebody else put here meanwhile is not ours to write over. */
+  function nextFile(): string {
+    while (existsSync(journalFile(folder, made))) made++;
+    return journalFile(folder, made++);
+  }
+
+  async function resume(): Promise<Segment | undefined> {
+    await trimmed;
+    const segment = spare.pop();
+    if (!segment) return undefined;
+    const file = nextFile();
+    try {
+      await renameFile(spareFile(segment.file), file);
+      await syncFolder(folder);
+    } catch (error) {
+      await closeFile(segment.fd);
+      throw error;
+    }
+    return { ...segment, file };
+  }
+
+  async function keepSome(segments: readonly Segment[]): Promise<void> {
+    for (const segment of segments) {
+      const isKept = spare.length < keptSegments;
+      // What cannot be removed is so by the next start: all of it is applied.
+      await (isKept ? keep(segment).catch(() => discard(segment)) : discard(segment)).catch(() => {});
+    }
+  }
+
+  async function keep(segment: Segment): Promise<void> {
+    await renameFile(segment.file, spareFile(segment.file));
+    spare.push(segment);
+  }
+
+  async function discard({ fd, file }: Pick<Segment, 'fd' | 'file'>): Promise<void> {
     await closeFile(fd);
     await promisify(rm)(file, { force: true });
   }
@@ -83,13 +121,14 @@ export function createSegments(
     },
     trim(applied) {
       release(applied);
-      // One that stays is removed by the next start: all of it is applied.
-      trimmed = Promise.allSettled([trimmed, ...free.splice(0).map(discard)]);
+      const segments = free.splice(0);
+      trimmed = trimmed.then(() => keepSome(segments));
     },
     async close({ remove }) {
       await trimmed;
       for (const segment of [...(current ? [current] : []), ...full, ...free])
         await (remove ? discard(segment) : closeFile(segment.fd));
+      for (const { fd, file } of spare) await discard({ fd, file: spareFile(file) });
       if (remove) await promisify(rmdir)(folder).catch(() => {});
     },
   };
@@ -103,11 +142,11 @@ function startOver(segment: Segment): Segment {
 /** A file has its name once its header is on the disk, and both are there after a power cut too. */
 async function openWithHeader(file: string, header: JournalHeader): Promise<number> {
   const unfinished = unfinishedFile(file);
-  const fd = await openFile(unfinished, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC, 0o600);
+  const fd = await createSynced(unfinished);
   try {
-    await writeWhole(fd, headerBytes(header), 0);
+    await writeSynced(fd, headerBytes(header), 0);
     await syncFile(fd);
-    await promisify(rename)(unfinished, file);
+    await renameFile(unfinished, file);
     const folder = dirname(file);
     for (const each of [folder, dirname(folder)]) await syncFolder(each);
     return fd;

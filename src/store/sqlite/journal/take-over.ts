@@ -17,7 +17,7 @@ import {
   journalFiles,
   journalInOrder,
   readWhole,
-  unfinishedFiles,
+  unusedFiles,
 } from './files.ts';
 import type { Frame } from './frame.ts';
 import { type Reading, readJournal } from './reading.ts';
@@ -40,7 +40,7 @@ export interface JournalOwner {
  * the files that are its own have none either. Throws what SQLite and the system say; then nothing is gone.
  */
 export function takeOver(folder: string, owner: JournalOwner): Recovered {
-  for (const file of unfinishedFiles(folder)) rmSync(file);
+  for (const file of unusedFiles(folder)) rmSync(file);
   const files = journalInOrder(folder);
   const foreign = files.filter((each) => isForeign(each, owner.id));
   setForeignAside(folder, foreign);

@@ -1,11 +1,9 @@
-import { fdatasync } from 'node:fs';
-import { promisify } from 'node:util';
 import { createBatches } from '../committer/batches.ts';
 import { pack } from '../committer/pack.ts';
 import type { Unit } from '../committer/protocol.ts';
 import { endedError } from '../committer/thread.ts';
 import { storeError } from '../store-error.ts';
-import { writeWhole } from './files.ts';
+import { writeSynced } from './files.ts';
 import { roomFor, writeFrame } from './frame.ts';
 import type { Segment, Segments } from './segments.ts';
 
@@ -44,8 +42,6 @@ const MOST_BYTES = 4 * 1024 * 1024;
 const SMALL_FRAME = 30;
 const BUFFER_BYTES = 1024 * 1024;
 
-const sync = promisify(fdatasync);
-
 /** Brings units to the disk, frame by frame. */
 export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
   const { segments } = deps;
@@ -73,8 +69,7 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
     const most = roomFor(packed);
     const target = most <= usual.length ? usual : Buffer.allocUnsafeSlow(most);
     const { end, written } = writeFrame(target, packed, sequence + 1, segment.salt);
-    await writeWhole(segment.fd, target.subarray(0, written), segment.size);
-    await sync(segment.fd);
+    await writeSynced(segment.fd, target.subarray(0, written), segment.size);
     sequence++;
     const from = segment.size;
     segment.size += end;
