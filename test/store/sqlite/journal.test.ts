@@ -22,10 +22,12 @@ test('what was acknowledged is there after kill -9, time and again, whoever open
   const dataDir = await tempDir();
   const acknowledged: Acknowledged = { accepted: new Map(), ended: new Set() };
   let leftAny = 0;
-  for (const round of ['a', 'b', 'c', 'd']) {
-    const isCalm = round > 'b';
-    const writer = startProgram('accept-deliveries', dataDir, round, ...(isCalm ? ['calm'] : []));
-    await writer.printed(isCalm ? 800 : 2000);
+  for (const round of ['a', 'b', 'calm c', 'calm d', 'bursts e', 'bursts f', 'bursts g']) {
+    const [rhythm, name] = round.includes(' ') ? (round.split(' ') as [string, string]) : ['', round];
+    const writer = startProgram('accept-deliveries', dataDir, name, rhythm);
+    await writer.printed(rhythm === 'calm' ? 800 : 2000);
+    // Between two bursts: the files that are kept have been used and put back a few times.
+    if (name === 'g') await expect.poll(() => readdirSync(journalOf(dataDir)).join()).toContain('.spare');
     await writer.kill();
     readLines(writer.lines, acknowledged);
     leftAny += readdirSync(journalOf(dataDir)).length;

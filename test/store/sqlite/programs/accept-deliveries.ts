@@ -6,13 +6,23 @@ import { delivery, SUCCEEDED } from '../../../support/new-delivery.ts';
 import { print } from './print.ts';
 
 /**
- * accept-deliveries.ts <data folder> <name> [calm]: accepts deliveries, forty at a time, ends every third of them, and
- * prints `accepted <id> <key>` and `ended <id>` once the store has acknowledged it. Calm, it rests in between, so that the
- * journal is emptied and written over. It is there to be killed.
+ * accept-deliveries.ts <data folder> <name> [calm | bursts]: accepts deliveries, forty at a time, ends every third of them,
+ * and prints `accepted <id> <key>` and `ended <id>` once the store has acknowledged it. Calm, it rests in between, so that
+ * the journal is emptied and written over; in bursts, each fills several small files, which are kept for the next. It is
+ * there to be killed.
  */
-const [dataDir, name, calm] = process.argv.slice(2) as [string, string, string?];
-const store = await sqliteGatewayStore({ dataDir, clock: systemClock, logger: silentLogger, shared: false });
+const [dataDir, name, rhythm] = process.argv.slice(2) as [string, string, ('calm' | 'bursts')?];
+const small = { segmentBytes: 50_000, mostSegments: 8, keptSegments: 3 };
+const store = await sqliteGatewayStore({
+  dataDir,
+  clock: systemClock,
+  logger: silentLogger,
+  shared: false,
+  ...(rhythm === 'bursts' ? { segments: small } : {}),
+});
+const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100));
 let next = 0;
+let pause: Promise<void> | undefined;
 
 async function goOn(): Promise<void> {
   for (;;) {
@@ -21,7 +31,9 @@ async function goOn(): Promise<void> {
     const one = delivery({ body: Buffer.from(`${key} `.repeat(1 + (n % 500))) });
     await store.inbox.accept(one, { key, expiresAt: systemClock.now() + days(7) }, '');
     print(`accepted ${one.webhookId} ${key}\n`);
-    if (calm && n % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+    if (rhythm === 'calm' && n % 10 === 0) await rest();
+    if (rhythm === 'bursts' && n % 400 === 0) pause = rest();
+    await pause;
     if (n % 3 > 0) continue;
     await store.inbox.finish(one.webhookId, SUCCEEDED);
     print(`ended ${one.webhookId}\n`);
