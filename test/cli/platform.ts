@@ -4,7 +4,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { identify } from '../../src/cli/supervisor/process-identity.ts';
 import { entryFile, packageRoot } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { FREE_PORTS } from '../support/ports.ts';
@@ -133,9 +132,4 @@ export async function occupyPort(): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   return (server.address() as { port: number }).port;
-}
-
-/** Whether it runs: an ended process whose parent has not looked yet does not count. */
-export function isAlive(pid: number): boolean {
-  return identify(pid).startedAt !== null;
 }

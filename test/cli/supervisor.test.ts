@@ -5,14 +5,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { SERVICE_NAMES } from '../../src/contracts/index.ts';
 import { codeOf } from '../../src/kit/errors.ts';
-import {
-  isAlive,
-  occupyPort,
-  type ServiceView,
-  sharedPlatform,
-  type TestPlatform,
-  testPlatform,
-} from './platform.ts';
+import { isAlive } from '../support/is-alive.ts';
+import { occupyPort, type ServiceView, sharedPlatform, type TestPlatform, testPlatform } from './platform.ts';
 
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 15_000, interval: 100 };

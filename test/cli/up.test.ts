@@ -4,7 +4,8 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
-import { isAlive, testPlatform } from './platform.ts';
+import { isAlive } from '../support/is-alive.ts';
+import { testPlatform } from './platform.ts';
 
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 20_000, interval: 100 };

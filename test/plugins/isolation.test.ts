@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { PlatformError } from '../../src/kit/errors.ts';
 import { tempDir } from '../support/daemon.ts';
+import { isAlive } from '../support/is-alive.ts';
 import {
   type CallOptions,
   eventually,
@@ -345,20 +346,10 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
     const { pids } = backend.stats()[0]!;
     await backend.close();
     expect((await hanging).message).toMatch(/the platform stops/);
-    // Gone from the process table: a zombie would still answer.
     await eventually(() => pids.every((pid) => !isAlive(pid)));
     expect(pids.length).toBe(1);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 test.skipIf(!SANDBOXES.includes('bwrap'))(
   'under bubblewrap even a granted child process sees no other process',

@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { eventually, FIXTURES, failureOf, requestFor, SANDBOXES, startBackend } from './support.ts';
 
 const pidOf = (result: unknown) => (result as { pid: number }).pid;
@@ -256,15 +257,6 @@ describe.each(SANDBOXES)('under the sandbox "%s"', (sandbox) => {
     await eventually(() => !pids.some(isAlive));
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 test('a process that fills its memory over many calls is replaced between them, not during one', async () => {
   const { call, backend } = await startBackend({

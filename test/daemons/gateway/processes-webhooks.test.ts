@@ -1,12 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
-import {
-  type Connection,
-  type GatewayProcesses,
-  isAlive,
-  startProcesses,
-} from './support/start-processes.ts';
+import { isAlive } from '../../support/is-alive.ts';
+import { type Connection, type GatewayProcesses, startProcesses } from './support/start-processes.ts';
 
 const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 const SLOW = { timeout: 90_000 };

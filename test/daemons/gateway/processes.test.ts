@@ -1,8 +1,9 @@
 import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
+import { isAlive } from '../../support/is-alive.ts';
 import { startUpstream } from './support/echo-upstream.ts';
-import { type Connection, isAlive, startProcesses } from './support/start-processes.ts';
+import { type Connection, startProcesses } from './support/start-processes.ts';
 
 const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { runTool } from '../../../src/daemons/marketplace/sources/run-tool.ts';
-import { isAlive } from '../../cli/platform.ts';
 import { tempDir } from '../../support/daemon.ts';
+import { isAlive } from '../../support/is-alive.ts';
 
 /** Has a program of our own be `git`; it writes the process ids of which it says that they are there. */
 async function asGit(script: string) {

@@ -229,11 +229,3 @@ const ownsPeerOf = (pid: number, port: number, localPort: number): boolean =>
     pid,
     inodes(port, (code, remote) => code !== LISTENING && remote === localPort),
   );
-
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
