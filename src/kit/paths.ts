@@ -15,6 +15,11 @@ function findPackageRoot(): string {
 /** The folder of the installed package, or of the checkout. */
 export const packageRoot = findPackageRoot();
 
+/** What a plugin under development is shown of the package: programs, schemas, and nothing that a project keeps. */
+export const publicParts = ['package.json', 'bin', 'config', 'dist']
+  .map((part) => join(packageRoot, part))
+  .filter((part) => existsSync(part));
+
 /** Whether this very file runs from the build; tests and development run the sources as they are. */
 export const isBuilt = fileURLToPath(import.meta.url).startsWith(join(packageRoot, 'dist') + sep);
 

@@ -1,7 +1,8 @@
-import { readFile, realpath } from 'node:fs/promises';
+import { readFile, realpath, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
+import { resolveGrants } from '../../src/plugins/sandbox/grants.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runPluginTests } from '../support/plugin-tests.ts';
 import { runSvc } from './svc.ts';
@@ -21,7 +22,9 @@ test.each(['rest', 'webhook', 'workflow', 'command'])(
       code: 0,
       envelope: { ok: true, result: { id: '@acme/orders', folder, template } },
     });
-    expect(await realpath(join(folder, 'node_modules/svc-platform'))).toBe(packageRoot);
+    expect(await realpath(join(folder, 'node_modules/svc-platform/package.json'))).toBe(
+      join(packageRoot, 'package.json'),
+    );
     expect(JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).scripts.test).toBe('node --test');
 
     expect(await svc(cwd, 'plugins', 'validate', folder)).toMatchObject({
@@ -34,6 +37,38 @@ test.each(['rest', 'webhook', 'workflow', 'command'])(
     expect(tested, tested.stdout).toMatchObject({ code: 0 });
   },
 );
+
+test('in a clone that is the project itself, with its data, a new plugin may run all the same', async () => {
+  const cwd = await realpath(await tempDir());
+  await svc(cwd, 'plugins', 'create', 'orders');
+  const root = join(cwd, 'plugins/orders');
+  const grants = () => resolveGrants({ root, permissions: {}, dataDir: join(packageRoot, '.svc') });
+  expect((await grants()).read).not.toContain(packageRoot);
+  await symlink(packageRoot, join(root, 'whole'));
+  await expect(grants()).rejects.toMatchObject({ code: 'SANDBOX_ERROR' });
+});
+
+test('two plugins of one template live beside each other, and what to do next is said from where one is', async () => {
+  const cwd = await tempDir();
+  const commands = async (id: string, template: string) => {
+    const folder = `my plugins/${id}`;
+    const { stderr } = await runSvc(cwd, [
+      'plugins',
+      'create',
+      id,
+      '--template',
+      template,
+      '--folder',
+      folder,
+    ]);
+    expect(stderr).toContain(`Next: (cd 'my plugins/${id}' && npm test)\n`);
+    expect(stderr).toContain(`svc plugins dev 'my plugins/${id}'\n`);
+    const manifest = JSON.parse(await readFile(join(cwd, folder, 'svc.plugin.json'), 'utf8'));
+    return manifest.commands.map((command: { id: string }) => command.id);
+  };
+  for (const template of ['command', 'webhook'])
+    expect(await commands(`a-${template}`, template)).not.toEqual(await commands(`b-${template}`, template));
+});
 
 test('a folder that is not empty is left alone', async () => {
   const cwd = await tempDir();

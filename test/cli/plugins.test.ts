@@ -140,3 +140,19 @@ test('dev has the services read a folder anew when it changes, and tells what is
   await dev.until(/"reloaded":false,"faults":\[\{"code":"INVALID_HANDLER"/);
   expect(await dev.interrupt()).toBe(130);
 });
+
+test('dev takes up a folder of the project that no service has read yet, and tells with what it clashes', async () => {
+  const { projectDir, svc, spawnSvc } = await startPlatform();
+  const at = (name: string) => join(projectDir, 'plugins', name);
+  await writeFiles(at('greeter'), greeter('1.0.0'));
+  const dev = spawnSvc(projectDir, 'plugins', 'dev', at('greeter'), '--json');
+  await dev.until(/"reloaded":true,"id":"@acme\/greeter"[\s\S]*waiting for changes/);
+  const called = () => svc(projectDir, 'run', '@acme/greeter', 'greet-acmegreeter');
+  await expect.poll(called, { timeout: 10_000 }).toMatchObject({ code: 0 });
+  expect(await dev.interrupt()).toBe(130);
+
+  const commands = [{ id: 'greet-acmegreeter', handler: 'h.js#greet' }];
+  await writeFiles(at('second'), greeter('1.0.0', { id: 'second', commands }));
+  const clashing = spawnSvc(projectDir, 'plugins', 'dev', at('second'), '--json');
+  await clashing.until(/"reloaded":false,"faults":\[\{"code":"PLUGIN_CONFLICT"/);
+});

@@ -3,7 +3,7 @@ import { opendir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Permissions } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
-import { entryFile, isBuilt, packageRoot } from '../../kit/paths.ts';
+import { entryFile, isBuilt, packageRoot, publicParts } from '../../kit/paths.ts';
 import { isInside } from '../inside.ts';
 import { resolveDependencies } from './dependencies.ts';
 
@@ -46,8 +46,10 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
   const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
   for (const path of [...read, ...asked.write]) refuseWildcard(path);
-  const linkable = isInside(packageRoot, dataDir) ? [] : [await realpath(packageRoot)];
-  // A plugin under development has the platform linked into its node_modules: a public package, and no data.
+  // A plugin under development has the platform linked into its node_modules, which is public where it holds no data.
+  const linkable = await Promise.all(
+    [packageRoot, ...publicParts].filter((path) => !isInside(path, dataDir)).map((path) => realpath(path)),
+  );
   await refuseEscapingLinks(root, [...read, ...asked.write, ...linkable]);
   return {
     read: unique([...read, ...packageFilesAbove([root, ...dependencies.map(({ real }) => real)])]),

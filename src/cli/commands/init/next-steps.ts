@@ -1,3 +1,4 @@
+import { shellWord } from '../../shell-word.ts';
 import type { ExampleName } from './examples.ts';
 
 const TRY: Record<ExampleName, string | null> = {
@@ -12,7 +13,7 @@ const TRY: Record<ExampleName, string | null> = {
 export function nextSteps(folder: string, example: ExampleName): string[] {
   const first = TRY[example];
   return [
-    ...(folder === '.' ? [] : [`cd ${folder}`]),
+    ...(folder === '.' ? [] : [`cd ${shellWord(folder)}`]),
     'svc up -d                            start the platform',
     ...(first ? [first] : []),
     'svc doctor                           check this machine and project',

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { PluginId } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import { packageRoot, version } from '../../../kit/paths.ts';
+import { publicParts, version } from '../../../kit/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { shellWord } from '../../shell-word.ts';
 import { filesOf, TEMPLATES, type TemplateName } from './templates/index.ts';
 
 const NAMES = Object.keys(TEMPLATES) as [TemplateName, ...TemplateName[]];
@@ -34,8 +35,8 @@ export const create = defineCommand({
     const folder = resolve(context.cwd, given ?? join('plugins', name.split('/').at(-1)!));
     await requireEmpty(folder);
     const files = await writePlugin(folder, template, name);
-    const at = relative(context.cwd, folder) || '.';
-    context.ui.note(`Next: cd ${at} && npm test\nThen, with the platform running: svc plugins dev`);
+    const at = shellWord(relative(context.cwd, folder) || '.');
+    context.ui.note(`Next: (cd ${at} && npm test)\nThen, with the platform running: svc plugins dev ${at}`);
     return ok<Created>({ id: name, folder, template, files });
   },
   text: ({ id, folder, files }: Created, style) =>
@@ -61,9 +62,12 @@ async function requireEmpty(folder: string): Promise<void> {
   });
 }
 
-/** The platform that is here, so that tests run and editors know its types before anything is installed. */
+/**
+ * The platform that is here, so that tests run and editors know its types before anything is installed. Part by
+ * part: a clone that is itself the project has the data folder beside them, which no plugin may see.
+ */
 async function linkPlatform(folder: string): Promise<void> {
   const target = join(folder, 'node_modules', 'svc-platform');
-  await mkdir(dirname(target), { recursive: true });
-  await symlink(packageRoot, target, 'dir');
+  await mkdir(target, { recursive: true });
+  for (const part of publicParts) await symlink(part, join(target, basename(part)));
 }

@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { linkPlugin, listPlugins, reloadPlugins } from '../../../contracts/index.ts';
+import { linkPlugin, listPlugins, type PluginRecord, reloadPlugins } from '../../../contracts/index.ts';
 import { toPlatformError } from '../../../kit/errors.ts';
 import { validatePlugin } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
@@ -23,30 +23,40 @@ export const dev = defineCommand({
   positionals: ['folder'],
   async run({ folder: given }, context) {
     const folder = resolve(context.cwd, given);
-    // One of the project's own folder is in use already.
-    const { items } = await context.client.call(listPlugins);
-    const known = items.find(({ root, origin }) => root === folder && origin !== 'installed');
+    const known = await knownAt(folder, context);
     const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
-    context.ui.note(`${id} is ${known ? 'in use' : 'linked'}; waiting for changes in ${folder}`);
+    // What the services have read of it, if anything, is as old as their last look.
+    if (known) await reload(folder, context);
+    const how = known?.origin === 'project' ? 'lies in the project' : 'is linked';
+    context.ui.note(`${id} ${how}; waiting for changes in ${folder}`);
     const { signal, exitCode } = interruption();
     await watchFolder(folder, signal, () => reload(folder, context));
     return streamed(exitCode());
   },
 });
 
+/** The plugin that is read from this folder already: linked, or one of the project's own. */
+async function knownAt(folder: string, { client }: CommandContext): Promise<PluginRecord | undefined> {
+  const { items } = await client.call(listPlugins);
+  return items.find(({ root, origin }) => root === folder && origin !== 'installed');
+}
+
 /** A folder that is broken for a moment is told, and what ran before goes on. */
 async function reload(folder: string, context: CommandContext): Promise<void> {
   const told = (fields: object) =>
     JSON.stringify({ at: new Date(context.clock.now()).toISOString(), ...fields });
   const { json } = context.globals;
+  const refused = (faults: PluginRecord['faults']) => {
+    const lines = faults.map(({ path, message }) => `  ${path}: ${message}`).join('\n');
+    context.ui.line(json ? told({ reloaded: false, faults }) : `not reloaded:\n${lines}`);
+  };
   try {
     const { plugin, faults } = await withDescriber(context, (describer) => validatePlugin(folder, describer));
-    if (!plugin || faults.length > 0) {
-      const lines = faults.map(({ path, message }) => `  ${path}: ${message}`).join('\n');
-      context.ui.line(json ? told({ reloaded: false, faults }) : `not reloaded:\n${lines}`);
-      return;
-    }
+    if (!plugin || faults.length > 0) return refused(faults);
     const { revision } = await context.client.call(reloadPlugins);
+    // Good by itself, it may still clash with another plugin.
+    const record = await knownAt(folder, context);
+    if (record?.status === 'broken') return refused(record.faults);
     context.ui.line(
       json ? told({ reloaded: true, id: plugin.id, revision }) : `reloaded ${plugin.id} ${plugin.version}`,
     );

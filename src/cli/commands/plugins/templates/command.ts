@@ -1,10 +1,10 @@
-import { type Template, text } from './template.ts';
+import { shortName, type Template, text } from './template.ts';
 
 /** A command with typed input, for the command line and workflows. */
 export const commandTemplate: Template = (id) => ({
-  readme: `Greets: \`svc run ${id} greet --name Ada\`.`,
+  readme: `Greets: \`svc run ${id} ${shortName(id)}-greet --name Ada\`.`,
   manifest: {
-    commands: [{ id: 'greet', handler: 'commands.js#greet', description: 'Greet somebody' }],
+    commands: [{ id: `${shortName(id)}-greet`, handler: 'commands.js#greet', description: 'Greet somebody' }],
   },
   files: {
     'commands.js': text(`
@@ -31,26 +31,27 @@ export const commandTemplate: Template = (id) => ({
 
       const host = await createTestHost();
       after(() => host.close());
+      const greet = (input, options) => host.command(host.manifest.commands[0].id, input, options);
 
       test('it greets, and remembers whom', async () => {
-        const first = await host.command('greet', { name: 'Ada', times: 2 });
+        const first = await greet({ name: 'Ada', times: 2 });
         assert.deepEqual(first.result, { greeting: 'Hello Ada, Hello Ada', greetedBefore: 0 });
-        const second = await host.command('greet', { name: 'Ada' });
+        const second = await greet({ name: 'Ada' });
         assert.equal(second.result.greetedBefore, 1);
       });
 
       test('each tenant has a state of its own', async () => {
-        const other = await host.command('greet', { name: 'Ada' }, { tenantId: 'acme' });
+        const other = await greet({ name: 'Ada' }, { tenantId: 'acme' });
         assert.equal(other.result.greetedBefore, 0);
       });
 
       test('nobody is not greeted', async () => {
-        const { exitCode, error } = await host.command('greet', { name: 'nobody' });
+        const { exitCode, error } = await greet({ name: 'nobody' });
         assert.deepEqual([exitCode, error.code], [1, 'NOBODY']);
       });
 
       test('input is checked before the handler runs', async () => {
-        await assert.rejects(host.command('greet', { name: '' }), { code: 'VALIDATION_ERROR' });
+        await assert.rejects(greet({ name: '' }), { code: 'VALIDATION_ERROR' });
       });
     `),
   },

@@ -1,4 +1,4 @@
-import { type Template, text } from './template.ts';
+import { shortName, type Template, text } from './template.ts';
 
 /** A signed webhook that keeps what came. */
 export const webhookTemplate: Template = (id) => ({
@@ -14,7 +14,9 @@ export const webhookTemplate: Template = (id) => ({
         idempotencyKey: 'id',
       },
     ],
-    commands: [{ id: 'orders', handler: 'commands.js#orders', description: 'How much was ordered' }],
+    commands: [
+      { id: `${shortName(id)}-total`, handler: 'commands.js#total', description: 'How much was ordered' },
+    ],
   },
   files: {
     'webhooks.js': text(`
@@ -33,10 +35,10 @@ export const webhookTemplate: Template = (id) => ({
     'commands.js': text(`
       import { defineCommand, ok } from 'svc-platform/sdk';
 
-      export const orders = defineCommand(async (ctx) => {
+      export const total = defineCommand(async (ctx) => {
         const { items } = await ctx.state.list({ prefix: 'order:' });
-        const total = items.reduce((sum, { value }) => sum + value.total, 0);
-        return ok({ count: items.length, total });
+        const sum = items.reduce((total, { value }) => total + value.total, 0);
+        return ok({ count: items.length, total: sum });
       });
     `),
     'test/webhooks.test.js': text(`
@@ -50,7 +52,7 @@ export const webhookTemplate: Template = (id) => ({
       test('orders are counted and kept', async () => {
         assert.deepEqual((await host.webhook('order.created', { id: 'a', total: 5 })).result, { count: 1 });
         assert.deepEqual((await host.webhook('order.created', { id: 'b', total: 7 })).result, { count: 2 });
-        assert.deepEqual((await host.command('orders')).result, { count: 2, total: 12 });
+        assert.deepEqual((await host.command(host.manifest.commands[0].id)).result, { count: 2, total: 12 });
       });
 
       test('each namespace has orders of its own', async () => {
