@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { exchangeToken, HEADERS, refreshToken } from '../contracts/index.ts';
 import type { OperatorCredentials } from '../daemons/define-daemon.ts';
 import { type Client, createClient, openStream } from '../http/client.ts';
@@ -10,7 +11,7 @@ import { namedGateway } from './named-gateway.ts';
 import { notRunning } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { findSupervisor } from './supervisor/control-client.ts';
-import { writePrivateFile } from './supervisor/data-folder.ts';
+import { dataFolder, writePrivateFile } from './supervisor/data-folder.ts';
 import { readCredentials } from './supervisor/keys-file.ts';
 import { runningUrl } from './supervisor/run-file.ts';
 
@@ -161,9 +162,22 @@ function requireCredentials(context: CommandContext, url: string): OperatorCrede
   }
   const credentials = readCredentials(context.folder());
   if (credentials) return credentials;
-  throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${context.folder().root}.`, {
-    details: { hint: 'Start the platform with `svc up -d`, or give a token: SVC_TOKEN or --token.' },
+  const { root } = context.folder();
+  const above = platformAbove(root);
+  const mend = above
+    ? `There is a platform in ${above}: run this there`
+    : 'Start the platform with `svc up -d`';
+  throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${root}.`, {
+    details: { hint: `${mend}, or give a token: SVC_TOKEN or --token.` },
   });
+}
+
+/** The nearest folder above that has a platform's data: without a config file, only the folder itself is the project. */
+function platformAbove(root: string): string | undefined {
+  for (let folder = dirname(dirname(root)); ; folder = dirname(folder)) {
+    if (existsSync(dataFolder(join(folder, basename(root))).credentials)) return folder;
+    if (folder === dirname(folder)) return undefined;
+  }
 }
 
 /** Whether the address is this machine, where the config listens, or what the config calls its public address. */

@@ -76,9 +76,11 @@ test('nobody there, no answer in time, no address: each rejects with its reason'
 async function svc(
   args: string[],
   env: Record<string, string> = {},
+  below = '.',
 ): Promise<{ code: number; stderr: string }> {
   const folder = await tempDir();
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
+  await mkdir(join(folder, below), { recursive: true });
   const operator = {
     clientId: 'client_1',
     clientSecret: 'the-secret',
@@ -90,7 +92,7 @@ async function svc(
     execFile(
       process.execPath,
       [entryFile('cli'), ...args],
-      { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...env } },
+      { cwd: join(folder, below), env: { PATH: process.env.PATH, HOME: folder, ...env } },
       (error, _stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stderr }),
     ),
   );
@@ -110,6 +112,14 @@ test.skipIf(outside === undefined)(
     expect(stderr).toContain(`svc login <client> --url http://${outside}:${port}`);
   },
 );
+
+test('in a folder below one whose platform has no config file, it is told where to go', async () => {
+  const { code, stderr } = await svc(['plugins', 'list'], {}, 'plugins/orders');
+  expect(code).toBe(4);
+  expect(stderr).toMatch(
+    /no credentials in (.+)\/plugins\/orders\/\.svc[^]*There is a platform in \1: run this there/,
+  );
+});
 
 test('an address that is none is a usage error, from the flag and from the environment', async () => {
   const flag = await svc(['whoami', '--url', 'localhost:4000']);

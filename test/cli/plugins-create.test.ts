@@ -42,7 +42,8 @@ test('in a clone that is the project itself, with its data, a new plugin may run
   const cwd = await realpath(await tempDir());
   await svc(cwd, 'plugins', 'create', 'orders');
   const root = join(cwd, 'plugins/orders');
-  const grants = () => resolveGrants({ root, permissions: {}, dataDir: join(packageRoot, '.svc') });
+  const permissions = { network: [], env: [], invoke: [] };
+  const grants = () => resolveGrants({ root, permissions, dataDir: join(packageRoot, '.svc') });
   expect((await grants()).read).not.toContain(packageRoot);
   await symlink(packageRoot, join(root, 'whole'));
   await expect(grants()).rejects.toMatchObject({ code: 'SANDBOX_ERROR' });

@@ -33,7 +33,10 @@ export function faulty(id: string | undefined, faults: readonly PluginFault[]): 
 }
 
 export function isThere(id: string, version: string, entry: LockEntry | undefined): PlatformError {
-  const mend = entry?.origin === 'installed' ? ` \`svc plugins update ${id}\` replaces it.` : '';
+  const mend =
+    entry?.origin === 'installed'
+      ? ` \`svc plugins update ${id}\` replaces it.`
+      : ' `svc plugins dev` has its folder read anew.';
   return new PlatformError(
     'PLUGIN_CONFLICT',
     `The plugin ${id} is there already, in version ${version} (${entry?.origin ?? 'project'}).${mend}`,
