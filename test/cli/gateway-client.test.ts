@@ -117,7 +117,7 @@ test('in a folder below one whose platform has no config file, it is told where 
   const { code, stderr } = await svc(['plugins', 'list'], {}, 'plugins/orders');
   expect(code).toBe(4);
   expect(stderr).toMatch(
-    /no credentials in (.+)\/plugins\/orders\/\.svc[^]*There is a platform in \1: run this there/,
+    /no credentials in (.+)\/plugins\/orders\/\.svc[\s\S]*There is a platform in \1: run this there/,
   );
 });
 
