@@ -7,7 +7,14 @@ import type { Database } from './database.ts';
 import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
 import { createDrain } from './journal/drain.ts';
 import { JOURNAL_FOLDER, journalFiles, shortId, unusedFiles } from './journal/files.ts';
-import { reportForeign, reportLeft, reportMoving, reportStuck, reportTakeOver } from './journal/reports.ts';
+import {
+  reportForeign,
+  reportGone,
+  reportLeft,
+  reportMoving,
+  reportStuck,
+  reportTakeOver,
+} from './journal/reports.ts';
 import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
 import { createJournalWriter } from './journal/writer.ts';
 
@@ -65,7 +72,16 @@ export async function openInboxLog(
     if (takesOver) reportForeign(file, shortId(idOf(db)), folder, logger);
     return shared
       ? sharedLog(thread, file)
-      : journalledLog(thread, db, createSegments(folder, idOf(db), segments), logger);
+      : journalledLog(
+          thread,
+          db,
+          createSegments(folder, {
+            ...segments,
+            database: idOf(db),
+            gone: (each) => reportGone(logger, each, file),
+          }),
+          logger,
+        );
   } catch (error) {
     await thread.close();
     throw error;

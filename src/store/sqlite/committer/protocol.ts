@@ -32,6 +32,8 @@ export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | reado
 /** A stretch of a journal's file, whole frames. */
 export interface JournalRange {
   file: string;
+  /** Read by whoever reads: under its name may be another file by now. */
+  fd: number;
   from: number;
   to: number;
 }

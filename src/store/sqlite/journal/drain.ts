@@ -113,14 +113,14 @@ export function createDrain(deps: DrainDeps): Drain {
 
   /** Frames that lie one behind the other in one file. */
   function nextStretch(): { range: JournalRange; sequence: number } {
-    const { file, from } = waiting[0]!;
+    const { file, fd, from } = waiting[0]!;
     let { to, sequence } = waiting[0]!;
     for (let i = 1; i < waiting.length; i++) {
       const frame = waiting[i]!;
-      if (frame.file !== file || frame.from !== to || frame.to - from > STRETCH_BYTES) break;
+      if (frame.fd !== fd || frame.from !== to || frame.to - from > STRETCH_BYTES) break;
       ({ to, sequence } = frame);
     }
-    return { range: { file, from, to }, sequence };
+    return { range: { file, fd, from, to }, sequence };
   }
 
   function arrive(sequence: number): void {

@@ -1,15 +1,4 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fdatasync,
-  open,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  write,
-} from 'node:fs';
+import { constants, existsSync, fdatasync, open, readdirSync, readFileSync, readSync, write } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf } from '../../../kit/errors.ts';
@@ -121,20 +110,15 @@ function isWhole(reading: Reading | undefined): boolean {
   return reading.frames.every(({ sequence }, n) => sequence === reading.frames[0]!.sequence + n);
 }
 
-export function readRange({ file, from, to }: JournalRange): Buffer {
-  const fd = openSync(file, 'r');
-  try {
-    const bytes = Buffer.allocUnsafe(to - from);
-    let filled = 0;
-    while (filled < bytes.length) {
-      const count = readSync(fd, bytes, filled, bytes.length - filled, from + filled);
-      if (count === 0) throw new Error(`${file} ends at ${from + filled}, before ${to}`);
-      filled += count;
-    }
-    return bytes;
-  } finally {
-    closeSync(fd);
+/** As much of it as is there. */
+export function readRange({ fd, from, to }: JournalRange): Buffer {
+  const bytes = Buffer.allocUnsafe(to - from);
+  for (let filled = 0; filled < bytes.length; ) {
+    const count = readSync(fd, bytes, filled, bytes.length - filled, from + filled);
+    if (count === 0) return bytes.subarray(0, filled);
+    filled += count;
   }
+  return bytes;
 }
 
 /**

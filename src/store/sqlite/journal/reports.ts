@@ -80,3 +80,14 @@ export function reportLeft(logger: Logger, folder: string, file: string, bytes: 
     evidence: { bytes },
   });
 }
+
+export function reportGone(logger: Logger, journal: string, file: string): void {
+  tell(logger, {
+    event: 'journal.gone',
+    level: 'warn',
+    reasonCode: 'JOURNAL_FILE_GONE',
+    outcome: 'degraded',
+    message: `${journal} was removed or replaced while the gateway had it open. All that it held was moved into ${file}, and the gateway goes on with another: leave its files alone while it runs`,
+    evidence: { file: journal },
+  });
+}

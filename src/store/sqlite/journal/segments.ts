@@ -1,4 +1,4 @@
-import { close, existsSync, fsync, mkdir, open, rename, rm, rmdir } from 'node:fs';
+import { close, existsSync, fstatSync, fsync, mkdir, open, rename, rm, rmdir, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { createSynced, journalFile, spareFile, unfinishedFile, writeSynced } from './files.ts';
@@ -8,6 +8,8 @@ import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.
 export interface Segment {
   file: string;
   fd: number;
+  /** Of the file, whatever is under its name by now. */
+  inode: bigint;
   /** Where the next frame goes. */
   size: number;
   salt: Buffer;
@@ -21,6 +23,13 @@ export interface SegmentOptions {
   mostSegments: number;
   /** Beside the one in use, so many stay for the next burst. */
   keptSegments: number;
+}
+
+export interface SegmentsDeps extends SegmentOptions {
+  /** That of the database whose journal it is. */
+  database: Buffer;
+  /** Told of a file that is no more under its name. All of it is applied, and nothing is written to it from here on. */
+  gone(file: string): void;
 }
 
 export interface Segments {
@@ -39,8 +48,7 @@ const renameFile = promisify(rename);
 /** The files of one process's journal of this database, none of them there before the first write. */
 export function createSegments(
   folder: string,
-  database: Buffer,
-  { segmentBytes, mostSegments, keptSegments }: SegmentOptions,
+  { database, gone, segmentBytes, mostSegments, keptSegments }: SegmentsDeps,
 ): Segments {
   let current: Segment | undefined;
   let full: Segment[] = [];
@@ -57,9 +65,18 @@ export function createSegments(
   }
 
   async function next(): Promise<Segment | undefined> {
-    current = free.pop() ?? (await resume());
+    current = (await pick(free)) ?? (await resume());
     if (!current && full.length < mostSegments) current = await make();
     return current && startOver(current);
+  }
+
+  /** The last of them that is where it was: what is written to another would be lost with its descriptor. */
+  async function pick(segments: Segment[]): Promise<Segment | undefined> {
+    for (let segment = segments.pop(); segment; segment = segments.pop()) {
+      if (isInPlace(segment)) return segment;
+      await discard(segment);
+    }
+    return undefined;
   }
 
   async function make(): Promise<Segment> {
@@ -67,7 +84,8 @@ export function createSegments(
     const file = nextFile();
     const header = newHeader(database);
     const fd = await openWithHeader(file, header);
-    return { file, fd, size: FRAMES_AT, salt: header.salt, sequence: 0 };
+    const { ino } = fstatSync(fd, { bigint: true });
+    return { file, fd, inode: ino, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
   /** What somebody else put here meanwhile is not ours to write over. */
@@ -78,42 +96,45 @@ export function createSegments(
 
   async function resume(): Promise<Segment | undefined> {
     await trimmed;
-    const segment = spare.pop();
+    const segment = await pick(spare);
     if (!segment) return undefined;
-    const file = nextFile();
     try {
-      await renameFile(spareFile(segment.file), file);
+      await moveTo(segment, nextFile());
       await syncFolder(folder);
+      return segment;
     } catch (error) {
-      await closeFile(segment.fd);
+      // The next try begins where it is now.
+      spare.push(segment);
       throw error;
     }
-    return { ...segment, file };
   }
 
   async function keepSome(segments: readonly Segment[]): Promise<void> {
     for (const segment of segments) {
-      const isKept = spare.length < keptSegments;
-      // What cannot be removed is so by the next start: all of it is applied.
-      await (isKept ? keep(segment).catch(() => discard(segment)) : discard(segment)).catch(() => {});
+      const isKept = spare.length < keptSegments && isInPlace(segment);
+      await (isKept ? keep(segment).catch(() => discard(segment)) : discard(segment));
     }
   }
 
   async function keep(segment: Segment): Promise<void> {
-    await renameFile(segment.file, spareFile(segment.file));
+    await moveTo(segment, spareFile(segment.file));
     spare.push(segment);
   }
 
-  async function discard({ fd, file }: Pick<Segment, 'fd' | 'file'>): Promise<void> {
-    await closeFile(fd);
-    await promisify(rm)(file, { force: true });
+  /** All of it is applied: one that cannot be removed is so by the next start. */
+  async function discard(segment: Segment): Promise<void> {
+    const { fd, file } = segment;
+    if (isInPlace(segment)) await promisify(rm)(file, { force: true }).catch(() => {});
+    else gone(file);
+    await closeFile(fd).catch(() => {});
   }
 
   return {
     folder,
     writable(applied) {
-      if (current && current.sequence <= applied) return startOver(current);
-      if (current && current.size - FRAMES_AT < segmentBytes) return current;
+      const isApplied = current !== undefined && current.sequence <= applied;
+      if (current && isApplied && isInPlace(current)) return startOver(current);
+      if (current && !isApplied && current.size - FRAMES_AT < segmentBytes) return current;
       if (current) full.push(current);
       current = undefined;
       release(applied);
@@ -128,7 +149,7 @@ export function createSegments(
       await trimmed;
       for (const segment of [...(current ? [current] : []), ...full, ...free])
         await (remove ? discard(segment) : closeFile(segment.fd));
-      for (const { fd, file } of spare) await discard({ fd, file: spareFile(file) });
+      for (const segment of spare) await discard(segment);
       if (remove) await promisify(rmdir)(folder).catch(() => {});
     },
   };
@@ -137,6 +158,20 @@ export function createSegments(
 function startOver(segment: Segment): Segment {
   segment.size = FRAMES_AT;
   return segment;
+}
+
+async function moveTo(segment: Segment, file: string): Promise<void> {
+  await renameFile(segment.file, file);
+  segment.file = file;
+}
+
+/** Somebody may have removed it, or put another file or folder in its place: it is ours all the same, but no start would find it. */
+function isInPlace({ file, inode }: Segment): boolean {
+  try {
+    return statSync(file, { bigint: true }).ino === inode;
+  } catch {
+    return false;
+  }
 }
 
 /** A file has its name once its header is on the disk, and both are there after a power cut too. */

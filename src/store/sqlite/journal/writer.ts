@@ -10,6 +10,7 @@ import type { Segment, Segments } from './segments.ts';
 /** A frame that is on disk and not in the database yet. */
 export interface Written {
   file: string;
+  fd: number;
   from: number;
   to: number;
   sequence: number;
@@ -74,7 +75,8 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
     const from = segment.size;
     segment.size += end;
     segment.sequence = sequence;
-    deps.written({ file: segment.file, from, to: segment.size, sequence }, units.length);
+    const { file, fd, size: to } = segment;
+    deps.written({ file, fd, from, to, sequence }, units.length);
     return sequence;
   }
 
