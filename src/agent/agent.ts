@@ -63,7 +63,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     cache,
     logger,
     createBackend(services) {
-      const backend = createWorkerBackend({ config, services, logger, clock, dataDir: home });
+      // Executions of other namespaces are refused before they get there.
+      const backend = createWorkerBackend({
+        ...{ config, services, logger, clock },
+        dataDir: home,
+        oneTenant: true,
+      });
       closeBackend = () => backend.close();
       return {
         ...backend,

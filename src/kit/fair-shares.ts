@@ -3,39 +3,40 @@ const FOR_EACH_FREE = 3;
 
 /**
  * A number of places that tenants share. Whoever holds one keeps it as long as it likes, so room for those who come later has to
- * be there already: the more a tenant holds, the more must be free for it to take another.
+ * be there already: the more a tenant holds, the more must be free for it to take another, or several at once (`places`).
  */
 export interface FairShares {
   /** Whether `take` would succeed. */
-  mayTake(tenantId: string): boolean;
-  /** Takes a place; false when the tenant has its share, or none is free. */
-  take(tenantId: string): boolean;
-  /** Gives back one of those it took. */
-  release(tenantId: string): void;
+  mayTake(tenantId: string, places?: number): boolean;
+  /** Takes a place, or as many as given; false, and none is taken, when the tenant has its share or too few are free. */
+  take(tenantId: string, places?: number): boolean;
+  /** Gives back of those it took. */
+  release(tenantId: string, places?: number): void;
   readonly free: number;
   readonly count: number;
 }
 
-export function createFairShares(count: number): FairShares {
+/** `forEachFree: Infinity` keeps nothing back: for what one tenant has to itself. */
+export function createFairShares(count: number, forEachFree = FOR_EACH_FREE): FairShares {
   const held = new Map<string, number>();
   let free = count;
 
-  // With none free nobody may take: nobody holds less than none.
-  const mayTake = (tenantId: string): boolean => (held.get(tenantId) ?? 0) < FOR_EACH_FREE * free;
+  const mayTake = (tenantId: string, places = 1): boolean =>
+    places <= free && (held.get(tenantId) ?? 0) < forEachFree * free;
   return {
     count,
     mayTake,
-    take(tenantId) {
-      if (!mayTake(tenantId)) return false;
-      held.set(tenantId, (held.get(tenantId) ?? 0) + 1);
-      free--;
+    take(tenantId, places = 1) {
+      if (!mayTake(tenantId, places)) return false;
+      held.set(tenantId, (held.get(tenantId) ?? 0) + places);
+      free -= places;
       return true;
     },
-    release(tenantId) {
-      const left = (held.get(tenantId) ?? 0) - 1;
+    release(tenantId, places = 1) {
+      const left = (held.get(tenantId) ?? 0) - places;
       if (left > 0) held.set(tenantId, left);
       else held.delete(tenantId);
-      free++;
+      free += places;
     },
     get free() {
       return free;

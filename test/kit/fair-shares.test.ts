@@ -42,3 +42,19 @@ test('what is given back can be taken again', () => {
   expect(shares.free).toBe(8);
   expect(takeAll(shares, 'b')).toBe(6);
 });
+
+test('several places are taken at once or not at all, and what is one tenant has to itself is kept for nobody', () => {
+  const shares = createFairShares(100);
+  expect([shares.take('a', 101), shares.take('a', 60), shares.take('a', 30)]).toEqual([false, true, true]);
+  expect([shares.take('a'), shares.take('b', 11), shares.take('b', 10), shares.free]).toEqual([
+    false,
+    false,
+    true,
+    0,
+  ]);
+  shares.release('a', 90);
+  expect(shares.take('a', 90)).toBe(true);
+
+  const alone = createFairShares(5, Number.POSITIVE_INFINITY);
+  expect([takeAll(alone, 'a'), alone.mayTake('b')]).toEqual([5, false]);
+});

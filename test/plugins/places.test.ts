@@ -3,6 +3,7 @@ import { createPlaces } from '../../src/plugins/backends/container/places.ts';
 import { createCall } from '../../src/plugins/backends/worker/call.ts';
 import { failureOf, requestFor } from './support.ts';
 
+const callOf = (tenantId: string) => createCall(requestFor('h.js#h', { tenantId }), {});
 const callBy = (signal?: AbortSignal) => createCall(requestFor('h.js#h'), signal ? { signal } : {});
 
 test('who waits for a container gets the place in turn; who leaves the queue holds up nobody', async () => {
@@ -20,17 +21,39 @@ test('who waits for a container gets the place in turn; who leaves the queue hol
   await idle;
 });
 
-test('a queue that is full, and one that is closed, turn away what has not begun', async () => {
+test('a line that is full, and one that is closed, turn away what has not begun', async () => {
   const places = createPlaces(1);
   const leave = await places.enter(callBy());
-  const queued = Array.from({ length: 16 }, () => failureOf(places.enter(callBy())));
+  const tenants = ['a', 'b', 'c', 'd', 'e'].flatMap((tenantId) => Array<string>(13).fill(tenantId));
+  const waiting = tenants.map((tenantId) => failureOf(places.enter(callOf(tenantId))));
   expect(await failureOf(places.enter(callBy()))).toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
-    message: '16 calls wait for a container already.',
+    message: 'No container is free: 16 calls are waiting already.',
   });
   places.close();
-  for (const failure of [...(await Promise.all(queued)), await failureOf(places.enter(callBy()))])
-    expect(failure).toMatchObject({ code: 'SERVICE_UNAVAILABLE', message: 'The platform is stopping.' });
+  const messages = (await Promise.all([...waiting, failureOf(places.enter(callBy()))])).map(
+    ({ message }) => message,
+  );
+  expect(messages.filter((message) => message === 'The platform is stopping.')).toHaveLength(17);
   leave();
+  await places.idle();
+});
+
+test('a tenant leaves places to others, and who waits takes turns with the others that do', async () => {
+  const places = createPlaces(4);
+  const begun: string[] = [];
+  const leaving: Array<() => void> = [];
+  const calls = [...Array<string>(6).fill('flood'), 'a', 'b', 'b'].map(async (tenantId) => {
+    leaving.push(await places.enter(callOf(tenantId)));
+    begun.push(tenantId);
+  });
+  await calls[6];
+  expect(begun).toEqual(['flood', 'flood', 'flood', 'a']);
+  while (leaving.length > 0) {
+    leaving.shift()!();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(calls);
+  expect(begun.slice(4)).toEqual(['flood', 'b', 'flood', 'b', 'flood']);
   await places.idle();
 });

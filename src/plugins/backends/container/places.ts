@@ -1,79 +1,82 @@
 import { systemClock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import type { PlatformError } from '../../../kit/errors.ts';
+import { createFairShares } from '../../../kit/fair-shares.ts';
+import { createWaitingLine } from '../waiting-line.ts';
 import { type Call, cancelled, unavailable } from '../worker/call.ts';
 
 const QUEUE_PER_PLACE = 16;
+const RETRY_AFTER_S = 5;
 
 interface Waiting {
   take(): void;
   giveUp(error: PlatformError): void;
 }
 
-/** So many containers at a time; further calls wait their turn, as long as a call may wait for a worker. */
+/**
+ * So many containers at a time, shared by tenants; further calls wait their turn, as long as a call may wait for a worker.
+ * @spec docs/decisions.md "Shares of tenants"
+ */
 export function createPlaces(count: number) {
-  let used = 0;
+  const shares = createFairShares(count);
+  const line = createWaitingLine({ maxCalls: count * QUEUE_PER_PLACE });
+  const waiting = new Map<Call, Waiting>();
   let isClosed = false;
   let onIdle = (): void => {};
-  const waiting: Waiting[] = [];
 
-  function leave(): void {
-    const next = waiting.shift();
-    if (next) next.take();
-    else if (--used === 0) onIdle();
+  /** The first in turn whose tenant may have a place, with the place taken for it. */
+  const next = () => line.next((call) => shares.take(call.request.tenantId));
+
+  const leave = (tenantId: string) => (): void => {
+    shares.release(tenantId);
+    for (let call = next(); call; call = next()) waiting.get(call)!.take();
+    if (shares.free === count) onIdle();
+  };
+
+  /** Resolves when the call's turn has come. */
+  function turn(call: Call): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leaveLine = (error: PlatformError): void => {
+        if (line.leave(call)) waiting.get(call)!.giveUp(error);
+      };
+      const stopTimer = systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
+        leaveLine(unavailable('No container became free in time; all are busy.', RETRY_AFTER_S)),
+      );
+      const end = (settle: () => void): void => {
+        stopTimer();
+        waiting.delete(call);
+        settle();
+      };
+      waiting.set(call, { take: () => end(resolve), giveUp: (error) => end(() => reject(error)) });
+      call.cancelWith(() => leaveLine(cancelled(call.request)));
+    });
   }
+
   return {
+    /** Resolves with what gives the place back. Throws SERVICE_UNAVAILABLE when none comes free in time. */
     async enter(call: Call): Promise<() => void> {
       if (isClosed) throw stopping();
-      if (used < count) {
-        used++;
-        return leave;
+      const { tenantId } = call.request;
+      if (!shares.take(tenantId)) {
+        const refused = line.enter(call);
+        if (refused) throw unavailable(`No container is free: ${refused}.`, RETRY_AFTER_S);
+        await turn(call);
       }
-      if (waiting.length >= count * QUEUE_PER_PLACE)
-        throw unavailable(`${waiting.length} calls wait for a container already.`, 5);
-      await turnIn(waiting, call);
-      return leave;
+      return leave(tenantId);
     },
     /** Lets nobody in any more, nor those who wait. */
     close() {
       isClosed = true;
-      for (const entry of waiting.splice(0)) entry.giveUp(stopping());
+      for (const call of line.clear()) waiting.get(call)!.giveUp(stopping());
     },
     idle: () =>
       new Promise<void>((resolve) => {
         onIdle = resolve;
-        if (used === 0) resolve();
+        if (shares.free === count) resolve();
       }),
   };
 }
 
-/** Resolves when the call's turn has come. */
-function turnIn(waiting: Waiting[], call: Call): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leaveQueue = (error: PlatformError): void => {
-      const at = waiting.indexOf(entry);
-      if (at === -1) return;
-      waiting.splice(at, 1);
-      entry.giveUp(error);
-    };
-    const stopTimer = systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
-      leaveQueue(unavailable('No container became free in time; all are busy.', 5)),
-    );
-    const entry: Waiting = {
-      take() {
-        stopTimer();
-        resolve();
-      },
-      giveUp(error) {
-        stopTimer();
-        reject(error);
-      },
-    };
-    waiting.push(entry);
-    call.cancelWith(() => leaveQueue(cancelled(call.request)));
-  });
-}
-
 function stopping(): PlatformError {
-  return unavailable('The platform is stopping.', 5);
+  return unavailable('The platform is stopping.', RETRY_AFTER_S);
 }

@@ -27,7 +27,6 @@ export const RUNNER_LIMITS: RunnerLimits = {
   logMessageChars: 8 * 1024,
 };
 const MAX_QUEUE = 512;
-const MAX_QUEUE_BYTES = 64 * MEGABYTE;
 
 export interface WorkerBackendDeps {
   config: PlatformConfig['execution']['worker'];
@@ -41,6 +40,8 @@ export interface WorkerBackendDeps {
   limits?: Partial<RunnerLimits>;
   /** Calls that may wait per plugin; beyond it SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input). */
   maxQueue?: number;
+  /** All calls are of one tenant, which gets what tenants would share; default false. */
+  oneTenant?: boolean;
 }
 
 export interface WorkerBackend extends ExecutionBackend {
@@ -103,7 +104,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       concurrency: permissions.quotas?.concurrency ?? 1,
       idleMs: config.idleMs,
       maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, deps.maxQueue ?? MAX_QUEUE),
-      maxQueueBytes: MAX_QUEUE_BYTES,
+      forEachFree: deps.oneTenant ? Number.POSITIVE_INFINITY : undefined,
       clock,
       async prepare() {
         root = await realRoot(plugin);

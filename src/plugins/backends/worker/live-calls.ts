@@ -26,8 +26,8 @@ export interface LiveCallsDeps {
   clock: Clock;
   send(frame: ToRunner): void;
   endProcess(reason: EndReason): void;
-  /** A call ended and its place is free. */
-  onFree(): void;
+  /** A call ended, or its process did, and its place is free. */
+  onFree(call: Call): void;
 }
 
 /** The calls that one process works on, those that timed out and have not stopped yet included. */
@@ -150,7 +150,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
       entry.call.reject(error as PlatformError);
     }
     entry.abort?.abort(OVER);
-    deps.onFree();
+    deps.onFree(entry.call);
     return true;
   }
 
@@ -196,6 +196,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
         entry.stream?.close();
         entry.abort?.abort(error);
         entry.call.reject(error);
+        deps.onFree(entry.call);
       }
     },
   };

@@ -1,10 +1,13 @@
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import type { PlatformError } from '../../../kit/errors.ts';
+import { createFairShares } from '../../../kit/fair-shares.ts';
 import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
+import { createWaitingLine } from '../waiting-line.ts';
 import { type Call, cancelled, createCall, unavailable } from './call.ts';
 import { asSandboxError, lostProcess, type ProcessExit } from './exit-reason.ts';
+import { createLoadDeaths } from './load-deaths.ts';
 import {
   type RunnerProcess,
   type RunnerProcessEvents,
@@ -12,11 +15,9 @@ import {
   type startRunnerProcess,
 } from './runner-process.ts';
 
-/** Deaths at load, in a row, that are borne before new starts are put off. */
-const TOLERATED_DEATHS = 3;
-const FIRST_BACKOFF_MS = 1000;
-const LONGEST_BACKOFF_MS = 60_000;
 const LONGEST_RETRY_SECONDS = 60;
+/** Where processes serve one tenant each: so long one stays with a tenant that has work for it while others wait for theirs. */
+const TENURE_MS = 1000;
 
 export interface PoolDeps {
   pluginId: string;
@@ -27,7 +28,8 @@ export interface PoolDeps {
   concurrency: number;
   idleMs: number;
   maxQueue: number;
-  maxQueueBytes: number;
+  /** Places, and places in the line, that a tenant may hold for each that is free; see `createFairShares`. */
+  forEachFree?: number | undefined;
   clock: Clock;
   /** Works out the sandbox; called when processes are needed and none is there, so that changed files count. */
   prepare(): Promise<Launch>;
@@ -59,27 +61,29 @@ interface Kept {
   stopIdle: () => void;
   /** Whom it serves; null: whoever comes first, or anybody. */
   tenantId: string | null;
+  /** When it began to serve that tenant. */
+  boundAt: number;
+  /** Takes no more calls, and goes once those it has are done. */
+  isLeaving: boolean;
 }
 
 /** The processes of one plugin version under one set of permissions, and the calls that wait for them. */
 export function createPool(deps: PoolDeps): Pool {
-  const { pluginId, clock, concurrency, maxProcesses } = deps;
+  const { pluginId, clock, concurrency, maxProcesses, forEachFree } = deps;
   const processes = new Map<RunnerProcess, Kept>();
-  let queue: Call[] = [];
-  let queuedBytes = 0;
+  const shares = createFairShares(maxProcesses * concurrency, forEachFree);
+  const line = createWaitingLine({ maxCalls: deps.maxQueue, forEachFree });
   let launch: Promise<Launch> | undefined;
   let preparing = 0;
   let averageMs = 100;
-  let deathsAtLoad = 0;
-  let nextStartAt = 0;
-  let lastDeath: PlatformError | undefined;
+  const loadDeaths = createLoadDeaths(deps);
   let closing: (() => void) | undefined;
   let isRetired = false;
 
   async function run(request: ExecutionRequest, options: RunOptions): Promise<CommandResult> {
     if (closing) throw unavailable('The platform is stopping.', 5);
     if (options.signal?.aborted) throw cancelled(request);
-    refuseDuringBackoff();
+    loadDeaths.refuseMeanwhile();
     const call = createCall(request, options);
     const process = freeProcess(call);
     if (process) assign(process, call);
@@ -91,9 +95,11 @@ export function createPool(deps: PoolDeps): Pool {
     isReady && !isEnding && load < concurrency;
 
   function freeProcess({ request }: Call): RunnerProcess | undefined {
+    // A process that has room for others may have none for a tenant that has its share.
+    if (!shares.mayTake(request.tenantId)) return undefined;
     let best: RunnerProcess | undefined;
-    for (const [process, { tenantId }] of processes) {
-      if (!hasRoom(process)) continue;
+    for (const [process, { tenantId, isLeaving }] of processes) {
+      if (!hasRoom(process) || isLeaving) continue;
       if (tenantId !== null && tenantId !== request.tenantId) continue;
       // The last one started wins, so that those that are not needed become idle and go.
       if (!best || process.load <= best.load) best = process;
@@ -105,29 +111,25 @@ export function createPool(deps: PoolDeps): Pool {
     const startedAt = clock.now();
     const kept = processes.get(process)!;
     kept.stopIdle();
-    if (deps.separateTenants) kept.tenantId = call.request.tenantId;
+    if (deps.separateTenants && kept.tenantId === null) {
+      kept.tenantId = call.request.tenantId;
+      kept.boundAt = startedAt;
+    }
     call.promise.then(
       () => {
         averageMs += (clock.now() - startedAt - averageMs) * 0.1;
       },
       () => {},
     );
-    process.assign(call);
+    if (process.assign(call)) shares.take(call.request.tenantId);
   }
 
   function enqueue(call: Call): void {
-    const bytes = Buffer.byteLength(call.frame);
-    if (queue.length >= deps.maxQueue || queuedBytes + bytes > deps.maxQueueBytes) {
-      throw unavailable(
-        `${queue.length} calls of plugin ${pluginId} are waiting already.`,
-        retryAfterSeconds(),
-      );
-    }
-    queue.push(call);
-    queuedBytes += bytes;
+    const refused = line.enter(call);
+    if (refused)
+      throw unavailable(`Plugin ${pluginId} takes no more calls: ${refused}.`, retryAfterSeconds());
     const leave = (error: PlatformError) => {
-      if (!take(call)) return;
-      call.reject(error);
+      if (line.leave(call)) call.reject(error);
     };
     // The handler's time begins when it runs; until then it waits as long again, or for a process to start.
     const waitMs = Math.max(call.timeoutMs, START_MS);
@@ -140,39 +142,33 @@ export function createPool(deps: PoolDeps): Pool {
     startIfNeeded();
   }
 
-  /** Takes a call out of the queue; false when it is not in it any more. */
-  function take(call: Call): boolean {
-    const at = queue.indexOf(call);
-    if (at === -1) return false;
-    queue.splice(at, 1);
-    queuedBytes -= Buffer.byteLength(call.frame);
-    return true;
-  }
-
   function retryAfterSeconds(): number {
-    const places = maxProcesses * concurrency;
-    const seconds = Math.ceil((averageMs * (queue.length + 1)) / places / 1000);
+    const seconds = Math.ceil((averageMs * (line.size + 1)) / shares.count / 1000);
     return Math.min(LONGEST_RETRY_SECONDS, Math.max(1, seconds));
   }
 
   function dispatch(): void {
-    for (const call of [...queue]) {
-      // Where many wait, a process that became free mostly takes the first of them, and no other is.
-      if (![...processes.keys()].some(hasRoom)) break;
-      const process = freeProcess(call);
-      // One that nobody can take now holds back its own tenant alone.
-      if (!process) continue;
-      take(call);
-      assign(process, call);
+    // Where many wait, a process that became free mostly takes the first of them, and no other is.
+    while (line.size > 0 && [...processes.keys()].some(hasRoom)) {
+      let process: RunnerProcess | undefined;
+      const call = line.next((first) => {
+        process = freeProcess(first);
+        if (!process) makeWayFor(first.request.tenantId);
+        return process !== undefined;
+      });
+      // Those that nobody can take now hold back their own tenants alone.
+      if (!call) break;
+      assign(process!, call);
     }
     startIfNeeded();
   }
 
   function startIfNeeded(): void {
-    if (closing) return;
+    if (closing || line.size === 0) return;
     const all = [...processes.keys()];
     const starting = preparing + all.filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
-    const missing = Math.ceil(queue.length / concurrency) - starting;
+    // No process is of use to those who have their share.
+    const missing = Math.ceil(line.sizeOf(shares.mayTake) / concurrency) - starting;
     const places = maxProcesses - processes.size - preparing;
     for (let count = Math.min(missing, places); count > 0; count--) void startOne();
     if (deps.separateTenants)
@@ -187,6 +183,19 @@ export function createPool(deps: PoolDeps): Pool {
     for (const process of idle.slice(0, Math.max(0, count))) process.end({ kind: 'idle' });
   }
 
+  /** One whose turn it is has no process: of those that have work for others without end, the one longest at it goes. */
+  function makeWayFor(waiting: string): void {
+    if (!deps.separateTenants || !shares.mayTake(waiting)) return;
+    const all = [...processes];
+    const isComing = all.some(([{ isReady, isEnding }, { isLeaving }]) => !isReady || isEnding || isLeaving);
+    if (isComing || all.length + preparing < maxProcesses) return;
+    if (all.some(([, { tenantId }]) => tenantId === waiting)) return;
+    const [[process, kept]] = all.sort(([, a], [, b]) => a.boundAt - b.boundAt) as [[RunnerProcess, Kept]];
+    if (clock.now() - kept.boundAt < TENURE_MS) return;
+    kept.isLeaving = true;
+    if (process.load === 0) process.end({ kind: 'idle' });
+  }
+
   async function startOne(): Promise<void> {
     preparing++;
     try {
@@ -195,13 +204,14 @@ export function createPool(deps: PoolDeps): Pool {
       if (closing) return;
       const process = deps.start(ready, {
         onReady: () => becomeFree(process),
-        onFree: () => becomeFree(process),
-        onLoaded: () => {
-          deathsAtLoad = 0;
+        onFree({ request }) {
+          shares.release(request.tenantId);
+          becomeFree(process);
         },
+        onLoaded: loadDeaths.forget,
         onExit: (exit) => lose(process, exit),
       });
-      processes.set(process, { stopIdle: () => {}, tenantId: null });
+      processes.set(process, { stopIdle: () => {}, tenantId: null, boundAt: 0, isLeaving: false });
     } catch (error) {
       launch = undefined;
       failQueue(asSandboxError(error, pluginId));
@@ -216,59 +226,30 @@ export function createPool(deps: PoolDeps): Pool {
     const entry = processes.get(process);
     if (!entry || process.load > 0 || process.isEnding) return;
     entry.stopIdle();
-    if (isRetired) process.end({ kind: 'idle' });
+    if (isRetired || entry.isLeaving) process.end({ kind: 'idle' });
     else entry.stopIdle = clock.after(deps.idleMs, () => process.end({ kind: 'idle' }));
   }
 
   function lose(process: RunnerProcess, exit: ProcessExit): void {
     processes.get(process)?.stopIdle();
     processes.delete(process);
-    noteDeath(exit);
+    const putOff = loadDeaths.note(exit);
+    if (putOff) failQueue(putOff);
     if (!exit.wasReady && !closing) failQueue(lostProcess(exit, pluginId));
     dispatch();
     settleIfEmpty();
   }
 
-  /** A plugin that dies whenever it is loaded would otherwise cost a process start for each call. */
-  function noteDeath(exit: ProcessExit): void {
-    if (exit.hadLoaded || exit.ended?.kind === 'idle' || exit.ended?.kind === 'closing') return;
-    deathsAtLoad++;
-    lastDeath = lostProcess(exit, pluginId);
-    if (deathsAtLoad < TOLERATED_DEATHS) return;
-    const backoffMs = FIRST_BACKOFF_MS * 2 ** Math.min(16, deathsAtLoad - TOLERATED_DEATHS);
-    nextStartAt = clock.now() + Math.min(LONGEST_BACKOFF_MS, backoffMs);
-    failQueue(backoffError());
-  }
-
-  function refuseDuringBackoff(): void {
-    if (deathsAtLoad >= TOLERATED_DEATHS && clock.now() < nextStartAt) throw backoffError();
-  }
-
-  function backoffError(): PlatformError {
-    const seconds = Math.max(1, Math.ceil((nextStartAt - clock.now()) / 1000));
-    return new PlatformError(
-      lastDeath?.code ?? 'EXECUTION_ERROR',
-      `Plugin ${pluginId} died ${deathsAtLoad} times in a row while it was loaded; it is tried again in ${seconds} s. The last time: ${lastDeath?.message}`,
-      {
-        headers: { 'Retry-After': String(seconds) },
-        details: { ...lastDeath?.details, retryAfterSeconds: seconds },
-      },
-    );
-  }
-
   function failQueue(error: PlatformError): void {
-    const failed = queue;
-    queue = [];
-    queuedBytes = 0;
-    for (const call of failed) call.reject(error);
+    for (const call of line.clear()) call.reject(error);
   }
 
   function settleIfEmpty(): void {
-    if (processes.size > 0 || preparing > 0 || queue.length > 0) return;
+    if (processes.size > 0 || preparing > 0 || line.size > 0) return;
     launch = undefined;
     closing?.();
     // What it did at load is remembered until it has been good again.
-    if (deathsAtLoad === 0) deps.onEmpty();
+    if (loadDeaths.isClean) deps.onEmpty();
   }
 
   return {
@@ -278,8 +259,8 @@ export function createPool(deps: PoolDeps): Pool {
       processes: processes.size,
       pids: [...processes.keys()].flatMap(({ pid }) => pid ?? []),
       running: [...processes.keys()].reduce((sum, { load }) => sum + load, 0),
-      places: maxProcesses * concurrency,
-      queued: queue.length,
+      places: shares.count,
+      queued: line.size,
     }),
     retire() {
       isRetired = true;

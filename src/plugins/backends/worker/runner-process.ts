@@ -35,8 +35,8 @@ export interface RunnerProcessDeps {
 
 export interface RunnerProcessEvents {
   onReady(): void;
-  /** A call ended and its place is free. */
-  onFree(): void;
+  /** A call ended, or its process did, and its place is free. */
+  onFree(call: Call): void;
   /** Plugin code was loaded without harm. */
   onLoaded(): void;
   /** The process is gone; its calls have been failed. */
@@ -50,7 +50,8 @@ export interface RunnerProcess {
   /** Calls it is busy with, those that timed out and have not stopped yet included. */
   readonly load: number;
   readonly pid: number | undefined;
-  assign(call: Call): void;
+  /** False when an execution of that id is there already; the call has been rejected then. */
+  assign(call: Call): boolean;
   end(reason: EndReason): void;
 }
 
@@ -170,9 +171,10 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
       return runner.pid;
     },
     assign(call) {
-      if (!calls.add(call)) return;
+      if (!calls.add(call)) return false;
       channel.sendLine(call.frame);
       memory.start();
+      return true;
     },
     end,
   };

@@ -1,4 +1,5 @@
 import { createFairShares } from '../../../../kit/fair-shares.ts';
+import { createTurns } from '../../../../kit/turns.ts';
 
 /** A bounded number of slots that tenants share and take in turn, so that none waits behind another's thousands. */
 export interface FairSlots {
@@ -12,34 +13,16 @@ export interface FairSlots {
 
 export function createFairSlots(count: number): FairSlots {
   const shares = createFairShares(count);
-  /** Who waits, by tenant; the order of the map is the order of turns. */
-  const waiting = new Map<string, Array<() => void>>();
+  const waiting = createTurns<() => void>();
 
   /** The first in turn whose tenant may have a slot, with the slot taken for it. */
-  function next(): (() => void) | undefined {
-    for (const [tenantId, queue] of waiting) {
-      if (queue.length === 0) waiting.delete(tenantId);
-      else if (shares.take(tenantId)) {
-        const granted = queue.shift()!;
-        // To the end of the round, or out of it.
-        waiting.delete(tenantId);
-        if (queue.length > 0) waiting.set(tenantId, queue);
-        return granted;
-      }
-    }
-    return undefined;
-  }
+  const next = () => waiting.next((tenantId) => shares.take(tenantId));
 
   return {
-    tryTake: shares.take,
+    tryTake: (tenantId) => shares.take(tenantId),
     ask(tenantId, granted) {
-      const queue = waiting.get(tenantId) ?? [];
-      queue.push(granted);
-      waiting.set(tenantId, queue);
-      return () => {
-        const index = queue.indexOf(granted);
-        if (index !== -1) queue.splice(index, 1);
-      };
+      waiting.add(tenantId, granted);
+      return () => void waiting.remove(tenantId, granted);
     },
     release(tenantId) {
       shares.release(tenantId);
