@@ -4,8 +4,9 @@ import { splitWords } from './globals.ts';
 
 /** The `svc` command. What help and version need is here; everything else is loaded once a command is known. */
 
-process.stdout.on('error', endQuietly);
-process.stderr.on('error', endQuietly);
+process.stdout.on('error', endWithOutput);
+// Remarks that nobody takes cost themselves alone: `svc up -d 2>&1 | head -1` starts a platform all the same.
+process.stderr.on('error', () => {});
 await end(await main(process.argv.slice(2)));
 
 async function main(argv: string[]): Promise<number> {
@@ -51,8 +52,9 @@ async function end(code: number): Promise<never> {
   process.exit(code);
 }
 
-/** The reader went away (`svc logs | head`): nothing is left to do. */
-function endQuietly(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit(0);
+/** The reader went away (`svc logs | head`): nothing is left to do. On a full disk, what was asked for is not there. */
+function endWithOutput(error: NodeJS.ErrnoException): never {
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(`error The output cannot be written: ${error.message}.\n`);
+  process.exit(1);
 }

@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
 import { isAlive } from '../support/is-alive.ts';
-import { testPlatform } from './platform.ts';
+import { PROGRAM, testPlatform } from './platform.ts';
 
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 20_000, interval: 100 };
@@ -65,6 +66,34 @@ test(
     const pids = [...stderr.matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid));
     expect(pids.filter(isAlive)).toEqual([]);
     expect([...stderr.matchAll(/^■ (\w+) stopped$/gm)].map(([, name]) => name)).toContain('gateway');
+  },
+);
+
+test.skipIf(!existsSync('/dev/full'))(
+  'a full disk takes the log of a foreground platform and no more, and remarks without the work',
+  SLOW,
+  async () => {
+    const { svc, folder, env } = await testPlatform();
+    const program = PROGRAM.map((word) => `'${word}'`).join(' ');
+    const shell = (line: string) =>
+      promisify(execFile)('sh', ['-c', `exec ${program} ${line}`], { cwd: folder, env }).then(
+        ({ stderr }) => ({ code: 0, stderr }),
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      );
+    const foreground = shell('up > /dev/full');
+    const states = async () =>
+      (await svc('status')).json.result.services.map(({ state }: { state: string }) => state);
+    await expect.poll(states, POLL).toEqual(Array(5).fill('ready'));
+    await svc('down');
+    expect(await foreground).toEqual({ code: 0, stderr: expect.stringContaining('■ gateway stopped') });
+    expect((await foreground).stderr.match(/ENOSPC/g)).toHaveLength(1);
+
+    expect(await shell('up -d > /dev/null 2> /dev/full')).toEqual({ code: 0, stderr: '' });
+    expect(await states()).toEqual(Array(5).fill('ready'));
+    expect(await shell('status --json > /dev/full')).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^error The output cannot be written: ENOSPC.*\n$/),
+    });
   },
 );
 

@@ -5,6 +5,7 @@ import type { CommandContext } from '../../context.ts';
 import { formatRecord } from '../../log-format.ts';
 import { type RunningSupervisor, runSupervisor } from '../../supervisor/run-supervisor.ts';
 import { onStopSignals } from '../../supervisor/stop-signals.ts';
+import type { Ui } from '../../ui.ts';
 import { announce, announceReady } from './announce.ts';
 import type { Ports } from './ports.ts';
 
@@ -28,6 +29,7 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
     },
     again: () => supervisor?.kill(),
   });
+  onOutputRefused(ui, () => (supervisor ? supervisor.stop() : process.exit(0)));
   supervisor = await runSupervisor({
     clock: context.clock,
     random: systemRandom(),
@@ -41,7 +43,6 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
       ui.raw(records.map((record) => `${formatRecord(record, ui.out)}\n`).join(''));
     },
   });
-  onReaderGone(supervisor.stop);
   try {
     await supervisor.ready;
     const [status, brokenPlugins] = await Promise.all([supervisor.status(), supervisor.brokenPlugins()]);
@@ -58,12 +59,17 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
 
 const codeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
-/** `svc up | head`: nobody reads the logs any more, and a platform that nobody sees is not what was asked for. It drains first. */
-function onReaderGone(stop: () => void): void {
+/**
+ * `svc up | head`: nobody reads the logs any more, and a platform that nobody sees is not what was asked for. It drains
+ * first. `svc up >> svc.log` on a full disk loses lines, and nothing else.
+ */
+function onOutputRefused(ui: Ui, stop: () => void): void {
+  let isTold = false;
   // Other commands have nothing to finish: main.ts ends them on the spot.
   process.stdout.removeAllListeners('error');
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    stop();
+    if (error.code === 'EPIPE') return stop();
+    if (!isTold) ui.warn(`Log lines cannot be written here (${error.message}); \`svc logs\` has them.`);
+    isTold = true;
   });
 }
