@@ -1,7 +1,7 @@
 import { Chalk, type ChalkInstance } from 'chalk';
 import type { Environment } from '../kit/config.ts';
 import { oneLine } from './harmless.ts';
-import { widthOf, wrap } from './wrap.ts';
+import { columnsOf, widthOf, wrap } from './wrap.ts';
 
 export type Style = ChalkInstance;
 
@@ -84,8 +84,7 @@ const isBlank = (cell: string | undefined): boolean => cell === undefined || cel
 
 /** Programs that read a table find every row on one line. */
 function terminalWidth(): number {
-  const { isTTY, columns } = process.stdout;
-  return isTTY ? columns : Number.POSITIVE_INFINITY;
+  return process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
 }
 
 /** `name  value` lines, aligned; what a terminal would break anywhere goes on below, in its column. */

@@ -1,6 +1,11 @@
-/** As wide as the terminal, 80 where there is none, never so wide that lines are hard to read. */
-export function helpWidth({ columns }: { columns?: number }): number {
-  return Math.min(Math.max(columns ?? 80, 40), 100);
+/** Of a terminal, 80 where there is none or it does not say (0, as in `docker run -t` of a script). */
+export function columnsOf({ columns }: { columns?: number }): number {
+  return columns || 80;
+}
+
+/** As wide as the terminal, never so wide that lines are hard to read. */
+export function helpWidth(stream: { columns?: number }): number {
+  return Math.min(Math.max(columnsOf(stream), 40), 100);
 }
 
 /** Of a terminal; infinite where lines stay whole, for programs that read them. */

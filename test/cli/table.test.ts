@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createStyle, pairs, table } from '../../src/cli/style.ts';
-import { widthOf, wrap, wrapProse } from '../../src/cli/wrap.ts';
+import { columnsOf, helpWidth, lineWidth, widthOf, wrap, wrapProse } from '../../src/cli/wrap.ts';
 
 const plain = createStyle({}, { NO_COLOR: '1' });
 
@@ -43,4 +43,11 @@ test('lines are broken at blanks, keep their indent, and count what is seen', ()
   const red = createStyle({}, { FORCE_COLOR: '1' }).red('three');
   expect([widthOf(red), wrap(`one ${red}`, 9)]).toEqual([5, [`one ${red}`]]);
   expect(wrapProse('one two three\n  svc status --json', 9)).toBe('one two\nthree\n  svc status --json');
+});
+
+test('a terminal that does not say how wide it is counts as one of 80', () => {
+  const unsized = { isTTY: true, columns: 0 };
+  expect([columnsOf(unsized), helpWidth(unsized), lineWidth(unsized), columnsOf({ columns: 132 })]).toEqual([
+    80, 80, 80, 132,
+  ]);
 });
