@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { every, systemClock } from '../../kit/clock.ts';
 import { messageOf } from '../../kit/errors.ts';
@@ -22,9 +22,19 @@ const data = workerData as TelemetryWorkerData;
 if (data.mode === 'write') runWriter(data);
 else runReader(data.dataDir);
 
-function runWriter({ dataDir, retention }: WriterData): void {
+function letOthersGoFirst(): void {
   // Elsewhere it would be that of the whole process.
-  if (process.platform === 'linux') setPriority(0, NICENESS);
+  if (process.platform !== 'linux') return;
+  try {
+    // A platform that was started as one that gives way further must not come back, and may not.
+    if (getPriority(0) < NICENESS) setPriority(0, NICENESS);
+  } catch {
+    // Where a sandbox forbids it, records are filed as they were before.
+  }
+}
+
+function runWriter({ dataDir, retention }: WriterData): void {
+  letOthersGoFirst();
   const ingest = createIngest({ now: systemClock.now });
   const store = storeOf(dataDir);
   let dropped = 0;

@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process';
+import { getPriority } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ANALYTICS_SCHEMA } from '../../../src/contracts/index.ts';
 import { EVENT_LINE } from '../../../src/kit/analytics.ts';
@@ -341,4 +345,19 @@ describe('threads', () => {
     onTestFinished(() => reader.close());
     await expect(reader.stats({})).rejects.toMatchObject({ code: 'STORE_ERROR' });
   });
+
+  test.runIf(process.platform === 'linux')(
+    'the writer gives way to those who answer, and is as nice as a platform that is nicer already',
+    async () => {
+      const program = fileURLToPath(new URL('./programs/keep-records.ts', import.meta.url));
+      const threadsUnder = async (niceness: number): Promise<Set<number>> => {
+        const command = ['-n', String(niceness), process.execPath, program, await tempDir()];
+        const { stdout } = await promisify(execFile)('nice', command);
+        return new Set(stdout.split(' ').map(Number));
+      };
+      const own = getPriority();
+      expect(await threadsUnder(0)).toEqual(new Set([own, Math.max(own, 10)]));
+      expect(await threadsUnder(15)).toEqual(new Set([Math.min(own + 15, 19)]));
+    },
+  );
 });
