@@ -7,6 +7,9 @@ export interface ErrorExtra {
   headers?: Record<string, string>;
 }
 
+/** What a 503 says where nobody knows better, in seconds: a host connects anew, a service restarts within that time. */
+const RETRY_AFTER = '5';
+
 /**
  * A failure meant for the caller: message and details are sent, cause is logged.
  * Throw it where the fact is known; anything else that is thrown becomes an opaque 500.
@@ -15,6 +18,7 @@ export interface ErrorExtra {
 export class PlatformError extends Error {
   readonly code: PlatformCode;
   readonly details: Record<string, unknown>;
+  /** Names in lower case. A 503 always has `retry-after`. */
   readonly headers: Record<string, string>;
 
   constructor(code: PlatformCode, message: string, extra: ErrorExtra = {}) {
@@ -22,12 +26,17 @@ export class PlatformError extends Error {
     this.name = 'PlatformError';
     this.code = code;
     this.details = extra.details ?? {};
-    this.headers = extra.headers ?? {};
+    this.headers = headersOf(this.status, extra.headers);
   }
 
   get status(): number {
     return PLATFORM_CODES[this.code];
   }
+}
+
+function headersOf(status: number, given: Record<string, string> = {}): Record<string, string> {
+  const named = Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...(status === 503 ? { 'retry-after': RETRY_AFTER } : {}), ...Object.fromEntries(named) };
 }
 
 /** Any thrown value as a PlatformError; what is none becomes opaque, with itself as the cause. */

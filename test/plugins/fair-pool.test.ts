@@ -55,7 +55,7 @@ describe('a tenant that floods a plugin', () => {
       'SERVICE_UNAVAILABLE',
       'Plugin attacker takes no more calls: the namespace "flood" has its share of the calls that may wait, and the rest is kept for others.',
     ]);
-    expect(refused.headers['Retry-After']).toMatch(/^\d+$/);
+    expect(refused.headers['retry-after']).toMatch(/^\d+$/);
 
     const others = [hold('a', 'a 0'), hold('a', 'a 1'), hold('b', 'b 0')];
     endOne();

@@ -93,7 +93,7 @@ test('a full queue answers SERVICE_UNAVAILABLE with Retry-After; what waits is s
   const queued = [1, 2].map((ms) => call('handlers.ts#slowly', { plugin: 'good', input: ms }));
   await eventually(() => backend.stats().some(({ pluginId, queued }) => pluginId === 'good' && queued === 2));
   const refused = await failureOf(call('handlers.ts#slowly', { plugin: 'good', input: 3 }));
-  expect([refused.code, refused.headers['Retry-After']]).toEqual([
+  expect([refused.code, refused.headers['retry-after']]).toEqual([
     'SERVICE_UNAVAILABLE',
     expect.stringMatching(/^\d+$/),
   ]);
@@ -145,7 +145,7 @@ test('a plugin that dies whenever it is loaded is left alone for a while', async
   expect(refused.message).toMatch(
     /died 3 times in a row while it was loaded; it is tried again in 1 s.*code 9/,
   );
-  expect([refused.code, refused.headers]).toEqual(['EXECUTION_ERROR', { 'Retry-After': '1' }]);
+  expect([refused.code, refused.headers]).toEqual(['EXECUTION_ERROR', { 'retry-after': '1' }]);
   expect((await failureOf(call('attacks.js#ok'))).message).toMatch(/3 times in a row/);
   clock.advance(1000);
   expect(await call('attacks.js#ok')).toMatchObject({ ok: true });

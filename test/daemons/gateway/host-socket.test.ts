@@ -25,7 +25,8 @@ async function dispatch(gateway: TestGateway, body: Record<string, unknown> = {}
     headers: { 'x-internal-secret': TEST_KEYS.internalSecret, 'content-type': 'application/json' },
     body: JSON.stringify({ plugin: { id: '@acme/tools' }, handler: 'handlers.js#echo', ...body }),
   });
-  return { status: response.status, body: (await response.json()) as DispatchReply };
+  const retryAfter = response.headers.get('retry-after');
+  return { status: response.status, retryAfter, body: (await response.json()) as DispatchReply };
 }
 
 interface DispatchReply {
@@ -281,6 +282,7 @@ describe('executions', () => {
     agent.send({ type: 'result', executionId, result: { exitCode: 0, result: 'there' } });
     expect(await answer).toEqual({
       status: 200,
+      retryAfter: null,
       body: { executionId: 'e-1', result: { exitCode: 0, result: 'there' } },
     });
   });
@@ -288,8 +290,8 @@ describe('executions', () => {
   test('without a host 503 HOST_UNAVAILABLE; a host of another namespace does not count', async () => {
     const gateway = await start();
     await connectHost(gateway, ADMIN_TOKEN, { namespaceId: 'other' });
-    const { status, body } = await dispatch(gateway);
-    expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
+    const { status, retryAfter, body } = await dispatch(gateway);
+    expect([status, body.error.code, retryAfter]).toEqual([503, 'HOST_UNAVAILABLE', '5']);
   });
 
   test('the target narrows by host, label and capability; among equals the least busy runs it', async () => {

@@ -335,13 +335,14 @@ test('a broken plugin is reported and left out, the others run', async () => {
 });
 
 test.each([
-  ['container', 500, 'SANDBOX_ERROR'],
-  ['host', 503, 'HOST_UNAVAILABLE'],
-])('a plugin that is to run in a %s does not run elsewhere', async (backend, status, code) => {
+  ['container', 500, 'SANDBOX_ERROR', null],
+  ['host', 503, 'HOST_UNAVAILABLE', '5'],
+])('a plugin that is to run in a %s does not run elsewhere', async (backend, status, code, retryAfter) => {
   const daemon = await startRest({ config: { execution: { plugins: { '@acme/shop': { backend } } } } });
   const { body, ...answer } = await send(daemon, 'GET', `${SHOP}/open`);
-  expect([answer.status, body]).toEqual([
+  expect([answer.status, answer.headers.get('retry-after'), body]).toEqual([
     status,
+    retryAfter,
     {
       error: expect.objectContaining({
         code,

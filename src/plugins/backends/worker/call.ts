@@ -95,7 +95,7 @@ export function cancelled(request: ExecutionRequest): PlatformError {
 /** SERVICE_UNAVAILABLE for a call that never ran, so that it may safely be sent again. */
 export function unavailable(message: string, retryAfterSeconds: number): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', message, {
-    headers: { 'Retry-After': String(retryAfterSeconds) },
+    headers: { 'retry-after': String(retryAfterSeconds) },
     details: { retryAfterSeconds },
   });
 }

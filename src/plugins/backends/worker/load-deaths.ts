@@ -30,7 +30,7 @@ export function createLoadDeaths({ pluginId, clock }: { pluginId: string; clock:
       last?.code ?? 'EXECUTION_ERROR',
       `Plugin ${pluginId} died ${deaths} times in a row while it was loaded; it is tried again in ${seconds} s. The last time: ${last?.message}`,
       {
-        headers: { 'Retry-After': String(seconds) },
+        headers: { 'retry-after': String(seconds) },
         details: { ...last?.details, retryAfterSeconds: seconds },
       },
     );

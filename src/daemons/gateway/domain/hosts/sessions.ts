@@ -148,7 +148,7 @@ function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
   return new PlatformError(
     'SERVICE_UNAVAILABLE',
     `The ${hosts} hosts that plugin ${plugin.id} may run on are still being sent large inputs; try again in a moment.`,
-    { headers: { 'Retry-After': '5' }, details: { pluginId: plugin.id, retryAfterSeconds: 5 } },
+    { headers: { 'retry-after': '5' }, details: { pluginId: plugin.id, retryAfterSeconds: 5 } },
   );
 }
 
