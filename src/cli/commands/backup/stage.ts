@@ -42,6 +42,7 @@ export interface Staged {
 
 /** Of the data folder; what belongs to one run of the platform. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
+/** In the data folder and its journal alone: a plugin's `yarn.lock` is a part of what its integrity is of. */
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
@@ -99,8 +100,8 @@ function* walk(root: string, below = ''): Generator<{ name: string; entry: Diren
     // The journal is copied.
     const isJournal = below === JOURNAL_FOLDER && isJournalFile(entry.name);
     const isDatabase = below === '' && DATA_FILES.some(({ name }) => name === entry.name);
-    if (!isDatabase && !isJournal && !TRANSIENT_FILES.test(entry.name))
-      yield { name: join(below, entry.name), entry };
+    const isTransient = ['', JOURNAL_FOLDER].includes(below) && TRANSIENT_FILES.test(entry.name);
+    if (!isDatabase && !isJournal && !isTransient) yield { name: join(below, entry.name), entry };
   }
   for (const entry of entries.filter((one) => one.isDirectory())) {
     if (below === '' && TRANSIENT_FOLDERS.includes(entry.name)) continue;
