@@ -10,7 +10,7 @@ import fastify, {
 import { type Caller, HEADERS, LIMITS, type ServiceName } from '../contracts/index.ts';
 import type { Clock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';
-import { nestsDeeperThan } from '../kit/json.ts';
+import { costFault } from '../kit/json-cost.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
@@ -31,6 +31,9 @@ import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
 import { sendError } from './send-error.ts';
 import { cutStalledBodies } from './stalled-body.ts';
+
+/** Of a request's body, unless its service or endpoint says otherwise. */
+const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -123,7 +126,7 @@ export function createHttp(options: HttpOptions): Http {
   const settings: FastifyHttpOptions<Server> = {
     logger: false,
     genReqId: (request: IncomingMessage) => saneId(request.headers[HEADERS.requestId], random),
-    bodyLimit: options.bodyLimitBytes ?? 10 * 1024 * 1024,
+    bodyLimit: options.bodyLimitBytes ?? BODY_LIMIT_BYTES,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 2048, ignoreTrailingSlash: false },
@@ -247,14 +250,13 @@ function answeredOf(request: FastifyRequest, status: number): AnsweredRequest {
 
 function parseJsonStrictly(http: Http): void {
   http.removeAllContentTypeParsers();
-  http.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+  http.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     const text = body as string;
     if (text === '') return done(null, undefined);
-    if (nestsDeeperThan(text, LIMITS.jsonDepth)) {
-      return done(
-        new PlatformError('VALIDATION_ERROR', `The body nests deeper than ${LIMITS.jsonDepth} levels.`),
-      );
-    }
+    // Ten megabytes of `[]` or of keys would stop this service for seconds, for everybody.
+    const times = Math.max(1, Math.ceil(request.routeOptions.bodyLimit / BODY_LIMIT_BYTES));
+    const fault = costFault(text, LIMITS.jsonDepth, times);
+    if (fault) return done(new PlatformError('VALIDATION_ERROR', `The body is JSON ${fault}; send less.`));
     try {
       done(null, JSON.parse(text));
     } catch (error) {

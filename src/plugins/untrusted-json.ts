@@ -1,5 +1,5 @@
 import { LIMITS } from '../contracts/index.ts';
-import { costFault } from './json-cost.ts';
+import { costFault } from '../kit/json-cost.ts';
 
 /**
  * Parses JSON that plugin code may have written. Throws SyntaxError, also for text nested deeper than 512

@@ -109,6 +109,8 @@ describe('bodies', () => {
     ['two documents', '{} {}'],
     ['deeper than 512 levels', '['.repeat(513) + ']'.repeat(513)],
     ['a number that JSON does not have', '{"a":NaN}'],
+    ['more than 500,000 values', `[${'[],'.repeat(500_000)}[]]`],
+    ['more than 50,000 different keys', `{${Array.from({ length: 65_000 }, (_, n) => `"${n}":0`)}}`],
   ])('%s is 400', async (_, text) => {
     const { status, body } = await post(await sample(), '/anything', text);
     expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);

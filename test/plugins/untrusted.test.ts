@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
-import { ownCostFault } from '../../src/plugins/json-cost.ts';
+import { ownCostFault } from '../../src/kit/json-cost.ts';
 import { createLineReader } from '../../src/plugins/line-reader.ts';
 import { createTokenBucket } from '../../src/plugins/token-bucket.ts';
 import { parseUntrusted } from '../../src/plugins/untrusted-json.ts';

@@ -1,7 +1,7 @@
 import type { CommandResult } from '../../contracts/index.ts';
 import { LIMITS } from '../../contracts/limits.ts';
 import { isRecord } from '../../kit/is-record.ts';
-import { ownCostFault } from '../json-cost.ts';
+import { ownCostFault } from '../../kit/json-cost.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**

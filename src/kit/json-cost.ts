@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { endOfString } from '../kit/json.ts';
+import { endOfString } from './json.ts';
 
 /**
- * Values that one frame may hold. What reading JSON costs goes by values and not by bytes: six megabytes of `[]` hold
+ * Values that one text may hold. What reading JSON costs goes by values and not by bytes: six megabytes of `[]` hold
  * us for 0.4 s, as many of text for 0.01 s.
  */
 const MAX_VALUES = 500_000;
 /**
- * New keys that one frame may hold: keys that no object had yet after the same keys before them. Each makes a string
+ * New keys that one text may hold: keys that no object had yet after the same keys before them. Each makes a string
  * and a shape for objects, which costs ten times what a value does: half a million hold us for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
@@ -18,18 +18,23 @@ const KEY_CHARS = 6;
 /** The two sides count a little differently, as each hashes by a seed of its own: the runner is to be the stricter one. */
 const SLACK = 1.2;
 
-/** What makes the text too costly to read, in words that complete "JSON …"; undefined when nothing does. */
-export function costFault(text: string, maxDepth: number): string | undefined {
-  return valuesFault(text, maxDepth) ?? keysFault(text, maxDepth, MAX_NEW_KEYS * SLACK);
+/**
+ * What makes the text too costly to read, in words that complete "JSON …"; undefined when nothing does. `times` more values and
+ * keys than else are borne.
+ */
+export function costFault(text: string, maxDepth: number, times = 1): string | undefined {
+  return (
+    valuesFault(text, maxDepth, MAX_VALUES * times) ?? keysFault(text, maxDepth, MAX_NEW_KEYS * times, SLACK)
+  );
 }
 
 /** The same for text of the runner's own making, which is looked through only when it could hold too much. */
 export function ownCostFault(text: string, maxDepth: number): string | undefined {
-  const fault = text.length > MAX_VALUES ? valuesFault(text, maxDepth) : undefined;
+  const fault = text.length > MAX_VALUES ? valuesFault(text, maxDepth, MAX_VALUES) : undefined;
   return fault ?? keysFault(text, maxDepth, MAX_NEW_KEYS);
 }
 
-function valuesFault(text: string, maxDepth: number): string | undefined {
+function valuesFault(text: string, maxDepth: number, maxValues: number): string | undefined {
   if (text.length <= CHEAP_CHARS) return undefined;
   let depth = 0;
   let values = 1;
@@ -45,7 +50,7 @@ function valuesFault(text: string, maxDepth: number): string | undefined {
       if (++depth > maxDepth) return `nested deeper than ${maxDepth} levels`;
     } else if (char === 0x7d || char === 0x5d) depth--;
   }
-  return values > MAX_VALUES ? `of more than ${MAX_VALUES} values` : undefined;
+  return values > maxValues ? `of more than ${maxValues} values` : undefined;
 }
 
 const SEED = randomBytes(4).readInt32LE();
@@ -53,7 +58,7 @@ const SEED = randomBytes(4).readInt32LE();
 const SEEN_BITS = 20;
 
 /** Counts by hashes of an object's keys so far. The text nests no deeper than `maxDepth`. */
-function keysFault(text: string, maxDepth: number, maxKeys: number): string | undefined {
+function keysFault(text: string, maxDepth: number, maxKeys: number, slack = 1): string | undefined {
   if (text.length <= maxKeys * KEY_CHARS) return undefined;
   const seen = new Int32Array(2 ** (SEEN_BITS - 5));
   const shapes = new Int32Array(maxDepth + 2);
@@ -75,7 +80,7 @@ function keysFault(text: string, maxDepth: number, maxKeys: number): string | un
       const bit = 1 << (slot & 31);
       if ((seen[slot >>> 5]! & bit) !== 0) continue;
       seen[slot >>> 5]! |= bit;
-      if (++keys > maxKeys) return `of more than ${MAX_NEW_KEYS} different keys`;
+      if (++keys > maxKeys * slack) return `of more than ${maxKeys} different keys`;
     } else if (char === 0x7b || char === 0x5b) shapes[++depth] = SEED;
     else if (char === 0x7d || char === 0x5d) depth = Math.max(0, depth - 1);
   }
