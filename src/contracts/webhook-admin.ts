@@ -49,7 +49,7 @@ export const WebhookListItem = ProvisionedState.extend({
   paused: z.boolean(),
   auth: z.string(),
   provider: z.string().optional(),
-  instances: z.array(ProvisionedState.extend({ instanceId: InstanceId })),
+  instances: z.array(ProvisionedState.extend({ instanceId: InstanceId, paused: z.boolean() })),
 }).meta({ id: 'WebhookListItem' });
 export type WebhookListItem = z.infer<typeof WebhookListItem>;
 

@@ -121,6 +121,7 @@ test('pause and resume', async () => {
   const { gateway, run } = await remote();
   const secret = await secretOf(gateway, 'sync');
   expect((await run(['webhooks', 'pause', 'senders', 'sync'])).stdout).toContain('503');
+  expect((await run(['webhooks', 'list'])).stdout).toMatch(/senders +sync +\S+ +yes, paused /);
   expect((await send(gateway, 'sync', secret, { id: 1 })).status).toBe(503);
   expect((await run(['webhooks', 'resume', 'senders', 'sync'])).code).toBe(0);
   expect((await send(gateway, 'sync', secret, { id: 1 })).status).toBe(200);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   listWebhooks,
+  pauseWebhook,
   provisionWebhook,
   revokeWebhook,
   revokeWebhookInstance,
@@ -144,6 +145,21 @@ test('the list tells per namespace what is declared and what is provisioned, and
   expect(JSON.stringify(items)).not.toContain(secret);
   const others = await gateway.call(listWebhooks, undefined, OTHER_TOKEN);
   expect(others.items.every(({ provisioned }) => !provisioned)).toBe(true);
+});
+
+test('the list tells which instance is paused, by itself or with all of its webhook', async () => {
+  const gateway = await startGateway();
+  for (const instance of ['eu', 'us']) await provision(gateway, 'shop', instance);
+  const shop = { pluginId: '@acme/orders', event: 'shop' };
+  const paused = async () => {
+    const { items } = await gateway.call(listWebhooks);
+    const { paused: whole, instances } = items.find(({ event }) => event === 'shop')!;
+    return [whole, ...instances.map((instance) => instance.paused)];
+  };
+  await gateway.call(pauseWebhook, { body: { ...shop, instanceId: 'eu' } as never });
+  expect(await paused()).toEqual([false, true, false]);
+  await gateway.call(pauseWebhook, { body: shop as never });
+  expect(await paused()).toEqual([true, true, true]);
 });
 
 test('provision and revoke share 10 calls a minute per namespace, the list has 60', async () => {

@@ -4,6 +4,7 @@ import { agentHome, readIdentity, registerAgent } from '../../../agent/index.ts'
 import { PlatformError } from '../../../kit/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
+import { shellWord } from '../../shell-word.ts';
 import { pairs } from '../../style.ts';
 import { homeFlag } from './flags.ts';
 
@@ -20,7 +21,7 @@ export const register = defineCommand({
     home: homeFlag,
     replace: z.boolean().default(false).describe('forget an earlier registration of this machine'),
   }),
-  async run({ gateway, name, label, capability, home, replace }, { globals, env }) {
+  async run({ gateway, name, label, capability, home, replace }, { globals, env, ui }) {
     const url = gateway ?? globals.url ?? env.SVC_GATEWAY_URL;
     const token = globals.token ?? env.SVC_TOKEN;
     if (!url) throw new UsageError('Say where the gateway is: --gateway <address>.');
@@ -47,11 +48,12 @@ export const register = defineCommand({
       capabilities: capability,
       home: folder,
     });
+    ui.note(`Now start it: svc agent run${home ? ` --home ${shellWord(home)}` : ''}`);
     const { hostId, namespaceId, clientId, gateway: at, file } = done;
     return ok({ hostId, clientId, namespaceId, name, gateway: at, file });
   },
   text: ({ hostId, namespaceId, gateway, file }: Record<string, string>, style) =>
-    `${pairs(
+    pairs(
       [
         ['host', hostId!],
         ['namespace', namespaceId!],
@@ -59,7 +61,7 @@ export const register = defineCommand({
         ['kept in', file!],
       ],
       style,
-    )}\nNow start it: svc agent run`,
+    ),
 });
 
 function labelsOf(flags: readonly string[]): Record<string, string> {

@@ -6,27 +6,29 @@ import { table } from '../../style.ts';
 /** @spec Webhook admin API */
 export const list = defineCommand({
   name: 'webhooks list',
-  summary: 'List declared webhooks, and which are provisioned',
+  summary: 'List declared webhooks, and which are provisioned or paused',
   example: 'svc webhooks list',
   args: z.object({}),
   run: async (_args, { client }) => ok(await client.call(listWebhooks)),
   text({ items }: ReplyOf<typeof listWebhooks>, style) {
     if (items.length === 0) return 'No plugin declares a webhook.';
     const rows = items.flatMap((item) => [
-      [item.pluginId, item.event, '', item.auth, provisioned(item.provisioned), item.url],
+      [item.pluginId, item.event, '', item.auth, state(item), item.url],
       ...item.instances.map((instance) => [
         item.pluginId,
         item.event,
         instance.instanceId,
         item.auth,
-        provisioned(instance.provisioned),
+        state(instance),
         instance.url,
       ]),
     ]);
     return table(['plugin', 'event', 'instance', 'auth', 'provisioned', 'url'], rows, style);
 
-    function provisioned(is: boolean): string {
-      return is ? style.green('yes') : style.yellow('no');
+    function state({ provisioned, paused }: { provisioned: boolean; paused: boolean }): string {
+      return (
+        (provisioned ? style.green('yes') : style.yellow('no')) + (paused ? style.yellow(', paused') : '')
+      );
     }
   },
 });

@@ -117,6 +117,7 @@ export function createWebhookAdmin({
           instances: webhook.multi
             ? own.map((record) => ({
                 instanceId: record.instanceId as InstanceId,
+                paused: pauses().isPaused({ ...base, instanceId: record.instanceId }),
                 ...stateOf(record, urlOf({ ...base, instanceId: record.instanceId }, record.namespaceInUrl)),
               }))
             : [],
