@@ -22,6 +22,8 @@ export const LIMITS = {
   bodyIdleMs: 30_000,
   keepAliveMs: 60_000,
   jsonDepth: 512,
+  /** A body that is read before it is known who sends it: logins, registrations. */
+  openBodyBytes: 64 * 1024,
   requestIdChars: 128,
   tokenChars: 8192,
 

@@ -4,6 +4,7 @@ import {
   ANONYMOUS_HOST,
   type Caller,
   type Endpoint,
+  LIMITS,
   type ReplyInput,
   type Validated,
 } from '../contracts/index.ts';
@@ -24,6 +25,7 @@ export interface MountOptions {
   auth: 'caller' | 'open';
   /** Calls a minute per namespace of the caller. */
   perMinute?: number | SharedLimit;
+  /** Default: what the service takes, but for `open` what a stranger may have us read. */
   bodyLimitBytes?: number;
 }
 
@@ -48,6 +50,7 @@ export function mount<E extends Endpoint>(
 ): void {
   const { kit } = http;
   const limit = limitOf(options.perMinute, endpoint, http);
+  const bodyLimit = options.bodyLimitBytes ?? (options.auth === 'open' ? LIMITS.openBodyBytes : undefined);
   kit.endpoints.push({
     method: endpoint.method,
     path: endpoint.path,
@@ -57,7 +60,7 @@ export function mount<E extends Endpoint>(
   http.route({
     method: endpoint.method,
     url: endpoint.path,
-    ...(options.bodyLimitBytes === undefined ? {} : { bodyLimit: options.bodyLimitBytes }),
+    ...(bodyLimit === undefined ? {} : { bodyLimit }),
     ...(options.auth === 'caller'
       ? {
           onRequest: async (request: FastifyRequest, reply: FastifyReply) => {

@@ -58,6 +58,7 @@ export interface TestDaemonOptions {
   projectDir?: string;
   clock?: ManualClock;
   keys?: Partial<KeyMaterial>;
+  operator?: OperatorCredentials;
   peers?: Peers;
   /** Where secrets that the config names are found. */
   env?: Record<string, string>;
@@ -90,7 +91,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
     projectDir: options.projectDir ?? dataDir,
     dataDir,
     keys,
-    operator: TEST_OPERATOR,
+    operator: options.operator ?? TEST_OPERATOR,
     clock,
     random: systemRandom(() => clock.now()),
     peers: options.peers ?? createPeers(),

@@ -8,17 +8,24 @@ export function sampleDaemon(...routes: Array<(http: Http) => void>) {
   return defineDaemon({ name: 'workflow', defaultPort: 0, services: () => ({}), routes });
 }
 
-/** An open endpoint that answers what it understood. */
+const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
+
+/** An open endpoint that answers what it understood, of bodies as large as one behind a token takes. */
 export function echo(
   definition: Partial<Endpoint> & { method: Endpoint['method']; path: string },
   options: Partial<MountOptions> = {},
 ): (http: Http) => void {
   const described = endpoint({ reply: z.unknown(), ...definition } as Endpoint);
   return (http) =>
-    mount(http, described, { auth: 'open', ...options }, ({ params, query, body, caller }) => ({
-      params: params ?? null,
-      query: query ?? null,
-      body: body ?? null,
-      caller,
-    }));
+    mount(
+      http,
+      described,
+      { auth: 'open', bodyLimitBytes: BODY_LIMIT_BYTES, ...options },
+      ({ params, query, body, caller }) => ({
+        params: params ?? null,
+        query: query ?? null,
+        body: body ?? null,
+        caller,
+      }),
+    );
 }

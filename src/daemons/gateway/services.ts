@@ -175,7 +175,6 @@ async function buildIdentity(
   const authenticator = createAuthenticator({ staticTokens, jwts, revocations, verifyOAuth, clock, logger });
   revocations.onRevoked(authenticator.forget);
   const admins = createAdmins(adminHosts);
-  const operatorClientId = operator?.clientId ?? null;
   const { refreshTokens } = store;
   return {
     jwts,
@@ -193,7 +192,7 @@ async function buildIdentity(
       admins,
       random,
       logger,
-      operatorClientId,
+      operator,
     }),
     mintedTokens: createMintedTokens({ store: store.mintedTokens, jwts, revocations, admins, clock, logger }),
   };

@@ -196,6 +196,29 @@ describe('clients', () => {
     await expect(revoke('client_x')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
+  test("the operator's former credentials are refused once others replaced them, and revoking them locks nobody out", async () => {
+    const first = await startGateway();
+    const { clientId, clientSecret } = TEST_OPERATOR;
+    const former = await first.call(exchangeToken, { body: { clientId, clientSecret } });
+    await first.close();
+    const operator = { ...TEST_OPERATOR, clientId: 'client_operator_2', clientSecret: 'another-secret' };
+    const gateway = await startGateway({ dataDir: first.dataDir, operator });
+    const refused = { code: 'UNAUTHORIZED' };
+    await expect(gateway.call(exchangeToken, { body: { clientId, clientSecret } })).rejects.toMatchObject(
+      refused,
+    );
+    const { refreshToken: token } = former;
+    await expect(gateway.call(refreshToken, { body: { refreshToken: token } })).rejects.toMatchObject(
+      refused,
+    );
+
+    const logIn = () => gateway.call(exchangeToken, { body: operator });
+    const { accessToken } = await logIn();
+    await asBearer(gateway, accessToken)(revokeClient, { params: { clientId } });
+    expect(await statusWith(gateway, accessToken)).toBe(200);
+    await expect(logIn()).resolves.toMatchObject({ tokenType: 'Bearer' });
+  });
+
   test('pages through the list', async () => {
     const gateway = await startGateway();
     const operator = await asOperator(gateway);
@@ -282,6 +305,19 @@ test.each(['a\nb', 'a\u001b[31mb', 'a\u202eb', '\ud800', ''])('the name %j is no
     details: { issues: [expect.objectContaining({ path: 'body.name' })] },
   });
 });
+
+test.each(['/auth/token', '/auth/refresh', '/hosts/register'])(
+  'a stranger has no more than 64 KiB read of what it sends to %s',
+  async (path) => {
+    const gateway = await startGateway();
+    const statusOf = async (bytes: number): Promise<number> => {
+      const body = JSON.stringify('x'.repeat(bytes - 2));
+      const headers = { 'content-type': 'application/json' };
+      return (await gateway.fetch(path, { method: 'POST', headers, body })).status;
+    };
+    expect(await Promise.all([statusOf(65_536), statusOf(65_537)])).toEqual([400, 413]);
+  },
+);
 
 describe('guessing', () => {
   const guess = (gateway: { call: Awaited<ReturnType<typeof startGateway>>['call'] }, clientId: string) =>

@@ -18,6 +18,16 @@ export type ClientRegistry = ReturnType<typeof createClientRegistry>;
 
 /** Who may exchange a secret for tokens. @spec Client credentials and token pair */
 export function createClientRegistry({ store, clock, random }: ClientRegistryDeps) {
+  async function revokeOthers({
+    hostId,
+    clientId,
+  }: Pick<ClientRecord, 'hostId' | 'clientId'>): Promise<void> {
+    for (const other of await store.list()) {
+      if (other.hostId === hostId && other.clientId !== clientId)
+        await store.revoke(other.clientId, clock.now());
+    }
+  }
+
   return {
     /** A new client, not yet stored, and its secret, which is nowhere else. */
     async draft(identity: Pick<ClientRecord, 'hostId' | 'namespaceId' | 'name'>) {
@@ -33,7 +43,10 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       };
       return { client, clientSecret };
     },
-    /** Makes the operator's credentials of this machine valid, as they are now. Hashes only what changed: starting must not cost 30 ms of scrypt each time. */
+    /**
+     * Makes the operator's credentials of this machine valid, as they are now, and those alone: who replaces them does so
+     * because somebody else may have them. Hashes only what changed: starting must not cost 30 ms of scrypt each time.
+     */
     async adopt(client: Credentials & { hostId: string; namespaceId: string; name: string }): Promise<void> {
       const { clientId, clientSecret, hostId, namespaceId, name } = client;
       const known = await store.find(clientId);
@@ -44,6 +57,8 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
         known.namespaceId === namespaceId &&
         (await verifySecret(clientSecret, known.secretHash));
       if (unchanged) return;
+      // First, so that a crash in between has the next start do it.
+      await revokeOthers(client);
       const secretHash = await hashSecret(clientSecret);
       await store.upsert({
         clientId,

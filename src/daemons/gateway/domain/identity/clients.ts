@@ -15,8 +15,8 @@ export interface ClientsDeps {
   admins: Admins;
   random: Random;
   logger: Logger;
-  /** The operator's client id: it comes from a file and cannot be revoked here. */
-  operatorClientId: string | null;
+  /** The operator's client of now: it comes from a file and cannot be revoked here. */
+  operator: Pick<ClientRecord, 'clientId' | 'hostId'> | null;
 }
 
 export type Clients = ReturnType<typeof createClients>;
@@ -29,7 +29,7 @@ export function createClients({
   admins,
   random,
   logger,
-  operatorClientId,
+  operator,
 }: ClientsDeps) {
   return {
     async create(caller: Caller, asked: { namespaceId?: string | undefined; name: string }) {
@@ -63,12 +63,14 @@ export function createClients({
           'NOT_FOUND',
           `There is no client "${clientId}"; \`svc clients list\` shows those there are.`,
         );
-      if (clientId === operatorClientId) {
+      if (clientId === operator?.clientId) {
         throw new PlatformError(
           'CONFLICT',
           "The operator's client comes from credentials.json in the data folder; delete that file and restart to replace it.",
         );
       }
+      // A former one of the operator's was revoked when it was replaced; its host id is that of the one of now.
+      if (client.hostId === operator?.hostId) return;
       await revocations.revokeHost(client.hostId);
       logger.diagnostic({
         domain: 'auth',
