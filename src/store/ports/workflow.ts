@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../contracts/index.ts';
+import type { RunError, RunStatus } from '../../contracts/index.ts';
 import type {
   AttemptRecord,
   DefinitionRecord,
@@ -15,6 +15,9 @@ import type {
 /** A run as it is started; what the store settles itself (its number, whether it is ready) is missing. */
 export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: number | null };
 
+/** What a run does that finds its concurrency key taken; without a word of it, it waits. */
+export type ConcurrencyStrategy = 'queue' | 'cancel-running' | 'replace-queued' | 'reject';
+
 export interface StartOptions {
   /** Written when the store does not have it yet. */
   definition: DefinitionRecord;
@@ -24,13 +27,13 @@ export interface StartOptions {
   limits?: { concurrent: number | null; perDay: number | null; perMonth: number | null } | undefined;
   /** The UTC day that the run counts for: `2030-01-31`. */
   day: string;
-  strategy?: 'queue' | 'cancel-running' | 'replace-queued' | 'reject' | undefined;
+  strategy?: ConcurrencyStrategy | undefined;
   /** Finished parts taken over from another run. */
   parts?: { jobs: JobRecord[]; steps: StepRecord[]; attempts: AttemptRecord[] } | undefined;
 }
 
 export type StartResult =
-  /** `supersedes`: runs of the same concurrency key that the strategy wants cancelled. */
+  /** `supersedes`: runs of the same concurrency key that the strategy wants cancelled; `leftToCancel` tells them until they are. */
   | { outcome: 'started'; run: RunRecord; supersedes: string[] }
   /** The idempotency key, or the step of the parent, has started this one before. */
   | { outcome: 'known'; run: RunRecord }
@@ -125,8 +128,18 @@ export interface RunQueue {
   due(now: number, limit: number, except?: readonly string[]): Promise<RunRecord[]>;
   /** The first `wakeAt` after a time. */
   nextWake(after: number): Promise<number | null>;
-  /** Makes a scheduled run ready, or lets it wait for its concurrency key. */
-  release(seq: number): Promise<RunRecord | undefined>;
+  /**
+   * The time of a scheduled run has come: it is ready, or its concurrency key is taken and it does as its strategy says. For
+   * `reject` that is to end as `refused` tells; `supersedes` as at a start. Undefined when it is not scheduled any more.
+   */
+  release(
+    seq: number,
+    options: {
+      at: number;
+      strategy: ConcurrencyStrategy | undefined;
+      refused: { status: RunStatus; error: RunError };
+    },
+  ): Promise<{ run: RunRecord; supersedes: string[] } | undefined>;
   /** Wakes a waiting run. */
   wake(id: string, at: number): Promise<void>;
 }
@@ -151,8 +164,8 @@ export interface BootStore {
   interrupt(now: number, limit: number): Promise<RunRecord[]>;
   /** Queues at most `limit` interrupted runs ahead of others; fails those interrupted `poisonAfter` times without progress. */
   resume(now: number, limit: number, poisonAfter: number): Promise<RunRecord[]>;
-  /** Ids of unfinished runs whose parent has ended: whatever ended it had no time left to cancel them. */
-  leftChildren(): Promise<string[]>;
+  /** Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their concurrency key. */
+  leftToCancel(): Promise<string[]>;
 }
 
 export interface ScheduleStore {

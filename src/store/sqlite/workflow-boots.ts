@@ -71,7 +71,7 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
     interrupt: (now, limit) => db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now))),
     resume: (now, limit, poisonAfter) =>
       db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, poisonAfter))),
-    leftChildren: () => db.read(() => sql.leftChildren.all()),
+    leftToCancel: () => db.read(() => sql.leftToCancel.all()),
   };
 }
 
@@ -95,10 +95,12 @@ function statements(db: Database) {
     interrupted: db.prepare<[{ limit: number }], RunRow>(
       `select ${RUN_COLUMNS} from run where status = 'interrupted' order by seq limit :limit`,
     ),
-    leftChildren: db
+    leftToCancel: db
       .prepare<[], string>(`
         select id from run where parent_id is not null and ${LIVE} and
-          (select parent.finished_at from run parent where parent.id = run.parent_id) is not null`)
+          (select parent.finished_at from run parent where parent.id = run.parent_id) is not null
+        union all
+        select id from run where gives_way = 1 and ${LIVE}`)
       .pluck(),
     interrupt: db.prepare<[Seq]>(`
       update run set status = 'interrupted', fence = null, wake_at = null, stalls = stalls + 1 where seq = :seq`),

@@ -1,13 +1,20 @@
-import type { RunRecord } from '../ports/index.ts';
+import type { ConcurrencyStrategy, RunRecord } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
 import { LIVE } from './workflow-schema.ts';
 
+/** How a run comes to its key: it has room, is turned away, or waits for its turn. */
+export interface KeyArrival {
+  hasRoom: boolean;
+  rejected: boolean;
+  /** Ids of runs that are to be cancelled for it. */
+  supersedes: string[];
+}
+
 /** Concurrency keys: whoever is ready, or further, holds one. To be called inside `db.write`. */
 export interface WorkflowKeys {
-  hasRoom(key: string, limit: number): boolean;
-  /** Ids of unfinished runs of the key: those that hold it, or those that wait for it. */
-  runsOf(key: string, which: 'holding' | 'waiting'): string[];
+  /** Does what the strategy says when there is no room. */
+  arrive(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyArrival;
   /** Makes runs ready as long as there is room. */
   promote(key: string | null): RunRecord[];
 }
@@ -19,23 +26,34 @@ export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
   const held = db
     .prepare<[{ key: string }], number>(`select count(*) from run where ${ofKey} and ${holds}`)
     .pluck();
-  const holding = db
-    .prepare<[{ key: string }], string>(`select id from run where ${ofKey} and ${holds}`)
-    .pluck();
-  const waiting = db
-    .prepare<[{ key: string }], string>(`select id from run where ${ofKey} and ${waits}`)
-    .pluck();
-  const first = db.prepare<[{ key: string }], RunRow>(
-    `select ${RUN_COLUMNS} from run where ${ofKey} and ${waits} order by rank desc, seq limit 1`,
-  );
+  const giveWay = (which: string) =>
+    db
+      .prepare<[{ key: string }], string>(
+        `update run set gives_way = 1 where ${ofKey} and ${which} returning id`,
+      )
+      .pluck();
+  const waitingGiveWay = giveWay(waits);
+  const holdingGiveWay = giveWay(holds);
+  const first = db.prepare<[{ key: string }], RunRow>(`
+    select ${RUN_COLUMNS} from run where ${ofKey} and ${waits} and gives_way = 0 order by rank desc, seq limit 1`);
   const makeReady = db.prepare<[{ seq: number }]>(
     `update run set ready = 1, reason = 'capacity' where seq = :seq`,
   );
 
   const hasRoom = (key: string, limit: number): boolean => held.get({ key })! < limit;
+
+  function superseded(key: string, strategy: ConcurrencyStrategy | undefined): string[] {
+    if (strategy !== 'replace-queued' && strategy !== 'cancel-running') return [];
+    const waiting = waitingGiveWay.all({ key });
+    return strategy === 'cancel-running' ? waiting.concat(holdingGiveWay.all({ key })) : waiting;
+  }
+
   return {
-    hasRoom,
-    runsOf: (key, which) => (which === 'holding' ? holding : waiting).all({ key }),
+    arrive(key, limit, strategy) {
+      if (key === null || hasRoom(key, limit)) return WELCOME;
+      const rejected = strategy === 'reject';
+      return { hasRoom: false, rejected, supersedes: rejected ? [] : superseded(key, strategy) };
+    },
     promote(key) {
       const promoted: RunRecord[] = [];
       while (key !== null) {
@@ -48,3 +66,5 @@ export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
     },
   };
 }
+
+const WELCOME: KeyArrival = { hasRoom: true, rejected: false, supersedes: [] };

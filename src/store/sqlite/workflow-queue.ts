@@ -1,3 +1,4 @@
+import type { RunStatus } from '../../contracts/index.ts';
 import type { RunQueue } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
@@ -30,6 +31,8 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
   const release = db.prepare<[{ seq: number; ready: 0 | 1; reason: string }]>(
     'update run set wake_at = null, ready = :ready, reason = :reason where seq = :seq',
   );
+  const refuse = db.prepare<[{ seq: number; at: number; status: RunStatus; error: string }]>(`
+    update run set status = :status, wake_at = null, reason = null, error = :error, finished_at = :at where seq = :seq`);
   const wake = db.prepare<[{ id: string; at: number }]>(
     `update run set wake_at = :at where id = :id and status = 'waiting'`,
   );
@@ -45,15 +48,27 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
         return found.map(rows.recordOf);
       }),
     nextWake: (after) => db.read(() => nextWake.get({ after }) ?? null),
-    release: (seq) =>
+    release: (seq, { at, strategy, refused }) =>
       db.write(() => {
         const row = bySeq.get({ seq });
         if (row?.status !== 'queued' || row.reason !== 'scheduled') return undefined;
-        const { concurrencyKey: key, concurrencyLimit } = row;
-        const hasRoom = key === null || keys.hasRoom(key, concurrencyLimit ?? 1);
+        const { hasRoom, rejected, supersedes } = keys.arrive(
+          row.concurrencyKey,
+          row.concurrencyLimit ?? 1,
+          strategy,
+        );
+        if (rejected) {
+          const ended = { status: refused.status, error: JSON.stringify(refused.error) };
+          refuse.run({ seq, at, ...ended });
+          const { code, message } = refused.error;
+          rows.addEvents(seq, [{ at, type: `run.${ended.status}`, data: { reason: 'concurrency', code } }]);
+          rows.addLogs(seq, [{ at, level: 'error', message }]);
+          const run = rows.recordOf({ ...row, ...ended, reason: null, wakeAt: null, finishedAt: at });
+          return { run, supersedes };
+        }
         const released = { ready: hasRoom ? 1 : 0, reason: hasRoom ? 'capacity' : 'concurrency' } as const;
         release.run({ seq, ...released });
-        return rows.recordOf({ ...row, ...released, wakeAt: null });
+        return { run: rows.recordOf({ ...row, ...released, wakeAt: null }), supersedes };
       }),
     async wake(id, at) {
       await db.write(() => wake.run({ id, at }));

@@ -205,5 +205,23 @@ const LOOKED_UP = `
 const DUE_OF_TENANT = `
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
 
+/** Runs that another one of their concurrency key takes the place of: known from its start on, until they are cancelled. */
+const GIVES_WAY = `
+  alter table run add column gives_way integer not null default 0;
+  create index run_gives_way on run (seq) where gives_way = 1 and ${LIVE};`;
+
+/** Limits count what callers started: whose child a run is stands in the index itself, so that counting reads no rows. */
+const LIVE_OF_CALLERS = `
+  drop index run_live;
+  create index run_live on run (tenant_id, seq, parent_id) where ${LIVE};`;
+
 /** `workflow.db`. Times in epoch ms. */
-export const WORKFLOW_MIGRATIONS: Migrations = [RUNS, APPENDED, FOUND_STEPS, LOOKED_UP, DUE_OF_TENANT];
+export const WORKFLOW_MIGRATIONS: Migrations = [
+  RUNS,
+  APPENDED,
+  FOUND_STEPS,
+  LOOKED_UP,
+  DUE_OF_TENANT,
+  GIVES_WAY,
+  LIVE_OF_CALLERS,
+];

@@ -46,14 +46,10 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
     if (early) return early;
     const { concurrencyKey: key, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
-    const hasRoom = key === null || scheduled || keys.hasRoom(key, run.concurrencyLimit ?? 1);
-    if (!hasRoom && options.strategy === 'reject') return { outcome: 'over', limit: 'key' };
-    const supersedes =
-      hasRoom || key === null || options.strategy === 'queue' || !options.strategy
-        ? []
-        : keys
-            .runsOf(key, 'waiting')
-            .concat(options.strategy === 'cancel-running' ? keys.runsOf(key, 'holding') : []);
+    // A planned run comes to its key when its time comes.
+    const arrival = keys.arrive(scheduled ? null : key, run.concurrencyLimit ?? 1, options.strategy);
+    if (arrival.rejected) return { outcome: 'over', limit: 'key' };
+    const { hasRoom, supersedes } = arrival;
 
     const { hash, workflowId, body } = options.definition;
     const usedAt = run.createdAt;
@@ -99,7 +95,7 @@ function statements(db: Database) {
     ),
     live: db
       .prepare<[{ tenantId: string; limit: number }], number>(
-        `select count(*) from (select 1 from run where tenant_id = :tenantId and ${LIVE} limit :limit)`,
+        `select count(*) from (select 1 from run where tenant_id = :tenantId and ${LIVE} and parent_id is null limit :limit)`,
       )
       .pluck(),
     usage: db

@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import { signalStep, waitStep } from '../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import { PlatformError } from '../../../src/kit/errors.ts';
 import { tempDir } from '../../support/daemon.ts';
-import { openEngine, workStep } from './support/engine.ts';
+import { type BareEngine, openEngine, workStep } from './support/engine.ts';
 
 const PROGRAM = fileURLToPath(new URL('./programs/engine.ts', import.meta.url));
 
@@ -166,4 +167,54 @@ test('a definition that cannot be read for a moment is read again; one that is g
     status: 'failed',
     error: expect.stringContaining('WORKFLOW_NOT_FOUND'),
   });
+});
+
+test('a signal that comes while its run is being read is not lost, and is used once', async () => {
+  const dataDir = await tempDir();
+  const gate = Promise.withResolvers<void>();
+  const kinds = [signalStep, waitStep, workStep('work', () => gate.promise)];
+  const before = await openEngine({ dataDir, kinds });
+  await before.engine.start();
+  const statusIn = async (it: BareEngine, id: string) => (await it.store.runs.find(null, id))!.status;
+  const signal = { uses: 'signal', with: { name: 'go' } };
+  const id = await before.beginDefinition({
+    id: 'two',
+    jobs: {
+      asks: { steps: [signal, signal] },
+      // What keeps the run in memory once it is read.
+      works: { steps: [{ uses: 'wait', with: { ms: 300 } }, { uses: 'work' }] },
+    },
+  });
+  await expect.poll(() => statusIn(before, id)).toBe('waiting');
+  await before.close();
+
+  const reading = Promise.withResolvers<void>();
+  const mayRead = Promise.withResolvers<void>();
+  const it = await openEngine({
+    dataDir,
+    kinds,
+    async find(hash, store) {
+      reading.resolve();
+      await mayRead.promise;
+      return store.definition(hash);
+    },
+  });
+  onTestFinished(() => it.close());
+  await it.engine.start();
+  await reading.promise;
+  const run = (await it.store.runs.find(null, id))!;
+  const deliver = (payload: string) =>
+    it.engine.deliver(run, { kind: 'signal', name: 'go', payload, at: 1 }, { once: false });
+  const delivered = deliver('1');
+  // It is on disk, and waits for the run to be in memory.
+  await expect.poll(async () => (await it.store.runs.load(run.seq))!.inbox.length).toBe(1);
+  mayRead.resolve();
+  await delivered;
+  const outputs = async () => (await it.store.runs.load(run.seq))!.steps.map(({ output }) => output);
+  await expect.poll(async () => (await outputs())[0]).toContain('"payload":1');
+  expect((await outputs())[1]).toBeNull();
+  await deliver('2');
+  await expect.poll(async () => (await outputs())[1]).toContain('"payload":2');
+  gate.resolve();
+  await expect.poll(() => statusIn(it, id)).toBe('succeeded');
 });

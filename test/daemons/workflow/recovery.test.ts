@@ -162,6 +162,32 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     await expect.poll(() => statusOf(second, child!.id)).toBe('cancelled');
   });
 
+  test('a run that was to give way to another of its key does', async () => {
+    const dataDir = await tempDir();
+    const keyed = (strategy: string) => ({
+      concurrency: { key: 'one', strategy },
+      steps: [{ uses: 'signal', with: { name: 'go' } }],
+    });
+    const first = await startProcess(dataDir, {});
+    const [holder, queued] = [await first.start(keyed('queue')), await first.start(keyed('queue'))];
+    await expect.poll(() => statusOf(first, holder)).toBe('waiting');
+    await first.kill();
+    // What a daemon has written that is killed between a start and the end of those that it takes the place of.
+    const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+    const { seq: _, ...known } = (await store.runs.find(null, holder))!;
+    const run = { ...known, id: 'run_newer', createdAt: Date.now() };
+    const started = await store.runs.start(run, {
+      definition: (await store.definition(known.definitionHash))!,
+      day: '2030-01-01',
+      strategy: 'cancel-running',
+    });
+    expect(started).toMatchObject({ outcome: 'started', supersedes: [queued, holder] });
+    await store.close();
+    const second = await startProcess(dataDir, {});
+    for (const id of [holder, queued]) await expect.poll(() => statusOf(second, id)).toBe('cancelled');
+    await expect.poll(() => statusOf(second, 'run_newer')).toBe('waiting');
+  });
+
   test('a run that brings the service down three times is given up', async () => {
     const { ledger, start } = await setUp();
     ledger.answer('kills', () => {});

@@ -246,6 +246,41 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       });
     });
 
+    test('a scheduled run comes to its concurrency key when its time comes', async () => {
+      const { port, reopen } = await openFresh(open);
+      const keyed = { concurrencyKey: 'acme\nk', concurrencyLimit: 1 };
+      const later = { ...keyed, createdAt: 1, runAt: 9000 };
+      const [planned, refusing, superseding] = [
+        await started(port, later),
+        await started(port, later),
+        await started(port, later),
+      ];
+      const error = { code: 'CONCURRENT_LIMIT_EXCEEDED', message: 'taken', details: { limit: 1 } };
+      const release = ({ seq }: RunRecord, strategy?: StartOptions['strategy']) =>
+        port.queue.release(seq, { at: 9000, strategy, refused: { status: 'failed', error } });
+      const ready = { ready: true, reason: 'capacity', wakeAt: null };
+      expect(await release(planned)).toMatchObject({ run: { id: planned.id, ...ready }, supersedes: [] });
+      expect(await release(planned)).toBeUndefined();
+      const refused = await release(refusing, 'reject');
+      const end = { status: 'failed', ready: false, reason: null, wakeAt: null, finishedAt: 9000 };
+      expect(refused).toMatchObject({ run: { ...end, error: JSON.stringify(error) }, supersedes: [] });
+      expect((await port.runs.load(refusing.seq))?.run).toEqual(refused!.run);
+
+      const waiting = await started(port, keyed);
+      const taken = await release(superseding, 'cancel-running');
+      expect(taken).toMatchObject({
+        run: { ready: false, reason: 'concurrency' },
+        supersedes: [waiting.id, planned.id],
+      });
+      // Whoever opens the file next knows whom it has to cancel, and none of them gets the key meanwhile.
+      const again = await reopen();
+      expect((await again.boots.leftToCancel()).toSorted()).toEqual([planned.id, waiting.id].toSorted());
+      const { promoted } = await again.runs.cancelIdle(planned.seq, 9000);
+      expect(promoted.map(({ id }) => id)).toEqual([superseding.id]);
+      await again.runs.cancelIdle(waiting.seq, 9000);
+      expect(await again.boots.leftToCancel()).toEqual([]);
+    });
+
     test('the inbox keeps what came until it is taken, and wakes who waits', async () => {
       const { port } = await openFresh(open);
       const run = await started(port);

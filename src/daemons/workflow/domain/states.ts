@@ -33,6 +33,12 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
   { from: 'queued', to: 'running', by: 'engine', when: 'there is room for it, and no limit holds it back' },
   { from: 'queued', to: 'cancelled', by: 'caller', when: 'it is cancelled before it started' },
   {
+    from: 'queued',
+    to: 'failed',
+    by: 'engine',
+    when: 'it was planned, and when its time comes its concurrency key is taken, with `strategy: reject`',
+  },
+  {
     from: 'running',
     to: 'waiting',
     by: 'engine',

@@ -2,6 +2,7 @@ import { Script } from 'node:vm';
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { codeOf } from '../../../../kit/errors.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
+import { toCel, toJson } from './cel-values.ts';
 
 /** What an expression may speak of. */
 export interface Scope {
@@ -38,7 +39,11 @@ export interface Expression {
   readonly asksForState: boolean;
 }
 
-const VARIABLES = ['input', 'run', 'matrix', 'steps', 'needs', 'jobs', 'delivery'] as const;
+/** With how many levels of each are made anew for an evaluation: `steps.<id>.output`, `needs.<id>.outputs.<name>`. */
+const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
+type Variable = keyof typeof VARIABLES;
+/** The library leaves these out of a map that an expression writes, without a word. */
+const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor', 'prototype']);
 const STATE_FUNCTIONS = new Set(['success', 'failure', 'cancelled', 'always']);
 /** What may take long: loops over a caller's data, and patterns that backtrack. */
 const COSTLY = new Set(['matches', 'all', 'exists', 'exists_one', 'map', 'filter']);
@@ -55,7 +60,7 @@ function createEnvironment(): Environment {
     enableOptionalTypes: true,
     limits: { maxAstNodes: 2000, maxDepth: 64 },
   });
-  for (const name of VARIABLES) env.registerVariable(name, 'dyn');
+  for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
   // JSON knows one kind of number; without these, `input.count * 2` would be a type error.
   const mixed: Record<string, (a: number, b: number) => number> = {
     '+': (a, b) => a + b,
@@ -75,7 +80,7 @@ function createEnvironment(): Environment {
   env.registerFunction('cancelled(): bool', () => currentState === 'cancelled');
   env.registerFunction('always(): bool', () => true);
   env.registerFunction('toJson(dyn): string', (value: unknown) => JSON.stringify(toJson(value)));
-  env.registerFunction('fromJson(string): dyn', (text: string) => JSON.parse(text));
+  env.registerFunction('fromJson(string): dyn', (text: string) => toCel(JSON.parse(text)));
   return env;
 }
 
@@ -91,7 +96,10 @@ export function compileExpression(text: string): Expression {
   }
   const calls = new Set<string>();
   const names = new Map<string, Array<{ name: string; offset: number }>>();
+  const variables = new Set<Variable>();
   visit(program.ast, (node) => {
+    if (node.op === 'id' && Object.hasOwn(VARIABLES, node.args)) variables.add(node.args as Variable);
+    if (node.op === 'map') for (const [key] of node.args) requireKey(key);
     if (node.op === 'call' || node.op === 'rcall') calls.add(node.args[0]);
     if (node.op === '.' && node.args[0].op === 'id') {
       const [{ args: variable }, name] = node.args;
@@ -106,9 +114,10 @@ export function compileExpression(text: string): Expression {
     namesOf: (variable) => names.get(variable) ?? [],
     evaluate(scope) {
       currentState = scope.state;
-      const { state: _, ...variables } = scope;
       try {
-        const found = toJson(costly ? withinTime(() => program(variables)) : program(variables));
+        const values: Record<string, unknown> = {};
+        for (const name of variables) values[name] = toCel(scope[name], VARIABLES[name]);
+        const found = toJson(costly ? withinTime(() => program(values)) : program(values));
         requireSize(found);
         return found;
       } catch (error) {
@@ -131,6 +140,12 @@ export function requireSize(value: JsonValue): void {
     if (left < 0) throw new ExpressionError(`it makes more than ${MOST_CHARS} characters`, 0);
   };
   count(value);
+}
+
+/** Throws ExpressionError for a key that would not be there. */
+function requireKey({ op, args, start }: ASTNode): void {
+  if (op === 'value' && NO_KEYS.has(args))
+    throw new ExpressionError(`a map that an expression writes cannot have the key "${args}"`, start);
 }
 
 function visit(node: unknown, see: (node: ASTNode) => void): void {
@@ -170,36 +185,4 @@ export function withinTime<T>(work: () => T, limitMs = TIME_LIMIT_MS): T {
   } finally {
     delete slot[CALL_KEY];
   }
-}
-
-/** CEL's values as JSON: whole numbers as numbers, times as ISO text, durations as seconds. */
-function toJson(value: unknown): JsonValue {
-  if (value === null || value === undefined) return null;
-  if (typeof value === 'bigint') {
-    const number = Number(value);
-    return Number.isSafeInteger(number) ? number : String(value);
-  }
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
-  if (typeof value !== 'object') return value as string | boolean;
-  if (Array.isArray(value)) return isPlain(value) ? (value as JsonValue) : value.map(toJson);
-  if (value instanceof Date) return value.toISOString();
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-  if (value instanceof Map)
-    return Object.fromEntries([...value].map(([key, item]) => [String(key), toJson(item)]));
-  const proto = Object.getPrototypeOf(value);
-  if (proto === Object.prototype || proto === null) {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item)]));
-  }
-  if ('hasValue' in value && typeof value.hasValue === 'function')
-    return value.hasValue() ? toJson((value as unknown as { value(): unknown }).value()) : null;
-  if ('seconds' in value)
-    return Number(value.seconds) + Number((value as { nanos?: number }).nanos ?? 0) / 1e9;
-  if ('valueOf' in value && typeof value.valueOf() !== 'object') return toJson(value.valueOf());
-  return String(value);
-}
-
-function isPlain(items: unknown[]): boolean {
-  return items.every(
-    (item) => typeof item === 'string' || typeof item === 'boolean' || typeof item === 'number',
-  );
 }

@@ -50,7 +50,11 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
     if (Array.isArray(item)) {
       const nodes = item.map((child, index) => compile(child, [...at, index]));
       if (nodes.every((node) => node === undefined)) return undefined;
-      return (scope) => item.map((child, index) => nodes[index]?.(scope) ?? child);
+      return (scope) =>
+        item.map((child, index) => {
+          const node = nodes[index];
+          return node ? node(scope) : child;
+        });
     }
     const nodes = Object.entries(item).map(
       ([key, child]) => [key, child, compile(child, [...at, key])] as const,

@@ -219,6 +219,6 @@ function requireManual({ definition: { id, on } }: CompiledWorkflow): void {
 export function seqOf(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;
   const number = Number(cursor);
-  if (Number.isSafeInteger(number) && number >= 0) return number;
+  if (/^\d+$/.test(cursor) && Number.isSafeInteger(number)) return number;
   throw new PlatformError('VALIDATION_ERROR', 'query.cursor: take it from "nextCursor" of the page before.');
 }

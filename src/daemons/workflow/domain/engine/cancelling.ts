@@ -47,23 +47,31 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
   /** A failure is logged: the parent has ended all the same, and the next start of the service looks for what is left. */
   async function cancelChildren(id: string): Promise<void> {
     try {
-      for (const child of await store.runs.childrenOf(id)) await cancelChild(child.id);
+      for (const child of await store.runs.childrenOf(id)) await cancelById(child.id);
     } catch (error) {
       logger.error(`The children of run ${id} could not be cancelled`, { error });
     }
   }
 
-  async function cancelChild(id: string): Promise<void> {
+  /** For those whom no caller waits for: children, and runs that gave way to another one of their key. A failure is logged. */
+  async function cancelById(id: string): Promise<void> {
     try {
-      const child = await store.runs.find(null, id);
-      if (child && !isFinal(child.status)) await cancel(child);
+      const run = await store.runs.find(null, id);
+      if (run && !isFinal(run.status)) await cancel(run);
     } catch (error) {
       if (!(error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED'))
-        logger.error(`Child ${id} could not be cancelled`, { error });
+        logger.error(`Run ${id} could not be cancelled with its parent, or for another of its key`, {
+          error,
+        });
     }
   }
 
-  return { cancel, cancelChild, cancelChildren };
+  /** Another run takes the place of these under their concurrency key. The store knows, so that a crash leaves none of them. */
+  async function supersede(ids: readonly string[]): Promise<void> {
+    for (const id of ids) await cancelById(id);
+  }
+
+  return { cancel, cancelById, cancelChildren, supersede };
 }
 
 function alreadyCancelled(id: string): PlatformError {

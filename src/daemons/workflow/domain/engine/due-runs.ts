@@ -2,12 +2,12 @@ import type { FairShares } from '../../../../kit/fair-shares.ts';
 import type { RunQueue, RunRecord } from '../../../../store/ports/index.ts';
 
 export interface DueRunsDeps {
-  queue: Pick<RunQueue, 'due' | 'release' | 'nextWake'>;
+  queue: Pick<RunQueue, 'due' | 'nextWake'>;
   places: FairShares;
   /** Goes on with a run that waited. False when its tenant has no place for it. */
   takeUp(run: RunRecord): boolean;
-  /** A planned run became ready. */
-  offer(run: RunRecord): void;
+  /** The time of a planned run has come. */
+  release(run: RunRecord): Promise<void>;
 }
 
 /** Runs whose time has come. They go before what is ready, each within the share of its tenant. */
@@ -20,7 +20,7 @@ export interface DueRuns {
 
 const MOST_READ = 500;
 
-export function createDueRuns({ queue, places, takeUp, offer }: DueRunsDeps): DueRuns {
+export function createDueRuns({ queue, places, takeUp, release }: DueRunsDeps): DueRuns {
   // Those just taken up are due until they are claimed on disk: a page of what is free alone might hold none but them.
   const limit = Math.min(places.count, MOST_READ);
   /** Tenants that had their share; `all` when there was no place for anybody. */
@@ -30,8 +30,7 @@ export function createDueRuns({ queue, places, takeUp, offer }: DueRunsDeps): Du
 
   async function begin(run: RunRecord): Promise<boolean> {
     if (run.status !== 'queued') return takeUp(run);
-    const released = await queue.release(run.seq);
-    if (released) offer(released);
+    await release(run);
     return true;
   }
 
@@ -59,7 +58,7 @@ export function createDueRuns({ queue, places, takeUp, offer }: DueRunsDeps): Du
     },
     goOn() {
       const next = left.findIndex(({ tenantId }) => places.mayTake(tenantId));
-      if (next === -1) return full !== 'all' && ![...full].some(places.mayTake);
+      if (next === -1) return full !== 'all' && ![...full].some((tenantId) => places.mayTake(tenantId));
       takeUp(left[next]!);
       left.splice(next, 1);
       return true;

@@ -63,6 +63,8 @@ export interface Engine {
   offer(run: RunRecord, fresh: boolean): void;
   /** Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
   cancel(run: RunRecord): Promise<CancelResult>;
+  /** Cancels runs whose place under their concurrency key another one takes. */
+  supersede(ids: readonly string[]): Promise<void>;
   /** Throws CONFLICT for a run that has ended, or that has such an entry already. */
   deliver(
     run: RunRecord,

@@ -1,18 +1,10 @@
-import { seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
-import { createFairShares } from '../../../../kit/fair-shares.ts';
-import type { InboxRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
-import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
-import { type ActiveRun, createActiveRun } from '../run/active-run.ts';
-import { isFinal } from '../states.ts';
+import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
 import { keepLease } from './boot-lease.ts';
 import { createCancelling } from './cancelling.ts';
-import { createDueRuns } from './due-runs.ts';
 import type { Engine, EngineDeps, JobCounts } from './engine-ports.ts';
-import { failedByDefinition } from './failed-by-definition.ts';
-import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { recover } from './recovery.ts';
-import { createFairSlots } from './slots.ts';
+import { createTakingUp } from './taking-up.ts';
 import { createTicker } from './ticker.ts';
 
 /** Signals of one run that no step has taken: all of them are read whenever the run is taken up. */
@@ -20,170 +12,39 @@ const MOST_UNREAD = 1000;
 
 export function createEngine(deps: EngineDeps): Engine {
   const { store, clock, random, logger, limits, hooks } = deps;
-  const active = new Map<string, ActiveRun>();
-  /** Being read; the promise settles once they are in `active` or gone. */
-  const opening = new Map<string, Promise<void>>();
-  /** Of the runs in memory: each in `opening` or `active` holds a place of its tenant. */
-  const places = createFairShares(limits.runs);
-  const ready = createReadyQueue(store.queue, places.mayTake);
-  const due = createDueRuns({
-    queue: store.queue,
-    places,
-    takeUp: (run) => takeUp({ run, fresh: false }),
-    offer: (run) => offer(run, false),
-  });
-  const slots = createFairSlots(limits.steps);
   const lookers: Array<(now: number) => Promise<number | null>> = [];
+  let fence = 0;
+  let working = false;
+  let stopRenewing: () => void = () => {};
   const ticker = createTicker({ clock, logger, look });
   // What they start may wait for a process of a plugin; the waits of runs must not.
   const plans = createTicker({ clock, logger, look: lookBeside });
-  const { cancel, cancelChild, cancelChildren } = createCancelling({
+  const taking = createTakingUp({
+    ...deps,
+    fence: () => fence,
+    isWorking: () => working,
+    ended,
+    wake,
+    notice: ticker.notice,
+    lookAgain: () => void ticker.tick(),
+    cancelById: (id) => cancelById(id),
+    cancelChildren: (id) => cancelChildren(id),
+    supersede: (ids) => supersede(ids),
+  });
+  const { active, opening, offer } = taking;
+  const { cancel, cancelById, cancelChildren, supersede } = createCancelling({
     ...{ store, clock, logger, active, opening, offer, ended },
     changed: hooks.changed,
   });
-  let fence = 0;
-  let working = false;
-  let pumping = false;
-  let stopRenewing: () => void = () => {};
-
-  // ---- taking up ----------------------------------------------------------------------------------------------------
-
-  /** Takes up ready runs while their tenants may have more: those in memory at once, others as they are read. */
-  function pump(): void {
-    while (working) {
-      const next = ready.next();
-      if (!next) break;
-      takeUp(next);
-    }
-    if (working && ready.isBehind && !pumping) void pumpFromStore();
-  }
-
-  async function pumpFromStore(): Promise<void> {
-    pumping = true;
-    try {
-      while (working && ready.isBehind) {
-        await ready.read();
-        pump();
-      }
-    } catch (error) {
-      logger.error('Queued runs could not be read; tried again in a second', { error });
-    } finally {
-      pumping = false;
-    }
-  }
-
-  /** False when the tenant has no place for it. */
-  function takeUp({ run, fresh }: ReadyRun): boolean {
-    if (active.has(run.id) || opening.has(run.id)) return true;
-    if (!places.take(run.tenantId)) return false;
-    const workflow = fresh ? deps.definitionHere(run.definitionHash) : undefined;
-    if (workflow) activate({ run: { ...run }, jobs: [], steps: [], inbox: [] }, workflow);
-    else opening.set(run.id, open(run));
-    return true;
-  }
-
-  async function open(run: RunRecord): Promise<void> {
-    const activated = await tryOpen(run);
-    opening.delete(run.id);
-    if (!activated) leavePlace(run.tenantId);
-  }
-
-  /** Reads a run and goes on with it. False when it is not to be gone on with now. */
-  async function tryOpen(run: RunRecord): Promise<boolean> {
-    const { seq, id } = run;
-    try {
-      const loaded = await store.runs.load(seq);
-      // Claimed, cancelled or finished since it was put into the queue.
-      if (!loaded || loaded.run.fence !== null || !['queued', 'waiting'].includes(loaded.run.status))
-        return false;
-      if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
-      const workflow = await definitionFor(loaded.run);
-      if (!workflow || !working) return false;
-      activate(loaded, workflow);
-      return true;
-    } catch (error) {
-      logger.error(`Run ${id} could not be taken up; tried again in a second`, { error });
-      clock.after(seconds(1), () => offer(run, false));
-      return false;
-    }
-  }
-
-  function leavePlace(tenantId: string): void {
-    places.release(tenantId);
-    if (due.goOn()) pump();
-    else void ticker.tick();
-  }
-
-  /** A definition that is gone, or that this version cannot compile any more, fails its run: trying again would not help. */
-  async function definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
-    try {
-      return await deps.definitionOf(run.definitionHash);
-    } catch (thrown) {
-      if (!(thrown instanceof PlatformError) || thrown.code === 'STORE_ERROR') throw thrown;
-      const { write, failed } = failedByDefinition(run, thrown, clock.now());
-      const { applied, promoted } = await store.runs.write(write);
-      if (!applied) return undefined;
-      hooks.changed(run.id);
-      for (const next of promoted) offer(next, false);
-      ended(failed);
-      void cancelChildren(run.id);
-      return undefined;
-    }
-  }
-
-  function activate(loaded: LoadedRun, workflow: CompiledWorkflow): void {
-    const { id } = loaded.run;
-    const one = createActiveRun(loaded, workflow, fence, {
-      store: store.runs,
-      clock,
-      random,
-      logger,
-      slots,
-      mostOutput: limits.mostOutput,
-      tracer: deps.tracer,
-      passes: deps.passes,
-      jobStarted: hooks.jobStarted,
-      jobEnded: hooks.jobEnded,
-      childEnd,
-      cancelChild: (runId) => void cancelChild(runId),
-      written(run, { promoted }) {
-        hooks.changed(run.id);
-        for (const next of promoted) offer(next, false);
-      },
-    });
-    active.set(id, one);
-    void one.left.then((departure) => {
-      active.delete(id);
-      if (departure === 'ended') ended(one.run, one.jobs());
-      if (departure === 'parked') {
-        if (one.wasPokedLate) void wake(id);
-        else if (one.run.wakeAt !== null) ticker.notice(one.run.wakeAt);
-      }
-      leavePlace(one.run.tenantId);
-    });
-  }
 
   function ended(run: RunRecord, jobs?: JobCounts): void {
     hooks.ended(run, jobs);
     if (run.parentId !== null) void poke(run.parentId);
   }
 
-  function offer(run: RunRecord, fresh: boolean): void {
-    if (!working) return;
-    if (run.ready) {
-      ready.offer({ run, fresh });
-      pump();
-    } else if (run.wakeAt !== null) ticker.notice(run.wakeAt);
-  }
-
-  // ---- waking -------------------------------------------------------------------------------------------------------
-
   /** What has fallen due; answers when the next does. */
   async function look(): Promise<number | null> {
-    if (!working) return null;
-    const next = await due.look(clock.now());
-    pump();
-    return next;
+    return working ? taking.look(clock.now()) : null;
   }
 
   async function lookBeside(): Promise<number | null> {
@@ -198,27 +59,22 @@ export function createEngine(deps: EngineDeps): Engine {
     const one = active.get(id);
     if (one) one.poke(entry);
     else {
-      ready.stale(id);
-      await wake(id);
+      taking.stale(id);
+      await wake(id, entry);
     }
   }
 
-  async function wake(id: string): Promise<void> {
+  async function wake(id: string, entry?: InboxRecord): Promise<void> {
     try {
       // It may be on its way into memory, having been read before what came.
       await opening.get(id);
       const one = active.get(id);
-      if (one) return one.poke();
+      if (one) return one.poke(entry);
       await store.queue.wake(id, clock.now());
       await ticker.tick();
     } catch (error) {
       logger.error(`Run ${id} could not be woken; it will be looked at when it is due`, { error });
     }
-  }
-
-  async function childEnd(runId: string): Promise<RunRecord | undefined> {
-    const child = await store.runs.find(null, runId);
-    return child && isFinal(child.status) ? child : undefined;
   }
 
   function lost(): void {
@@ -247,16 +103,17 @@ export function createEngine(deps: EngineDeps): Engine {
         exclusive: deps.exclusive,
       });
       await recover(deps);
-      await ready.refresh();
+      await taking.refresh();
       working = true;
       stopRenewing = keepLease(deps, fence, lost);
-      // Their parents ended with a process that had no time left for them.
-      for (const child of await store.boots.leftChildren()) await cancelChild(child);
+      // A process that had no time left for them was to cancel them.
+      for (const run of await store.boots.leftToCancel()) await cancelById(run);
       await ticker.tick();
       void plans.tick();
     },
     offer,
     cancel,
+    supersede,
     async deliver(run, entry, options) {
       const delivered = await store.runs.deliver(run.seq, entry, { ...options, most: MOST_UNREAD });
       if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);

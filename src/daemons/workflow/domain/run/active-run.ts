@@ -72,6 +72,8 @@ export function createActiveRun(
     ? createCodeDriver({ ...deps, run, workflow, journal, recorder, state, steps })
     : null;
   const jobs = createJobDriver({ ...deps, groups, recorder, scopes, steps, code });
+  /** Entries that were in the inbox once: one that was read with the run may be told of again after a step took it. */
+  const seen = new Set(loaded.inbox.map(({ n }) => n));
   let parking = false;
   let pokedLate = false;
   let stopTimer: (() => void) | null = null;
@@ -249,7 +251,10 @@ export function createActiveRun(
       };
     },
     poke(entry) {
-      if (entry && !state.inbox.some(({ n }) => n === entry.n)) state.inbox = [...state.inbox, entry];
+      if (entry && !seen.has(entry.n)) {
+        seen.add(entry.n);
+        state.inbox = [...state.inbox, entry];
+      }
       if (state.departure || parking) pokedLate = true;
       else advance();
     },

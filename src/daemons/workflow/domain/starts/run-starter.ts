@@ -8,6 +8,7 @@ import { canonicalJson } from '../definition/compile-common.ts';
 import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Scope } from '../definition/expressions.ts';
 import type { Engine } from '../engine/engine-ports.ts';
+import { overLimit } from './over-limit.ts';
 
 /** On whose behalf, and in which trace, a run is started. */
 export interface Starter {
@@ -45,8 +46,8 @@ const MOST_DEPTH = 16;
 const MOST_INPUT_CHARS = 1024 * 1024;
 
 export function createRunStarter(deps: {
-  store: Pick<RunStore, 'start' | 'find'>;
-  engine: Pick<Engine, 'offer' | 'cancel'>;
+  store: Pick<RunStore, 'start'>;
+  engine: Pick<Engine, 'offer' | 'supersede'>;
   clock: Clock;
   random: Random;
   tenants: PlatformConfig['tenants'];
@@ -144,20 +145,10 @@ export function createRunStarter(deps: {
       if (started.outcome === 'over')
         throw overLimit(started.limit, run, limitsOf(run.tenantId), clock.now());
       engine.offer(started.run, request.parts === undefined);
-      for (const id of started.supersedes) await supersede(id);
+      await engine.supersede(started.supersedes);
       return started.run;
     },
   };
-
-  async function supersede(id: string): Promise<void> {
-    const run = await store.find(null, id);
-    if (!run) return;
-    try {
-      await engine.cancel(run);
-    } catch (error) {
-      if (!(error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED')) throw error;
-    }
-  }
 }
 
 function keyOf(workflow: CompiledWorkflow, input: JsonValue, runId: string, starter: Starter): string {
@@ -182,37 +173,4 @@ function keyOf(workflow: CompiledWorkflow, input: JsonValue, runId: string, star
 
 function digestOf(request: Record<string, unknown>): string {
   return createHash('sha256').update(canonicalJson(request)).digest('base64url');
-}
-
-type Limit = 'concurrent' | 'perDay' | 'perMonth' | 'key';
-
-function overLimit(limit: Limit, run: NewRun, limits: StartOptions['limits'], now: number): PlatformError {
-  if (limit === 'key')
-    return new PlatformError(
-      'CONCURRENT_LIMIT_EXCEEDED',
-      `The workflow "${run.workflowId}" lets ${run.concurrencyLimit} runs of one key go on at a time; wait for one to end.`,
-      { details: { workflowId: run.workflowId, limit: run.concurrencyLimit } },
-    );
-  if (limit === 'concurrent')
-    return new PlatformError(
-      'CONCURRENT_LIMIT_EXCEEDED',
-      `The tenant "${run.tenantId}" may have ${limits?.concurrent} unfinished runs; wait for one to end.`,
-      { details: { tenantId: run.tenantId, limit: limits?.concurrent } },
-    );
-  const period = limit === 'perDay' ? 'day' : 'month';
-  const resetsAt = endOf(period, now);
-  return new PlatformError(
-    'QUOTA_EXCEEDED',
-    `The tenant "${run.tenantId}" may start ${limits?.[limit]} runs a ${period} (UTC); it may start the next one after ${new Date(resetsAt).toISOString()}.`,
-    {
-      details: { tenantId: run.tenantId, limit: limits?.[limit], period, resetsAt },
-      headers: { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
-    },
-  );
-}
-
-function endOf(period: 'day' | 'month', now: number): number {
-  const date = new Date(now);
-  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
-  return period === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1, 1);
 }

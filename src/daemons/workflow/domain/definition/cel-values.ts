@@ -1,0 +1,67 @@
+import type { JsonValue } from '../../../../store/ports/index.ts';
+
+/** Values on their way into CEL and back. */
+
+const known = new WeakMap<object, unknown>();
+
+/**
+ * JSON for CEL. The library knows a map by `value.constructor`, of which JSON may say anything: then the map could not be read,
+ * and an optional field in it (`input.?blocked`) would look absent. So a map with that key is handed over as a `Map`.
+ * `madeAnew`: as many levels of the value live for one evaluation; what lies below is looked through once.
+ */
+export function toCel(value: JsonValue | undefined, madeAnew = 0): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (madeAnew > 0) return each(value, (item) => toCel(item, madeAnew - 1));
+  let found = known.get(value);
+  if (found === undefined) {
+    found = each(value, throughout);
+    known.set(value, found);
+  }
+  return found;
+}
+
+const throughout = (value: JsonValue): unknown =>
+  typeof value === 'object' && value !== null ? each(value, throughout) : value;
+
+/** The value itself where nothing in it is to be another one. */
+function each(value: JsonValue & object, next: (item: JsonValue) => unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map(next);
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  const entries = Object.entries(value).map(([key, item]) => [key, next(item)] as const);
+  if (Object.hasOwn(value, 'constructor')) return new Map(entries);
+  return entries.every(([key, item]) => item === value[key]) ? value : Object.fromEntries(entries);
+}
+
+/** CEL's values as JSON: whole numbers as numbers, times as ISO text, durations as seconds. */
+export function toJson(value: unknown): JsonValue {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'bigint') {
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : String(value);
+  }
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (typeof value !== 'object') return value as string | boolean;
+  if (Array.isArray(value)) return isPlain(value) ? (value as JsonValue) : value.map(toJson);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (value instanceof Map)
+    return Object.fromEntries([...value].map(([key, item]) => [String(key), toJson(item)]));
+  const proto = Object.getPrototypeOf(value);
+  if (proto === Object.prototype || proto === null) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item)]));
+  }
+  if ('hasValue' in value && typeof value.hasValue === 'function')
+    return value.hasValue() ? toJson((value as unknown as { value(): unknown }).value()) : null;
+  if ('seconds' in value)
+    return Number(value.seconds) + Number((value as { nanos?: number }).nanos ?? 0) / 1e9;
+  if ('valueOf' in value && typeof value.valueOf() !== 'object') return toJson(value.valueOf());
+  return String(value);
+}
+
+function isPlain(items: unknown[]): boolean {
+  return items.every(
+    (item) => typeof item === 'string' || typeof item === 'boolean' || typeof item === 'number',
+  );
+}

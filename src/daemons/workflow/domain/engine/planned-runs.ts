@@ -1,0 +1,41 @@
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { RunRecord } from '../../../../store/ports/index.ts';
+import { keyTaken } from '../starts/over-limit.ts';
+import { move } from '../states.ts';
+import type { EngineDeps } from './engine-ports.ts';
+
+export interface PlannedRunsDeps extends Pick<EngineDeps, 'store' | 'clock' | 'definitionOf' | 'hooks'> {
+  offer(run: RunRecord): void;
+  ended(run: RunRecord): void;
+  supersede(ids: readonly string[]): Promise<void>;
+}
+
+/** What becomes of a planned run when its time comes: the same as of a start at that moment. @spec docs/workflows.md "The definition": concurrency */
+export function createPlannedRuns({ store, clock, definitionOf, hooks, ...deps }: PlannedRunsDeps) {
+  async function strategyOf({ concurrencyKey, definitionHash }: RunRecord) {
+    if (concurrencyKey === null) return undefined;
+    try {
+      return (await definitionOf(definitionHash)).definition.concurrency?.strategy;
+    } catch (error) {
+      if (error instanceof PlatformError && error.code === 'STORE_ERROR') throw error;
+      // A definition that cannot be compiled any more: its run fails with that once it is taken up.
+      return undefined;
+    }
+  }
+
+  return async function release(run: RunRecord): Promise<void> {
+    const strategy = await strategyOf(run);
+    const { code, message, details } = keyTaken(run);
+    const released = await store.queue.release(run.seq, {
+      at: clock.now(),
+      strategy,
+      refused: { status: move('run', 'queued', 'failed', 'engine'), error: { code, message, details } },
+    });
+    if (!released) return;
+    hooks.changed(run.id);
+    if (released.run.finishedAt === null) deps.offer(released.run);
+    else deps.ended(released.run);
+    // Not awaited: other runs are due, and one that gives way may take its time to come to a stop.
+    void deps.supersede(released.supersedes);
+  };
+}

@@ -1,0 +1,46 @@
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { NewRun, StartOptions } from '../../../../store/ports/index.ts';
+
+type KeyedRun = Pick<NewRun, 'workflowId' | 'concurrencyLimit'>;
+type Limit = 'concurrent' | 'perDay' | 'perMonth' | 'key';
+
+/** What a start beyond a limit is answered. */
+export function overLimit(
+  limit: Limit,
+  run: NewRun,
+  limits: StartOptions['limits'],
+  now: number,
+): PlatformError {
+  if (limit === 'key') return keyTaken(run);
+  if (limit === 'concurrent')
+    return new PlatformError(
+      'CONCURRENT_LIMIT_EXCEEDED',
+      `The tenant "${run.tenantId}" may have ${limits?.concurrent} unfinished runs; wait for one to end.`,
+      { details: { tenantId: run.tenantId, limit: limits?.concurrent } },
+    );
+  const period = limit === 'perDay' ? 'day' : 'month';
+  const resetsAt = endOf(period, now);
+  return new PlatformError(
+    'QUOTA_EXCEEDED',
+    `The tenant "${run.tenantId}" may start ${limits?.[limit]} runs a ${period} (UTC); it may start the next one after ${new Date(resetsAt).toISOString()}.`,
+    {
+      details: { tenantId: run.tenantId, limit: limits?.[limit], period, resetsAt },
+      headers: { 'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))) },
+    },
+  );
+}
+
+/** `concurrency.strategy: reject`, at a start and when the time of a planned run comes. */
+export function keyTaken({ workflowId, concurrencyLimit: limit }: KeyedRun): PlatformError {
+  return new PlatformError(
+    'CONCURRENT_LIMIT_EXCEEDED',
+    `The workflow "${workflowId}" lets ${limit} runs of one key go on at a time; wait for one to end.`,
+    { details: { workflowId, limit } },
+  );
+}
+
+function endOf(period: 'day' | 'month', now: number): number {
+  const date = new Date(now);
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
+  return period === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1, 1);
+}
