@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
+import { createLogger } from '../../src/kit/logger.ts';
+import { createLiveCalls } from '../../src/plugins/backends/worker/live-calls.ts';
 import type { PlatformCallContext, StreamSink } from '../../src/plugins/index.ts';
+import { captureLogs } from '../support/daemon.ts';
 import { eventually, failureOf, requestFor, startBackend } from './support.ts';
 
 /** `ctx.state` that never answers, and tells of the signals it was given. */
@@ -97,4 +100,25 @@ test('a reader that stalls is given up also once the handler is done; one that r
   }
   clock.advance(1000);
   expect((await outcome).code).toBe('EXECUTION_TIMEOUT');
+});
+
+test.each([
+  [{ kind: 'memory' as const, usedMb: 300, limitMb: 256 }, [expect.stringMatching(/used 300 MB of memory/)]],
+  [{ kind: 'idle' as const }, []],
+])('a process that ends between calls is told of when it filled its memory (%o)', (ended, told) => {
+  const logs = captureLogs();
+  const clock = manualClock();
+  const calls = createLiveCalls({
+    pluginId: 'attacker',
+    services: {},
+    sink: { write: () => {} },
+    logger: createLogger({ serviceId: 'test', output: logs, clock }),
+    clock,
+    send: () => {},
+    endProcess: () => {},
+    onFree: () => {},
+  });
+  const exit = { code: null, signal: 'SIGKILL', fatal: null, stderr: '', memoryMb: 256 };
+  calls.failAll({ ...exit, ended, wasReady: true, hadLoaded: true });
+  expect(logs.lines.map(({ message }) => message)).toEqual(told);
 });

@@ -258,6 +258,13 @@ describe.each(SANDBOXES)('under the sandbox "%s"', (sandbox) => {
   });
 });
 
+test('a process whose memory is filled by what a handler left behind is ended between calls', async () => {
+  const { call, backend } = await startBackend({ config: { maxProcesses: 1, memoryMb: 160 } });
+  await call('attacks.js#keepsMemoryLater', { input: 800 });
+  await eventually(() => backend.stats().length === 0);
+  expect(await call('attacks.js#ok')).toMatchObject({ ok: true });
+});
+
 test('a process that fills its memory over many calls is replaced between them, not during one', async () => {
   const { call, backend } = await startBackend({
     config: { maxProcesses: 1, memoryMb: 160 },

@@ -187,7 +187,8 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     failAll(exit) {
       const entries = [...live.values()];
       live.clear();
-      if (entries.length === 0) return;
+      // One that ended between calls matters to nobody, unless what a handler left behind filled its memory.
+      if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
       const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
       logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
       const error = lostProcess(exit, pluginId);

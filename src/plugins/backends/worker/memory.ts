@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs';
 import { systemClock } from '../../../kit/clock.ts';
 
 const WATCH_MS = 50;
+/** Between calls: what a handler left behind may go on allocating. */
+const IDLE_WATCH_MS = 200;
 /** An idle process this full is replaced before its next call. */
 const RETIRE_SHARE = 0.8;
 
 export interface MemoryWatch {
-  /** Looks on until the process is idle. */
+  /** A call begins: looks closely until the process is idle, and less often from then on. */
   start(): void;
   stop(): void;
 }
@@ -21,22 +23,32 @@ export interface MemoryWatchDeps {
   onFull(): void;
 }
 
-/** Watches the resident memory of one process while calls run: V8's own limit does not bound buffers. */
+/** Watches the resident memory of one process from its first call on: V8's own limit does not bound buffers. */
 export function createMemoryWatch({ limitMb, pid, isBusy, onOver, onFull }: MemoryWatchDeps): MemoryWatch {
   let stop: (() => void) | undefined;
+  let isClose = false;
 
   function look(): void {
     stop = undefined;
     const id = pid();
     const used = id === undefined ? undefined : residentMb(id);
     if (used !== undefined && used > limitMb) onOver(used);
-    else if (isBusy()) start();
+    else if (isBusy()) next(WATCH_MS);
     else if (used !== undefined && used > limitMb * RETIRE_SHARE) onFull();
+    else if (used !== undefined) next(IDLE_WATCH_MS);
   }
-  function start(): void {
-    stop ??= systemClock.after(WATCH_MS, look);
+  function next(ms: number): void {
+    isClose = ms === WATCH_MS;
+    stop = systemClock.after(ms, look);
   }
-  return { start, stop: () => stop?.() };
+  return {
+    start() {
+      if (stop && isClose) return;
+      stop?.();
+      next(WATCH_MS);
+    },
+    stop: () => stop?.(),
+  };
 }
 
 /** Resident megabytes of a process; undefined when it is gone, or where there is no `/proc` (macOS). */
