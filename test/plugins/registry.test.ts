@@ -386,6 +386,21 @@ test('a handler that its module does not export is told when the plugin is loade
   ]);
 });
 
+test('a bundle is read once, however many handlers of it a manifest names', async () => {
+  const bundle = `${HANDLER}\n//${'x'.repeat(2_000_000)}`;
+  const cpuMsOf = async (handlers: number): Promise<number> => {
+    const commands = Array.from({ length: handlers }, (_, n) => ({ id: `c${n}`, handler: 'h.js#h' }));
+    const manifest = { ...MANIFEST, id: 'bundled', commands };
+    const projectDir = await project({ 'p/svc.plugin.json': manifest, 'p/h.js': bundle });
+    const before = process.cpuUsage();
+    expect(idsOf(await loadPlugins({ projectDir, patterns: ['./p'] }))).toEqual(['bundled']);
+    return process.cpuUsage(before).user / 1000;
+  };
+  await cpuMsOf(1);
+  const one = await cpuMsOf(1);
+  expect(await cpuMsOf(400)).toBeLessThan(10 * one + 150);
+});
+
 describe('reading plugins anew while some run', () => {
   const plugin = (id: string, more: object = {}): LoadedPlugin => ({
     id,

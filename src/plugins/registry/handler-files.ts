@@ -21,8 +21,16 @@ interface FileRef {
  * text tells. What only running it tells is found by `svc plugins validate`, or by the first call. @spec Platform codes: INVALID_HANDLER
  */
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
-  const faults = await Promise.all(fileRefs(manifest).map((ref) => checkFile(root, ref)));
-  return faults.filter((fault) => fault !== undefined);
+  const files = new Map<string, CheckedFile>();
+  const faults: PluginFault[] = [];
+  // Each file once, and one at a time: a bundle with a thousand handlers would be held in memory a thousand times.
+  for (const { path, ref, file, name } of fileRefs(manifest)) {
+    const found = files.get(file) ?? (await checkFile(root, file));
+    files.set(file, found);
+    const message = found.fault ?? exportFault(found, file, name);
+    if (message) faults.push({ code: 'INVALID_HANDLER', path, message: `"${ref}": ${message}` });
+  }
+  return faults;
 }
 
 /** Where a manifest names a handler. */
@@ -102,20 +110,24 @@ function splitRef(ref: string): Required<Omit<FileRef, 'path'>> {
   return { ref, file: ref.slice(0, at), name: ref.slice(at + 1) };
 }
 
-async function checkFile(root: string, { path, ref, file, name }: FileRef): Promise<PluginFault | undefined> {
-  const fault = (message: string): PluginFault => ({
-    code: 'INVALID_HANDLER',
-    path,
-    message: `"${ref}": ${message}`,
-  });
+/** What is wrong with a file, else what it exports as far as its text tells. */
+interface CheckedFile {
+  fault?: string;
+  names?: string[] | undefined;
+}
+
+async function checkFile(root: string, file: string): Promise<CheckedFile> {
   const asked = join(root, file);
-  if (isAbsolute(file) || !isInside(root, asked)) return fault('the file must lie inside the plugin');
+  if (isAbsolute(file) || !isInside(root, asked)) return { fault: 'the file must lie inside the plugin' };
   const real = await realpath(asked).catch(() => undefined);
-  if (real === undefined) return fault(`there is no file ${file} in the plugin`);
-  if (!isInside(root, real)) return fault(`${file} is a symbolic link that leaves the plugin`);
-  if (!(await stat(real)).isFile()) return fault(`${file} is not a file`);
-  const names = name === undefined ? undefined : await exportsInText(real);
+  if (real === undefined) return { fault: `there is no file ${file} in the plugin` };
+  if (!isInside(root, real)) return { fault: `${file} is a symbolic link that leaves the plugin` };
+  if (!(await stat(real)).isFile()) return { fault: `${file} is not a file` };
+  return { names: await exportsInText(real) };
+}
+
+function exportFault({ names }: CheckedFile, file: string, name: string | undefined): string | undefined {
   if (name === undefined || !names || names.includes(name)) return undefined;
   const meant = nearest(name, names);
-  return fault(`${file} has no export "${name}"${meant ? `; did you mean "${meant}"?` : ''}`);
+  return `${file} has no export "${name}"${meant ? `; did you mean "${meant}"?` : ''}`;
 }

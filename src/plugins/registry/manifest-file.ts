@@ -177,10 +177,12 @@ function duplicateFaults({ commands, jobs, webhooks, rest }: ManifestV3): Plugin
 }
 
 function duplicates(names: string[], pathOf: (index: number) => PropertyKey[]): PluginFault[] {
+  const seen = new Map<string, number>();
   return names.flatMap((name, index) => {
-    const first = names.indexOf(name);
-    return first === index
-      ? []
-      : [fault(pathOf(index), `is declared before, at ${formatPath(pathOf(first))}`)];
+    const first = seen.get(name);
+    if (first !== undefined)
+      return [fault(pathOf(index), `is declared before, at ${formatPath(pathOf(first))}`)];
+    seen.set(name, index);
+    return [];
   });
 }
