@@ -142,6 +142,16 @@ test('a number and its digits as text are two ids; another tenant, event or inst
   }
 });
 
+test('a number with a fraction is an id too: a redelivery is known whatever else its body says', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  const send = async (sent: number) => {
+    const payload = { delivery: { id: 1795278431.25 }, sent };
+    return (await deliver(gateway, { event: 'created', secret, payload })).body.status;
+  };
+  expect([await send(1), await send(2)]).toEqual(['ok', 'duplicate']);
+});
+
 test('numbers that parsing makes alike are two ids, unless the whole body is the same', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
@@ -365,6 +375,10 @@ test('a compressed body is 415', async () => {
     headers: { 'content-encoding': 'gzip' },
   });
   expect([status, body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+  for (const none of ['', 'identity'])
+    expect(
+      (await deliver(gateway, { event: 'plain', secret, headers: { 'content-encoding': none } })).status,
+    ).toBe(200);
 });
 
 test('a body over maxBodyBytes is 413 and the connection is closed, whether its length was announced or not', async () => {

@@ -128,7 +128,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
 
   function readBody(passage: Passage, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
     const encoding = singleHeader(passage.incoming.rawHeaders, 'content-encoding');
-    if (encoding !== undefined && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
+    if (encoding && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
       mark(passage, 'body', 'encoded');
       throw new PlatformError(
         'UNSUPPORTED_MEDIA_TYPE',

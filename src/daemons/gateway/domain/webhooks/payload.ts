@@ -70,7 +70,7 @@ export function deliveryIdOf(
     ? singleHeader(rawHeaders, source.slice(HEADER_PREFIX.length))
     : readDotPath(payload().value, source);
   if (typeof id === 'number')
-    return Number.isSafeInteger(id) ? `n:${id}` : `b:${id}:${digest(payload().text!)}`;
+    return Math.abs(id) <= Number.MAX_SAFE_INTEGER ? `n:${id}` : `b:${id}:${digest(payload().text!)}`;
   if (typeof id !== 'string' || id === '') return undefined;
   return id.length <= LONGEST_PLAIN_ID ? `s:${id}` : `h:${digest(id)}`;
 }
