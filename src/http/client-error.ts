@@ -1,7 +1,11 @@
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { HEADERS, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
 import { codeOf, errorBody, PlatformError } from '../kit/errors.ts';
 import type { Random } from '../kit/random.ts';
+import { saneId } from '../kit/trace.ts';
+import { refuseUpgrade } from './raw-upgrade-error.ts';
 
 const FAULTS: Record<string, [PlatformCode, string]> = {
   HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'The request headers are larger than 16 KB.'],
@@ -19,10 +23,15 @@ export function createClientErrorAnswer(random: Random) {
 
 function answerClientError(error: Error, socket: Socket, requestId: string): void {
   const code = codeOf(error) ?? '';
-  // Once an answer has begun, ours would land in the middle of it.
-  const { _httpMessage } = socket as { _httpMessage?: { _headerSent: boolean } };
-  if (code === 'ECONNRESET' || !socket.writable || _httpMessage?._headerSent) {
+  if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
+    return;
+  }
+  // Once an answer has begun, ours would land in the middle of it. What is written of it leaves: a refusal of framing that
+  // the parser gives up on right after the head would never arrive otherwise.
+  const { _httpMessage } = socket as { _httpMessage?: { _headerSent: boolean } };
+  if (_httpMessage?._headerSent) {
+    socket.destroySoon();
     return;
   }
   const [name, message] = FAULTS[code] ?? ['VALIDATION_ERROR', 'This is not a well-formed HTTP/1.1 request.'];
@@ -31,4 +40,13 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
   socket.end(
     `HTTP/1.1 ${PLATFORM_CODES[name]} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${HEADERS.requestId}: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
   );
+}
+
+/** `CONNECT` in our shape; Node would hang up without a word. */
+export function refuseTunnels(server: Server, random: Random): void {
+  const error = new PlatformError('NOT_IMPLEMENTED', 'This is no forward proxy: CONNECT is not done here.');
+  server.on('connect', ({ headers }: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    refuseUpgrade(socket, error, saneId(headers[HEADERS.requestId], random));
+  });
 }

@@ -18,7 +18,7 @@ import { type CreateLimiter, localLimiters } from '../kit/rate-limiter.ts';
 import { saneId } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import { type Account, type AnsweredRequest, createAccount } from './account.ts';
-import { createClientErrorAnswer } from './client-error.ts';
+import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
 import { refuseEncodedBodies } from './encodings.ts';
 import { continueWhenWanted, refuseExpectations } from './expectations.ts';
@@ -202,6 +202,7 @@ export function createHttp(options: HttpOptions): Http {
     reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send(),
   );
   refuseExpectations(http.server, random);
+  refuseTunnels(http.server, random);
   refuseEncodedBodies(http);
   continueWhenWanted(http);
   cutStalledBodies(http.server, options.bodyIdleMs ?? LIMITS.bodyIdleMs);

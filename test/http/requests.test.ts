@@ -311,6 +311,19 @@ describe('what is no sound request is answered in the error shape', () => {
       'VALIDATION_ERROR',
     ],
     [
+      'a body whose end no coding tells',
+      'POST /items HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: identity\r\n\r\n{}',
+      501,
+      'NOT_IMPLEMENTED',
+    ],
+    ['a tunnel', 'CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n', 501, 'NOT_IMPLEMENTED'],
+    [
+      'a fragment',
+      'GET /health#/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
+      400,
+      'VALIDATION_ERROR',
+    ],
+    [
       'an expectation nobody meets',
       'POST /items HTTP/1.1\r\nhost: localhost\r\nexpect: magic\r\ncontent-length: 2\r\n\r\n{}',
       417,

@@ -331,6 +331,8 @@ describe('what is refused before it gets anywhere', () => {
     ['/api/v1/a/..%2f..%2fsecret', 'one before an encoded slash'],
     ['/api/v1/./x', 'a single dot'],
     ['/api/v1/..', 'one at the end'],
+    ['/api/v1/..;a=b/secret', 'one with what some servers drop'],
+    ['/api/v1/a#/b', 'a fragment'],
     ['/api/v1/a\\b', 'a backslash'],
     ['/api/v1/%zz', 'a malformed escape'],
     ['/api/v1/%', 'half an escape'],
