@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -92,6 +93,42 @@ test('Ctrl-C while services start stops them all, and none is taken for crashed'
     expect([waitMs, code]).toEqual([waitMs, 130]);
     expect(stderr).not.toContain('starts again');
   }
+});
+
+test('restart takes up secrets that were changed, and refuses those that it cannot while all goes on', {
+  timeout: 90_000,
+}, async () => {
+  const { svc, folder, dataDir } = await testPlatform();
+  const [former, next, internal] = Array.from({ length: 3 }, () => randomBytes(48).toString('base64url'));
+  const dotEnv = (...lines: string[]) => writeFile(join(folder, '.env'), lines.join('\n'));
+  await dotEnv(`GATEWAY_JWT_SECRET=${former}`);
+  await svc('up', '-d');
+  const { token } = (await svc('tokens', 'mint', 'h1')).json.result;
+  const whoHasIt = async () => (await svc('whoami', '--token', token)).code;
+  await dotEnv(`GATEWAY_JWT_SECRET=${next}`, `GATEWAY_JWT_SECRET_PREVIOUS=${former}`);
+  await svc('restart');
+  expect(await whoHasIt()).toBe(0);
+  await dotEnv(`GATEWAY_JWT_SECRET=${next}`);
+  await svc('restart', 'gateway');
+  expect(await whoHasIt()).toBe(4);
+
+  // Services that go by different ones would refuse each other.
+  await dotEnv(`GATEWAY_JWT_SECRET=${next}`, `GATEWAY_INTERNAL_SECRET=${internal}`);
+  expect((await svc('restart', 'rest')).json.error.code).toBe('CONFLICT');
+  const credentials = join(dataDir, 'credentials.json');
+  const operator = await readFile(credentials, 'utf8');
+  await rm(credentials);
+  await svc('restart');
+  expect((await svc('plugins', 'list')).code).toBe(0);
+  expect(await readFile(credentials, 'utf8')).not.toBe(operator);
+
+  await dotEnv(`GATEWAY_JWT_SECRET=${next}`, 'SVC_MASTER_KEY=short');
+  expect((await svc('restart')).json.error.code).toBe('VALIDATION_ERROR');
+  await dotEnv(`GATEWAY_JWT_SECRET=${next}`);
+  await rm(join(dataDir, 'keys.json'));
+  expect((await svc('restart')).json.error.code).toBe('STORE_ERROR');
+  const { services } = (await svc('status')).json.result;
+  expect(services.map(({ state }: ServiceView) => state)).toEqual(Array(5).fill('ready'));
 });
 
 test('when one service fails a restart of all, none is left running', SLOW, async () => {

@@ -28,7 +28,8 @@ export interface Secrets {
 /**
  * Reads `keys.json` and `credentials.json`, and makes them at the first start; only the holder of the owner lock
  * may call it. The environment wins: GATEWAY_JWT_SECRET, GATEWAY_INTERNAL_SECRET, SVC_MASTER_KEY. Throws
- * STORE_ERROR for a damaged file: a new master key would make every sealed secret unreadable.
+ * STORE_ERROR for a damaged file: a new master key would make every sealed secret unreadable; VALIDATION_ERROR for
+ * a master key that is none.
  */
 export function loadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   const kept = readOrCreate(folder.keys, KeysFile, () => ({
@@ -42,16 +43,37 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
     hostId: 'operator',
     namespaceId: 'default',
   }));
+  const masterKey = env.SVC_MASTER_KEY || kept.value.masterKey;
+  if (Buffer.from(masterKey, 'base64url').length !== SECRET_BYTES) {
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The master key must be ${SECRET_BYTES} bytes in base64url.`,
+      {
+        details: { hint: 'Unset SVC_MASTER_KEY to use the one in keys.json.' },
+      },
+    );
+  }
   return {
     keys: {
       jwtSecret: env.GATEWAY_JWT_SECRET || kept.value.jwtSecret,
       previousJwtSecret: env.GATEWAY_JWT_SECRET_PREVIOUS || null,
       internalSecret: env.GATEWAY_INTERNAL_SECRET || kept.value.internalSecret,
-      masterKey: env.SVC_MASTER_KEY || kept.value.masterKey,
+      masterKey,
     },
     operator: operator.value,
     created: kept.created || operator.created,
   };
+}
+
+/** The same while the platform runs. Throws STORE_ERROR when `keys.json` is gone: new ones would open nothing. */
+export function reloadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
+  if (readKeys(folder)) return loadSecrets(folder, env, random);
+  throw new PlatformError('STORE_ERROR', `${folder.keys} is gone.`, {
+    details: {
+      file: folder.keys,
+      hint: 'Put it back from a backup: what its master key sealed opens with no other.',
+    },
+  });
 }
 
 /** The platform's kept secrets; null before the first start. */

@@ -15,7 +15,7 @@ import { brokenPlugins } from './broken-plugins.ts';
 import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
 import { type ControlServer, startControlServer } from './control-server.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
-import { loadSecrets } from './keys-file.ts';
+import { loadSecrets, reloadSecrets } from './keys-file.ts';
 import { awaitLeftovers } from './leftovers.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import { identify } from './process-identity.ts';
@@ -93,6 +93,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     const supervisor = createSupervisor({
       ...options,
       secrets,
+      reloadSecrets: (env) => reloadSecrets(folder, env, random),
       onLines: logs.write,
       onEvent: report,
       onProcesses: () => writeRun(),

@@ -1,7 +1,7 @@
 import { SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
 import type { DaemonStart, PeerUrls } from '../../daemons/process-protocol.ts';
 import type { Clock } from '../../kit/clock.ts';
-import type { LoadedConfig } from '../../kit/config.ts';
+import type { Environment, LoadedConfig } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { LogLevel } from '../../kit/logger.ts';
 import type { Random } from '../../kit/random.ts';
@@ -13,6 +13,8 @@ export interface SupervisorOptions {
   /** Read again before each restart that was asked for, so that an edited file takes effect. */
   loadConfig: () => LoadedConfig;
   secrets: Secrets;
+  /** Likewise, with the environment of the config and its `.env`. */
+  reloadSecrets: (env: Environment) => Secrets;
   clock: Clock;
   random: Random;
   logLevel?: LogLevel;
@@ -35,6 +37,7 @@ export interface Supervisor {
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   let loaded = options.loadConfig();
+  let { secrets } = options;
   const peers: PeerUrls = {};
   let stopping: Promise<void> | undefined;
   /** One restart at a time: two of one service at once would start it twice. */
@@ -60,7 +63,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   function describe(name: ServiceName): DaemonStart {
     const { config, profile, projectDir, dataDir } = loaded;
-    const { keys, operator } = options.secrets;
+    const { keys, operator } = secrets;
     const { host, port } = config[name];
     return {
       config,
@@ -118,7 +121,15 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         `The data folder changed from ${loaded.dataDir} to ${next.dataDir}; stop with \`svc down\` and start anew.`,
       );
     }
+    const nextSecrets = options.reloadSecrets(next.env);
+    if (name !== null && nextSecrets.keys.internalSecret !== secrets.keys.internalSecret) {
+      throw new PlatformError(
+        'CONFLICT',
+        `The internal secret changed, by which the services know each other; \`svc restart\` gives it to all.`,
+      );
+    }
     loaded = next;
+    secrets = nextSecrets;
     const which = services.filter((service) => name === null || service.name === name);
     await drain(which, true);
     refuseWhileStopping();

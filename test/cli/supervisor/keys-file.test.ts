@@ -35,15 +35,20 @@ test('the environment wins over the file, and the file stays as it is', async ()
     GATEWAY_JWT_SECRET: 'a',
     GATEWAY_JWT_SECRET_PREVIOUS: 'b',
     GATEWAY_INTERNAL_SECRET: 'c',
-    SVC_MASTER_KEY: 'd',
+    SVC_MASTER_KEY: random.secret(32),
   };
   expect(loadSecrets(data, env, random).keys).toEqual({
     jwtSecret: 'a',
     previousJwtSecret: 'b',
     internalSecret: 'c',
-    masterKey: 'd',
+    masterKey: env.SVC_MASTER_KEY,
   });
   expect(await readFile(data.keys, 'utf8')).toBe(before);
+});
+
+test('a master key that is none is refused before anything is sealed with it', async () => {
+  const data = await folder();
+  expect(() => loadSecrets(data, { SVC_MASTER_KEY: 'short' }, random)).toThrow(/32 bytes in base64url/);
 });
 
 test('files that others may read are narrowed', async () => {
