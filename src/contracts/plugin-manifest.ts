@@ -208,6 +208,9 @@ export const JobDecl = z.strictObject({
   idempotent: z.boolean().default(false),
 });
 
+/** Such as `^1.2.0`. */
+const VersionRange = z.string().max(256);
+
 export const MANIFEST_FILE = 'svc.plugin.json';
 
 /** A plugin's `svc.plugin.json`. @spec Versioning (ManifestV3); docs/plugins.md */
@@ -217,9 +220,9 @@ export const ManifestV3 = z.strictObject({
   id: PluginId,
   version: z.string().min(1).max(64),
   display: z.strictObject({ name: z.string().optional(), description: z.string().optional() }).optional(),
-  engines: z.strictObject({ svc: z.string() }).optional(),
+  engines: z.strictObject({ svc: VersionRange }).optional(),
   configSchema: z.record(z.string(), z.unknown()).optional(),
-  dependencies: z.record(z.string(), z.string()).default({}),
+  dependencies: z.record(z.string(), VersionRange).default({}),
   permissions: Permissions.default({ network: [], env: [], invoke: [] }),
   commands: z.array(CommandDecl).default([]),
   rest: RestDecl.optional(),

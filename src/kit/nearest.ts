@@ -1,11 +1,20 @@
-/** The candidate that a mistyped word most likely means; undefined when none is close. */
+/** Nobody types longer words; what a file or a caller made up may be of megabytes. */
+const LONGEST_WORD = 64;
+const MOST_CANDIDATES = 1000;
+
+/** The candidate that a mistyped word most likely means; undefined when none is close, or among too many to compare. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > LONGEST_WORD) return undefined;
+  const tolerated = Math.max(1, Math.floor(word.length / 3));
   let best: { candidate: string; distance: number } | undefined;
+  let count = 0;
   for (const candidate of candidates) {
+    if (++count > MOST_CANDIDATES) return undefined;
+    // Each character more or less is a point.
+    if (Math.abs(candidate.length - word.length) > tolerated) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (!best || distance < best.distance) best = { candidate, distance };
   }
-  const tolerated = Math.max(1, Math.floor(word.length / 3));
   return best && best.distance <= tolerated ? best.candidate : undefined;
 }
 

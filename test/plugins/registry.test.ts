@@ -401,6 +401,42 @@ test('a bundle is read once, however many handlers of it a manifest names', asyn
   expect(await cpuMsOf(400)).toBeLessThan(10 * one + 150);
 });
 
+describe('a manifest with faults without end', () => {
+  const many = <Item>(count: number, make: (n: number) => Item) =>
+    Array.from({ length: count }, (_, n) => make(n));
+
+  test('is told by its first hundred, with how many there are beside', async () => {
+    const commands = many(5000, () => 1);
+    const [broken] = (await load({ faulty: { commands } })).broken;
+    expect(broken?.faults).toHaveLength(101);
+    expect(broken?.faults[0]).toMatchObject({ path: 'commands[0]' });
+    expect(broken?.faults[100]).toMatchObject({ path: '', message: 'and 4900 faults more' });
+  });
+
+  test('still keeps the gateway from starting by a webhook that comes after all the others', async () => {
+    const webhooks = [{ event: 'open', handler: 'h.js#h' }];
+    const [broken] = (await load({ faulty: { commands: many(5000, () => 1), webhooks } })).broken;
+    expect(broken?.faults[0]).toMatchObject({ path: 'webhooks[0].auth', refusesGatewayStart: true });
+  });
+
+  test('costs no comparison of each with everything that could be meant', async () => {
+    const commands = many(2000, (n) => ({ id: `c${n}`, handler: `h.js#nope${n}` }));
+    const projectDir = await project({
+      'p/svc.plugin.json': { ...MANIFEST, id: 'faulty', commands, ...{ ['k'.repeat(500_000)]: 1 } },
+      'q/svc.plugin.json': { ...MANIFEST, id: 'lost', commands },
+      'q/h.js': many(20_000, (n) => `export const e${n} = 1;`).join('\n'),
+    });
+    const before = process.cpuUsage();
+    const { broken } = await loadPlugins({ projectDir, patterns: ['./p', './q'] });
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(5000);
+    expect(broken.map(({ id, faults }) => [id, faults.length])).toEqual([
+      ['faulty', 1],
+      ['lost', 100],
+    ]);
+    expect(broken[0]?.faults[0]?.message).toBe(`"${'k'.repeat(100)}…" is not a key of the manifest`);
+  });
+});
+
 describe('reading plugins anew while some run', () => {
   const plugin = (id: string, more: object = {}): LoadedPlugin => ({
     id,

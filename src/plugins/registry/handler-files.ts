@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { HandlerRef, type ManifestV3, type SchemaRef, type SchemaToDescribe } from '../../contracts/index.ts';
 import { nearest } from '../../kit/nearest.ts';
 import { isInside } from '../inside.ts';
-import { formatPath } from './manifest-file.ts';
+import { formatPath, MOST_FAULTS } from './manifest-file.ts';
 import { exportsInText } from './module-exports.ts';
 import type { PluginFault } from './types.ts';
 
@@ -29,6 +29,7 @@ export async function checkHandlerFiles(root: string, manifest: ManifestV3): Pro
     files.set(file, found);
     const message = found.fault ?? exportFault(found, file, name);
     if (message) faults.push({ code: 'INVALID_HANDLER', path, message: `"${ref}": ${message}` });
+    if (faults.length === MOST_FAULTS) break;
   }
   return faults;
 }
@@ -113,7 +114,7 @@ function splitRef(ref: string): Required<Omit<FileRef, 'path'>> {
 /** What is wrong with a file, else what it exports as far as its text tells. */
 interface CheckedFile {
   fault?: string;
-  names?: string[] | undefined;
+  names?: ReadonlySet<string> | undefined;
 }
 
 async function checkFile(root: string, file: string): Promise<CheckedFile> {
@@ -123,11 +124,12 @@ async function checkFile(root: string, file: string): Promise<CheckedFile> {
   if (real === undefined) return { fault: `there is no file ${file} in the plugin` };
   if (!isInside(root, real)) return { fault: `${file} is a symbolic link that leaves the plugin` };
   if (!(await stat(real)).isFile()) return { fault: `${file} is not a file` };
-  return { names: await exportsInText(real) };
+  const names = await exportsInText(real);
+  return { names: names && new Set(names) };
 }
 
 function exportFault({ names }: CheckedFile, file: string, name: string | undefined): string | undefined {
-  if (name === undefined || !names || names.includes(name)) return undefined;
+  if (name === undefined || !names || names.has(name)) return undefined;
   const meant = nearest(name, names);
   return `${file} has no export "${name}"${meant ? `; did you mean "${meant}"?` : ''}`;
 }

@@ -11,6 +11,9 @@ import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
+/** As many as somebody mends at a time; a megabyte of `1,` has half a million. */
+export const MOST_FAULTS = 100;
+const LONGEST_NAME = 100;
 
 /** What is wrong with a folder that is no plugin. */
 export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json names no manifest under "svc".`;
@@ -67,16 +70,31 @@ export function checkManifest(raw: unknown): ReadManifest {
   const id = PluginId.safeParse((raw as { id?: unknown } | null)?.id);
   const named = id.success ? { id: id.data as string } : {};
   const parsed = ManifestV3.safeParse(raw);
-  if (!parsed.success) return { ...named, faults: issuesOf(parsed.error, raw) };
+  if (!parsed.success) return { ...named, faults: someOf(issuesOf(parsed.error, raw)) };
   const faults = [...versionFaults(parsed.data), ...duplicateFaults(parsed.data)];
-  return { ...named, faults, ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
+  return { ...named, faults: someOf(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
+}
+
+/** The first hundred faults of a plugin, and how many there are beside. What keeps the gateway from starting is among them. */
+export function someOf(faults: PluginFault[]): PluginFault[] {
+  if (faults.length <= MOST_FAULTS) return faults;
+  const refusing = faults.find(({ refusesGatewayStart }) => refusesGatewayStart);
+  const told = [...new Set([...(refusing ? [refusing] : []), ...faults])].slice(0, MOST_FAULTS);
+  const { code } = told[0]!;
+  return [...told, { code, path: '', message: `and ${faults.length - told.length} faults more` }];
 }
 
 /** `webhooks[0].auth.type`. */
 export function formatPath(path: ReadonlyArray<PropertyKey>): string {
   return path
-    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${named(part)}`))
     .join('');
+}
+
+/** A key as a message names it: one may be as long as the manifest. */
+function named(key: PropertyKey): string {
+  const text = String(key);
+  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
 }
 
 /** What a schema finds wrong with a part of a manifest, at its place in the whole. */
@@ -114,7 +132,7 @@ function unknownKey(key: string, path: ReadonlyArray<PropertyKey>, at: readonly 
   const whole = [...at, ...path];
   const meant = whole.length === 0 ? nearest(key, ROOT_KEYS) : undefined;
   const where = whole.length === 0 ? 'the manifest' : formatPath(whole);
-  return `"${key}" is not a key of ${where}${meant ? `; did you mean "${meant}"?` : ''}`;
+  return `"${named(key)}" is not a key of ${where}${meant ? `; did you mean "${meant}"?` : ''}`;
 }
 
 function unionMessage(issue: Extract<z.core.$ZodIssue, { code: 'invalid_union' }>): string {

@@ -1,4 +1,5 @@
 import semver from 'semver';
+import { someOf } from './manifest-file.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
 export interface Related {
@@ -16,7 +17,7 @@ export function relate(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]):
 }
 
 function leaveOut({ id, root }: LoadedPlugin, faults: PluginFault[]): BrokenPlugin {
-  return { folder: root, id, faults };
+  return { folder: root, id, faults: someOf(faults) };
 }
 
 function dropConflicts(candidates: LoadedPlugin[]): Related {
