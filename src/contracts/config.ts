@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AdaptersConfig } from './adapters.ts';
 import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
+import { LIMITS } from './limits.ts';
 
 const Host = z.string().min(1);
 const Port = z.number().int().min(0).max(65535).describe('0 takes any free port');
@@ -25,6 +26,18 @@ const upstream = (prefix: string | string[], websocket = false) =>
     url: HttpUrl.nullable().default(null).describe('null: the daemon of this platform'),
     prefix: z.union([z.string().startsWith('/'), z.array(z.string().startsWith('/'))]).default(prefix),
     websocket: z.boolean().default(websocket),
+  });
+
+/** What a control character is but for the tab, which a header may hold. */
+const CONTROL = /[^\P{Cc}\t]/u;
+
+/** The token itself, which has to travel in a header. Blanks count. @spec Static token entry */
+const StaticToken = z
+  .string()
+  .min(1)
+  .max(LIMITS.tokenChars)
+  .refine((token) => token.isWellFormed() && !CONTROL.test(token), {
+    error: 'must be text without control characters: a header cannot carry it otherwise',
   });
 
 /** @spec Static token entry */
@@ -57,7 +70,7 @@ const Gateway = section({
   publicUrl: PublicUrl.nullable().default(null),
   processes: z.number().int().min(1).max(64).default(1),
   allowedHosts: z.array(z.string()).default([]),
-  staticTokens: z.record(z.string().min(1), StaticTokenEntry).default({}),
+  staticTokens: z.record(StaticToken, StaticTokenEntry).default({}),
   admins: z.array(ChosenHostId).default(['operator' as HostId]),
   trustedProxies: z.array(ProxyAddress).default([]),
   cors: section({ origins: z.array(z.string()).default([]) }),

@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { exchangeToken, listClients, refreshToken } from '../../../src/contracts/index.ts';
+import { exchangeToken, listClients, PlatformConfig, refreshToken } from '../../../src/contracts/index.ts';
 import { seconds } from '../../../src/kit/duration.ts';
 import { TEST_KEYS, TEST_OPERATOR } from '../../support/daemon.ts';
 import { asBearer } from './support/login.ts';
@@ -32,6 +32,38 @@ test('static tokens are in the cache under host:token:<token>, and those removed
   expect(await second.services.store.cache.get('platform', `host:token:${CI_TOKEN}`)).toBeUndefined();
   expect(await statusWith(second, CI_TOKEN)).toBe(401);
 });
+
+describe('a static token beyond ASCII', () => {
+  const ENTRY = { hostId: 'ci', namespaceId: 'acme' };
+  const withToken = (token: string) => startGateway({ gateway: { staticTokens: { [token]: ENTRY } } });
+  const statusOf = async (gateway: TestGateway, bytes: Buffer): Promise<number> =>
+    (await rawGet(gateway, PATH, [['authorization', `Bearer ${bytes.toString('latin1')}`]])).status;
+
+  test.each(['clé-à', '日本語', '\u00a0edge'])(
+    '%j is taken as UTF-8, as terminals write it',
+    async (token) => {
+      const gateway = await withToken(token);
+      expect(await statusOf(gateway, Buffer.from(token))).toBe(200);
+      },
+  );
+
+  test('one byte a character, as browsers write it, counts too; bytes that are neither match nothing', async () => {
+    const gateway = await withToken('clé');
+    expect(await statusOf(gateway, Buffer.from('clé', 'latin1'))).toBe(200);
+    const marked = await withToken('a\ufffd');
+    expect(await statusOf(marked, Buffer.from([0x61, 0xff]))).toBe(401);
+    expect(await statusOf(marked, Buffer.from('a\ufffd'))).toBe(200);
+  });
+});
+
+test.each(['a\nb', 'a\0b', '\u0085', '\ud800', 'x'.repeat(8193)])(
+  'no header carries the static token %j: a fault of the config',
+  (token) => {
+    const staticTokens = { [token]: { hostId: 'ci', namespaceId: 'acme' } };
+    const { error } = PlatformConfig.safeParse({ gateway: { staticTokens } });
+    expect(error?.issues).toMatchObject([{ path: ['gateway', 'staticTokens', token] }]);
+  },
+);
 
 test('an access token works until it expires, with five seconds of tolerance', async () => {
   const gateway = await startGateway();

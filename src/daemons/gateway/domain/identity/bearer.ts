@@ -45,5 +45,10 @@ export function bearerToken(authorization: string): string | undefined {
   if (authorization.length > LIMITS.tokenChars + SCHEME.length) return undefined;
   if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return undefined;
   const token = authorization.slice(SCHEME.length);
-  return token === '' || token.trim() !== token ? undefined : token;
+  return token === '' || hasOuterBlank(token) ? undefined : token;
+}
+
+/** The blanks of HTTP alone: the last byte of a letter in UTF-8 may be what Unicode has as a blank. */
+export function hasOuterBlank(token: string): boolean {
+  return /^[ \t]|[ \t]$/.test(token);
 }

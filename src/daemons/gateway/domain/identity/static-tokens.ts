@@ -1,6 +1,7 @@
 import type { Caller, PlatformConfig } from '../../../../contracts/index.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { JsonValue, KeyValueStore } from '../../../../store/ports/index.ts';
+import { hasOuterBlank } from './bearer.ts';
 
 /** Where the platform's own entries stand in the cache. */
 export const PLATFORM_SCOPE = 'platform';
@@ -9,7 +10,10 @@ const PAGE = 500;
 
 /** @spec Static token entry */
 export interface StaticTokens {
-  /** Whom the token stands for: an exact look-up, case and whitespace included. */
+  /**
+   * Whom the token stands for: an exact look-up, case and whitespace included. Beyond ASCII both ways count in which
+   * clients write text into a header: as UTF-8, and each character as one byte.
+   */
   find(token: string): Promise<Caller | undefined>;
 }
 
@@ -23,7 +27,7 @@ export async function syncStaticTokens(
   logger: Logger,
 ): Promise<StaticTokens> {
   for (const [token, { hostId, namespaceId }] of Object.entries(entries)) {
-    if (token.trim() !== token) warnUnusable(logger, hostId);
+    if (hasOuterBlank(token)) warnUnusable(logger, hostId);
     await cache.set(PLATFORM_SCOPE, PREFIX + token, { hostId, namespaceId });
   }
   for await (const key of storedKeys(cache)) {
@@ -34,11 +38,18 @@ export async function syncStaticTokens(
 
 /** The static tokens as another process of this gateway wrote them. */
 export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
+  async function lookUp(token: string): Promise<Caller | undefined> {
+    // What cannot be a key of the cache cannot be a token of the config either.
+    if (token.includes('\0') || !token.isWellFormed()) return undefined;
+    return callerOf((await cache.get(PLATFORM_SCOPE, PREFIX + token))?.value);
+  }
   return {
     async find(token) {
-      // What cannot be a key of the cache cannot be a token of the config either.
-      if (token.includes('\0') || !token.isWellFormed()) return undefined;
-      return callerOf((await cache.get(PLATFORM_SCOPE, PREFIX + token))?.value);
+      const found = await lookUp(token);
+      if (found) return found;
+      const text = Buffer.from(token, 'latin1').toString('utf8');
+      // What is no UTF-8 must not match by the marks that stand for it.
+      return text !== token && Buffer.from(text).toString('latin1') === token ? lookUp(text) : undefined;
     },
   };
 }
