@@ -30,6 +30,19 @@ export async function readWorkflowFiles(projectDir: string, patterns: string[]):
   return { found, faults };
 }
 
+/** What JSON makes of it: texts of dates, lists of sets. Throws for what has no end. */
+function asJson(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value ?? null));
+  } catch (error) {
+    const why =
+      error instanceof RangeError
+        ? 'it is nested too deeply'
+        : 'an alias (*name) stands within what it refers to';
+    throw new Error(`It cannot be written as JSON: ${why}`, { cause: error });
+  }
+}
+
 /** Throws with line and column for text that is neither YAML nor JSON. */
 function parseWorkflowFile(text: string, source: string): FoundDefinition {
   const lineCounter = new LineCounter();
@@ -38,7 +51,7 @@ function parseWorkflowFile(text: string, source: string): FoundDefinition {
   if (error) throw new Error(error.message);
   return {
     source,
-    definition: document.toJS({ maxAliasCount: MOST_ALIASES }),
+    definition: asJson(document.toJS({ maxAliasCount: MOST_ALIASES })),
     locate(path) {
       const parts = [...path.matchAll(/[^.[\]]+/g)].map(([part]) =>
         /^\d+$/.test(part) ? Number(part) : part,

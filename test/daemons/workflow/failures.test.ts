@@ -140,6 +140,29 @@ describe('http steps', () => {
     });
   });
 
+  test('that HTTP cannot carry fail at once, and are not tried again', async () => {
+    const [it, ledger] = [await startWorkflow({ config: LEDGER_CONFIG }), await startLedger()];
+    const url = `${ledger.url}/never`;
+    const faulty: Array<[object, object?]> = [
+      [{ url, headers: { 'a b': 'c' } }],
+      [{ url, headers: { a: 'b\r\nc: d' } }],
+      [{ url }, { idempotencyKey: 'order \u2192 1' }],
+      [{ url, body: { a: 1 } }],
+      [{ url, redirect: 'error' }],
+    ];
+    for (const [values, more = {}] of faulty) {
+      const id = await it.start({
+        steps: [{ uses: 'http', with: values, retry: { maxAttempts: 3, initialMs: 1 }, ...more }],
+      });
+      const run = await it.until(id, 'failed');
+      expect(run.error?.details, JSON.stringify(values)).toMatchObject({
+        error: { code: 'VALIDATION_ERROR' },
+      });
+      expect((await it.step(id, 'main.step1')).attempts).toBe(1);
+    }
+    expect(ledger.entries).toEqual([]);
+  });
+
   test('reach no loopback, link-local or private address, by name or by redirect', async () => {
     const ledger = await startLedger();
     const it = await startWorkflow();

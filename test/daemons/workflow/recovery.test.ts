@@ -1,8 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { decideStep, getJob, listRuns, postCancelRun, submitJob } from '../../../src/contracts/index.ts';
+import {
+  decideStep,
+  getJob,
+  listRuns,
+  postCancelRun,
+  rerunRun,
+  submitJob,
+} from '../../../src/contracts/index.ts';
 import { minutes } from '../../../src/kit/duration.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
 import { sqliteWorkflowStore } from '../../../src/store/sqlite/index.ts';
@@ -160,6 +168,26 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     await store.close();
     const second = await startProcess(dataDir, LEDGER_CONFIG);
     await expect.poll(() => statusOf(second, child!.id)).toBe('cancelled');
+  });
+
+  test('a run whose definition cannot be compiled any more is there to be seen, with that as its error', async () => {
+    const dataDir = await tempDir();
+    const first = await startProcess(dataDir, {});
+    const id = await first.start({ steps: [{ uses: 'signal', with: { name: 'go' } }] });
+    await expect.poll(() => statusOf(first, id)).toBe('waiting');
+    await first.kill();
+    const file = new Sqlite(join(dataDir, 'workflow.db'));
+    file.exec(`update definition set body = replace(body, '"uses":"signal"', '"uses":"gone"')`);
+    file.exec('update run set wake_at = 1');
+    file.close();
+    const second = await startProcess(dataDir, {});
+    await expect.poll(() => statusOf(second, id)).toBe('failed');
+    expect(await second.run(id)).toMatchObject({ error: { code: 'VALIDATION_ERROR' }, jobs: [] });
+    expect(await second.steps(id)).toEqual([]);
+    await expect(second.run('run_none')).rejects.toMatchObject({ code: 'WORKFLOW_RUN_NOT_FOUND' });
+    await expect(
+      second.call(rerunRun, { params: { runId: id as never }, body: {} as never }),
+    ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
   });
 
   test('a run that was to give way to another of its key does', async () => {

@@ -253,14 +253,33 @@ describe('workflow files', () => {
         'bad.yaml': `id: bad\njobs:\n  a:\n    steps:\n      - uses: set\n        with:\n          v: "${cel('1 +')}"\n`,
         'torn.yaml': 'id: [unclosed',
         'twin.yaml': 'id: good\njobs: {a: {steps: [{uses: set}]}}',
+        'endless.yaml': 'id: endless\njobs: {a: &a {steps: [{uses: set, with: {v: *a}}]}}',
       }),
     });
     const { items, faults } = await it.call(listWorkflows);
     expect(items.map(({ id, source }) => [id, source])).toEqual([['good', 'workflows/good.yaml']]);
     expect(faults.map(({ source, path }) => [source, path])).toEqual([
+      ['workflows/endless.yaml', ''],
       ['workflows/torn.yaml', ''],
       ['workflows/bad.yaml:7:14', 'jobs.a.steps[0].with.v'],
       ['workflows/twin.yaml', 'id'],
+    ]);
+  });
+
+  test('and manifests are told, however they fail', async () => {
+    const it = await startWorkflow();
+    const { definitions } = it.services;
+    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    definitions.register([
+      {
+        source: 'deep',
+        definition: { id: 'deep', jobs: { a: { steps: [{ uses: 'set', with: { deep } }] } } },
+      },
+      { source: 'good', definition: { id: 'good', jobs: { a: { steps: [{ uses: 'set' }] } } } },
+    ]);
+    expect([...definitions.registered.keys()]).toEqual(['good']);
+    expect(definitions.faults).toEqual([
+      { source: 'deep', path: '', message: expect.stringContaining('call stack') },
     ]);
   });
 });

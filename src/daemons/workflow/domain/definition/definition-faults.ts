@@ -9,6 +9,11 @@ export interface ToldIssue {
   column?: number;
 }
 
+/** Whether a definition is not stored any more, or cannot be compiled by this version: asking again would not help. */
+export function isLostDefinition(error: unknown): error is PlatformError {
+  return error instanceof PlatformError && error.code !== 'STORE_ERROR';
+}
+
 /** VALIDATION_ERROR with every fault and its place in `details.issues`. */
 export function invalidDefinition(issues: DefinitionIssue[], written: unknown): PlatformError {
   const told = issues.map((issue) => toTold(issue, written));

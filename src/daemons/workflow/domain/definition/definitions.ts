@@ -1,6 +1,6 @@
 import { isCodeWorkflow, type WorkflowFault, type WorkflowSummary } from '../../../../contracts/index.ts';
 import { createBoundedCache } from '../../../../kit/bounded-cache.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../../kit/errors.ts';
 import { nearest } from '../../../../kit/nearest.ts';
 import type { DefinitionRecord } from '../../../../store/ports/index.ts';
 import { compileCode, pinnedCode } from './compile-code.ts';
@@ -91,8 +91,10 @@ export function createDefinitions(deps: {
       }
       registered.set(id, { workflow, source });
     } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      for (const { path, message } of error.details.issues as ToldIssue[]) {
+      // Whatever it is: one definition keeps neither the others nor the service from starting.
+      const issues =
+        error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
+      for (const { path, message } of issues ?? [{ path: '', message: messageOf(error) }]) {
         const place = locate?.(path);
         faults.push({ source: place ? `${source}:${place}` : source, path, message });
       }

@@ -8,11 +8,12 @@ import type {
 } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
-import type { JsonValue, LoadedRun, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { CancelResult, Engine } from '../engine/engine-ports.ts';
-import { partsOf, stepIdOf } from '../run/run-parts.ts';
+import { type Outline, partsOf, stepIdOf } from '../run/run-parts.ts';
 import type { RunStarter, Starter, StartRequest } from '../starts/run-starter.ts';
 import { isFinal } from '../states.ts';
 import { partsBefore } from './rerun-parts.ts';
@@ -80,14 +81,24 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
     throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
   }
 
-  async function load(
-    tenantId: string,
-    id: string,
-  ): Promise<{ loaded: LoadedRun; workflow: CompiledWorkflow }> {
+  async function loadOver<Of>(tenantId: string, id: string, definitionOf: (hash: string) => Promise<Of>) {
     const { seq, definitionHash } = await find(tenantId, id);
-    const [loaded, workflow] = await Promise.all([store.load(seq), definitions.byHash(definitionHash)]);
+    const [loaded, workflow] = await Promise.all([store.load(seq), definitionOf(definitionHash)]);
     return { loaded: loaded!, workflow };
   }
+
+  const load = (tenantId: string, id: string) => loadOver(tenantId, id, definitions.byHash);
+
+  /** Without its jobs where its definition is lost: that may be what it failed of, and is to be seen. */
+  const loadToShow = (tenantId: string, id: string) =>
+    loadOver(tenantId, id, async (hash): Promise<Outline> => {
+      try {
+        return await definitions.byHash(hash);
+      } catch (error) {
+        if (isLostDefinition(error)) return { jobs: [], code: null };
+        throw error;
+      }
+    });
 
   async function waitingStep(tenantId: string, id: string, stepId: string, what: 'approval' | 'decision') {
     const { loaded, workflow } = await load(tenantId, id);
@@ -124,7 +135,7 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
       return viewRun(await starter.start({ ...request, kind: 'workflow', workflow, trigger: 'manual' }, who));
     },
     async get(tenantId, id) {
-      const { loaded, workflow } = await load(tenantId, id);
+      const { loaded, workflow } = await loadToShow(tenantId, id);
       return { ...viewRun(loaded.run), jobs: viewJobs(loaded, workflow) };
     },
     async list(tenantId, { cursor, ...filter }) {
@@ -136,7 +147,7 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
       return { items: runs.map(viewRun), nextCursor: next === null ? null : String(next) };
     },
     async steps(tenantId, id) {
-      const { loaded, workflow } = await load(tenantId, id);
+      const { loaded, workflow } = await loadToShow(tenantId, id);
       return viewSteps(loaded, workflow, await store.attempts(loaded.run.seq));
     },
     async cancel(tenantId, id) {

@@ -1,7 +1,6 @@
 import type { Job, RunJob, RunStep, WorkflowRun } from '../../../../contracts/index.ts';
 import type { AttemptRecord, LoadedRun, RunRecord, StepRecord } from '../../../../store/ports/index.ts';
-import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
-import { partsOf, stepIdOf } from '../run/run-parts.ts';
+import { type Outline, partsOf, stepIdOf } from '../run/run-parts.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
 
 /** Records as the API shows them. */
@@ -40,7 +39,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
 }
 
 /** Jobs of a run, also those that nothing was written of yet. */
-export function viewJobs(loaded: LoadedRun, workflow: CompiledWorkflow): RunJob[] {
+export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
   const groups = [...partsOf(workflow, loaded).values()];
   return groups.flatMap(({ job, parts }): RunJob[] => {
     const needs = [...job.needs];
@@ -64,7 +63,7 @@ export function viewJobs(loaded: LoadedRun, workflow: CompiledWorkflow): RunJob[
 
 export function viewSteps(
   loaded: LoadedRun,
-  workflow: CompiledWorkflow,
+  workflow: Outline,
   attempts: readonly AttemptRecord[],
 ): RunStep[] {
   const histories = Map.groupBy(attempts, ({ jobKey, index }) => `${jobKey} ${index}`);

@@ -1,8 +1,8 @@
 import { seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
 import { createFairShares } from '../../../../kit/fair-shares.ts';
 import type { LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { isLostDefinition } from '../definition/definition-faults.ts';
 import { type ActiveRun, createActiveRun } from '../run/active-run.ts';
 import { isFinal } from '../states.ts';
 import { createDueRuns } from './due-runs.ts';
@@ -139,7 +139,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     try {
       return await deps.definitionOf(run.definitionHash);
     } catch (thrown) {
-      if (!(thrown instanceof PlatformError) || thrown.code === 'STORE_ERROR') throw thrown;
+      if (!isLostDefinition(thrown)) throw thrown;
       const { write, failed } = failedByDefinition(run, thrown, clock.now());
       const { applied, promoted } = await store.runs.write(write);
       if (!applied) return undefined;

@@ -51,11 +51,11 @@ export interface JobGroup {
 
 export type RunParts = Map<string, JobGroup>;
 
+/** What a definition says of the parts of its runs. */
+export type Outline = Pick<CompiledWorkflow, 'jobs' | 'code'>;
+
 /** The parts of a run as stored, over its definition. Steps that were never touched have no row. */
-export function partsOf(
-  workflow: CompiledWorkflow,
-  { jobs, steps }: Pick<LoadedRun, 'jobs' | 'steps'>,
-): RunParts {
+export function partsOf(workflow: Outline, { jobs, steps }: Pick<LoadedRun, 'jobs' | 'steps'>): RunParts {
   const stored = new Map(steps.map((step) => [`${step.jobKey} ${step.index}`, step]));
   const groups: RunParts = new Map();
   for (const job of workflow.jobs) {

@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { ErrorClass } from '../../../../../contracts/index.ts';
 import { seconds } from '../../../../../kit/duration.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
@@ -31,6 +32,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 /** Those that may be sent twice by HTTP's own rules. */
 const SAFE_TO_REPEAT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 const KEYS = ['method', 'url', 'headers', 'body', 'redirect', 'expect'];
+const REDIRECTS = ['follow', 'manual'];
 const EXCERPT_CHARS = 2048;
 
 /**
@@ -80,26 +82,43 @@ function invalid(message: string): StepFailure {
 }
 
 function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
-  const { url, method = 'GET', headers = {}, body = null, redirect } = input;
+  const { url, method = 'GET', headers = {}, body = null, redirect = 'follow' } = input;
   if (typeof url !== 'string' || !URL.canParse(url))
     throw invalid(`"url" must be an absolute URL, not ${JSON.stringify(url)}.`);
   const verb = String(method).toUpperCase();
   if (!METHODS.includes(verb))
     throw invalid(`"method" must be one of ${METHODS.join(', ')}, not ${JSON.stringify(method)}.`);
+  if (body !== null && (verb === 'GET' || verb === 'HEAD'))
+    throw invalid(`"body" must be left out: ${verb} has none.`);
+  if (redirect !== 'follow' && redirect !== 'manual')
+    throw invalid(`"redirect" must be one of ${REDIRECTS.join(', ')}, not ${JSON.stringify(redirect)}.`);
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers))
     throw invalid('"headers" must be an object.');
   const sent = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
   if (body !== null && typeof body !== 'string' && !sent.has('content-type'))
     sent.set('content-type', 'application/json');
   if (idempotencyKey !== null && !sent.has('idempotency-key')) sent.set('idempotency-key', idempotencyKey);
+  for (const [name, value] of sent) requireHeader(name, value);
   const text = body === null || typeof body === 'string' ? body : JSON.stringify(body);
   return {
     url,
     method: verb,
     headers: [...sent],
     body: text === null ? null : Buffer.from(text).toString('base64'),
-    redirect: redirect === 'manual' ? 'manual' : 'follow',
+    redirect,
   };
+}
+
+/** What HTTP cannot carry is no trouble of the network, and does not get better by being tried again. */
+function requireHeader(name: string, value: string): void {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch {
+    throw invalid(
+      `The header ${JSON.stringify(name)} cannot be sent: HTTP has no such name, or no such value.`,
+    );
+  }
 }
 
 function outputOf({ status, headers, body, url }: HttpReply): { [name: string]: JsonValue } {
