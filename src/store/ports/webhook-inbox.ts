@@ -51,6 +51,7 @@ export interface DeliveryRecord extends NewDelivery {
 export interface DeliveryEnd {
   status: DeliveryStatus;
   httpStatus: number;
+  /** Written behind those that the delivery has. */
   steps: string;
   outcome: string | null;
   durationMs: number;

@@ -36,7 +36,7 @@ export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint
 
 export function finishStep(webhookId: string, end: DeliveryEnd): Step {
   const { status, httpStatus, steps, outcome, durationMs, nextAttemptAt = null } = end;
-  return [SQL.finish, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, webhookId]];
+  return [SQL.end, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, webhookId]];
 }
 
 /** Reading; to be called inside `db.read`. */

@@ -17,6 +17,10 @@ const STATEMENTS = {
    on conflict (webhook_id) do nothing`,
   insertBody: `insert into delivery_body (position, body)
    values ((select position from delivery where webhook_id = unhex(?, '-')), ?) on conflict (position) do nothing`,
+  end: `update delivery set status = ?, http_status = ?, steps = trim(steps || ';' || ?, ';'), outcome = ?, duration_ms = ?,
+     next_attempt_at = ?, attempts = attempts + 1
+   where webhook_id = unhex(?, '-')`,
+  /** As versions before `end` wrote it. */
   finish: `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
      attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,

@@ -11,7 +11,7 @@ import {
   revokeToken,
   sendSample,
 } from '../../../src/contracts/index.ts';
-import { hours, minutes } from '../../../src/kit/duration.ts';
+import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, OTHER_TOKEN } from '../../support/gateway.ts';
 import {
   details,
@@ -78,6 +78,30 @@ test('every delivery leaves a record, refused ones too, and other namespaces see
   expect((await gateway.call(listDeliveries, {}, OTHER_TOKEN)).items).toEqual([]);
   await expect(details(gateway, 'no-uuid')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
+
+test('the record of an async delivery keeps how it was received, and each run of its handler', async () => {
+  const gateway = await startSenders();
+  const secret = await secretOf(gateway, 'retried');
+  const { body } = await send(gateway, 'retried', secret, { n: 'steps', failTimes: 1 });
+  const stepsAre = (status: string, steps: string[]) =>
+    eventually(async () => {
+      const record = await details(gateway, body.webhookId);
+      const seen = record.steps.map(({ step, outcome }) => `${step}: ${outcome}`);
+      expect([record.status, seen]).toEqual([status, [...RECEIVED, ...steps]]);
+    });
+  await stepsAre('retrying', ['dispatch: retrying']);
+  gateway.clock.advance(seconds(1));
+  await stepsAre('succeeded', ['dispatch: retrying', 'dispatch: succeeded']);
+});
+
+const RECEIVED = [
+  'route: ok',
+  'namespace: ok',
+  'rate_limit: ok',
+  'body: ok',
+  'authentication: ok (current)',
+  'dispatch: accepted',
+];
 
 test('lists go on after their cursor', async () => {
   const gateway = await startSenders();
