@@ -404,6 +404,18 @@ describe('one platform, over and over', () => {
     },
   );
 
+  test('a disk that takes no note of a new process ends none', SLOW, async () => {
+    const { pid } = (await svc('status')).json.result;
+    // Where the note is drafted.
+    const blocked = join(platform.dataDir, 'run', `supervisor.json.${pid}.new`);
+    await mkdir(blocked);
+    expect((await svc('restart', 'state')).code).toBe(0);
+    await rm(blocked, { recursive: true });
+    const log = () => readFile(join(platform.dataDir, 'logs', 'supervisor.log'), 'utf8');
+    await expect.poll(log, POLL).toContain('What runs could not be written down');
+    expect((await svc('status')).json.result.pid).toBe(pid);
+  });
+
   test('restarts of one service at once follow each other', SLOW, async () => {
     const replies = await Promise.all([
       svc('restart', 'state'),

@@ -57,6 +57,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let restarts = 0;
   let lastExit: LastExit | null = null;
   let cancelRestart = (): void => {};
+  /** Whether the process had to be ended since it did not drain in time. */
+  let isOverdue = false;
   /** The address that `bound` is at. */
   let boundTo = '';
 
@@ -144,7 +146,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     options.onProcess();
     if (before === 'stopping') {
       state = 'stopped';
-      onEvent({ type: 'stopped', service: name, reason: how, killed: signal === 'SIGKILL' });
+      onEvent({ type: 'stopped', service: name, reason: how, killed: isOverdue });
     } else if (before === 'ready') comeBack(reason, uptimeMs);
     // Otherwise launch() sees it and tells its caller.
   }
@@ -196,8 +198,12 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
         return;
       }
       state = 'stopping';
+      isOverdue = false;
       child.stop();
-      const timer = setTimeout(() => child.kill(), STOP_DEADLINE_MS);
+      const timer = setTimeout(() => {
+        isOverdue = true;
+        child.kill();
+      }, STOP_DEADLINE_MS);
       await child.exited;
       clearTimeout(timer);
     },

@@ -96,10 +96,18 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       reloadSecrets: (env) => reloadSecrets(folder, env, random),
       onLines: logs.write,
       onEvent: report,
-      onProcesses: () => writeRun(),
+      onProcesses: () => keepRun(),
     });
     const writeRun = (): void => {
       if (control) writeRunFile(folder, describeRun(control.socket, supervisor));
+    };
+    /** A full disk must not end what runs: the file is then of before, and the next change tries again. */
+    const keepRun = (): void => {
+      try {
+        writeRun();
+      } catch (error) {
+        logger.error('What runs could not be written down', { error });
+      }
     };
     const findSandbox = lazily(() => sandboxStatus(loaded.config.execution.worker.sandbox));
     const status = async (): Promise<SupervisorStatus> => {
