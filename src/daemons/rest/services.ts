@@ -1,4 +1,4 @@
-import { readFile, realpath } from 'node:fs/promises';
+import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '../../http/index.ts';
 import { minutes } from '../../kit/duration.ts';
@@ -111,10 +111,17 @@ function reportRefused(table: PluginRouteTable, logger: Logger): void {
   }
 }
 
-/** A plugin's own JSON file; a link that leads out of its folder is refused. */
+/** Read in this process, for a description: what somebody writes by hand is smaller. */
+const SCHEMA_FILE_BYTES = 4 * 1024 * 1024;
+
+/** A plugin's own JSON file; a link that leads out of its folder is refused, as is what is no file. */
 async function readPluginJson(root: string, file: string): Promise<unknown> {
   const folder = await realpath(root);
   const path = await realpath(join(folder, file));
   if (!isInside(folder, path)) throw new Error(`${file} leads out of the plugin's folder`);
+  const found = await stat(path);
+  // A pipe would be waited for without end.
+  if (!found.isFile() || found.size > SCHEMA_FILE_BYTES)
+    throw new Error(`${file} is no file of at most ${SCHEMA_FILE_BYTES} bytes`);
   return JSON.parse(await readFile(path, 'utf8'));
 }

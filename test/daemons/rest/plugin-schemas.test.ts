@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManifestV3 } from '../../../src/contracts/index.ts';
+import { createPluginRouteTable } from '../../../src/daemons/plugin-routes/route-table.ts';
+import { pluginOpenApi } from '../../../src/daemons/rest/domain/plugin-openapi.ts';
 import { createPluginSchemas } from '../../../src/daemons/rest/domain/plugin-schemas.ts';
 
 const manifestWith = (command: object) =>
@@ -84,4 +86,38 @@ test('two definitions of one name stay apart', async () => {
     $ref: '#/$defs/x',
     $defs: { x: { anyOf: [{ $ref: '#/$defs/x2' }] }, x2: { type: 'string' } },
   });
+});
+
+test('a schema that grows without bounds when it is written out is told to be too large', async () => {
+  const pointers = Array.from({ length: 200 }, (_, depth) => `#/chain${'/p'.repeat(depth)}`);
+  const chain = pointers.reduce<object>((inner) => ({ p: inner }), { description: 'x'.repeat(100_000) });
+  const files = { 's.json': { chain, $defs: { all: { anyOf: pointers.map(($ref) => ({ $ref })) } } } };
+  expect(await describeIn(files, 's.json#/$defs/all')).toEqual({
+    description:
+      'The schema s.json#/$defs/all cannot be shown: it takes more than 1048576 characters with all it refers to',
+  });
+});
+
+test('of a plugin whose routes describe themselves without end the first schemas are shown', async () => {
+  const route = (path: string) => ({ method: 'POST', path, handler: 'h.js#h', input: { $ref: 's.json' } });
+  const routes = Array.from({ length: 200 }, (_, index) => route(`/${index}`));
+  const manifest = ManifestV3.parse({
+    ...{ schema: 'svc.plugin/3', id: 'demo', version: '1.0.0' },
+    rest: { basePath: '/v1/plugins/demo', routes },
+  });
+  const table = createPluginRouteTable([{ id: 'demo', version: '1.0.0', root: '/demo', manifest }]);
+  let reads = 0;
+  const schemas = createPluginSchemas({
+    manifest,
+    readJson: async () => {
+      reads++;
+      return { description: 'x'.repeat(100_000) };
+    },
+    printZod: async () => [],
+    inspect: async () => [],
+  });
+  const { paths } = await pluginOpenApi(table.routes, '1.0.0', () => schemas);
+  const bodies = Object.values(paths).map((path) => JSON.stringify(path));
+  const left = bodies.filter((text) => text.includes('Not shown: the schemas of this plugin are too large.'));
+  expect([reads, bodies.length, left.length]).toEqual([1, 200, 200 - 41]);
 });

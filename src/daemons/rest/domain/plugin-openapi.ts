@@ -26,7 +26,9 @@ export async function pluginOpenApi(
   version: string,
   schemasOf: (plugin: PluginRoute['plugin']) => PluginSchemas,
 ): Promise<OpenApiDocument> {
-  const described = await Promise.all(routes.map((route) => describe(route, schemasOf(route.plugin))));
+  const described = withinRoom(
+    await Promise.all(routes.map((route) => describe(route, schemasOf(route.plugin)))),
+  );
   return describeApi({ title: 'svc plugins', version }, (add, components) => {
     for (const { route, input, output } of described) {
       const { method } = route.declaration;
@@ -44,6 +46,27 @@ export async function pluginOpenApi(
 
 async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<DescribedRoute> {
   return { route, ...(await schemas.ofHandler(route.declaration)) };
+}
+
+/** Anybody may ask for this description, at any time: a plugin's part of it has bounds. */
+const PLUGIN_CHARS = 4 * 1024 * 1024;
+
+/** Leaves out the schemas of a plugin that come after so much of it. One that serves many routes counts for each. */
+function withinRoom(described: DescribedRoute[]): DescribedRoute[] {
+  const sizes = new Map<object, number>();
+  const left = new Map<string, number>();
+  return described.map(({ route, ...schemas }) => {
+    const kept = (schema: Record<string, unknown> | undefined): Record<string, unknown> | undefined => {
+      if (!schema) return undefined;
+      const size = sizes.get(schema) ?? JSON.stringify(schema).length;
+      sizes.set(schema, size);
+      const room = (left.get(route.plugin.id) ?? PLUGIN_CHARS) - size;
+      if (room < 0) return { description: 'Not shown: the schemas of this plugin are too large.' };
+      left.set(route.plugin.id, room);
+      return schema;
+    };
+    return { route, input: kept(schemas.input), output: kept(schemas.output) };
+  });
 }
 
 function headOf({ plugin, declaration }: PluginRoute, path: string): Record<string, unknown> {

@@ -10,6 +10,11 @@ import { zodRefs } from '../../../plugins/index.ts';
 
 type JsonSchema = Record<string, unknown>;
 
+/** What one schema may grow to when all it refers to is written out, in characters of JSON or so. */
+const MOST_CHARS = 1024 * 1024;
+/** What a value counts beside its text. */
+const VALUE_CHARS = 4;
+
 /** Reads a JSON file of a plugin by its path inside the plugin's folder; refuses one outside. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
 
@@ -50,6 +55,19 @@ export function createPluginSchemas({
     files.set(file, found);
     return found;
   };
+  // Many routes may name one schema: what is made of it is made once.
+  const bundles = new Map<string, Promise<JsonSchema>>();
+  const bundled = (ref: string): Promise<JsonSchema> => {
+    const found = bundles.get(ref) ?? bundle(ref, open);
+    bundles.set(ref, found);
+    return found;
+  };
+  const printed = new WeakMap<JsonSchema, JsonSchema>();
+  const containedOnce = (schema: JsonSchema): JsonSchema => {
+    const found = printed.get(schema) ?? contained(schema);
+    printed.set(schema, found);
+    return found;
+  };
   // One question for all, since each costs a process; asked when the first needs it.
   let zods: Promise<Map<string, DescribedSchema>> | undefined;
   let definitions: Promise<Map<string, DescribedHandler>> | undefined;
@@ -80,9 +98,9 @@ export function createPluginSchemas({
 
   async function describe(ref: SchemaRef, io: 'input' | 'output'): Promise<JsonSchema> {
     try {
-      if ('$ref' in ref) return await bundle(ref.$ref, open);
+      if ('$ref' in ref) return await bundled(ref.$ref);
       const found = (await describedZods()).get(`${io} ${ref.zod}`);
-      if (found?.schema) return contained(found.schema);
+      if (found?.schema) return containedOnce(found.schema);
       return { description: `Checked against ${ref.zod}, which cannot be shown: ${found?.fault}` };
     } catch (error) {
       const name = '$ref' in ref ? ref.$ref : ref.zod;
@@ -94,7 +112,7 @@ export function createPluginSchemas({
     try {
       const found = (await describedHandlers()).get(handler);
       const schema = found && found.fault === undefined ? found[io] : null;
-      return schema ? contained(schema) : undefined;
+      return schema ? containedOnce(schema) : undefined;
     } catch {
       // Its code cannot be loaded; calling it will say so.
       return undefined;
@@ -146,6 +164,13 @@ function contained({ $schema: _, $defs, ...root }: JsonSchema): JsonSchema {
 async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   const names = new Map<string, string>();
   const $defs: Record<string, JsonSchema> = {};
+  let left = MOST_CHARS;
+
+  /** A definition is written out for each place that is referred to, and these may lie in one another. */
+  function spend(text: string): void {
+    left -= text.length + VALUE_CHARS;
+    if (left < 0) throw new Error(`it takes more than ${MOST_CHARS} characters with all it refers to`);
+  }
 
   /** The name in `$defs` of what a reference in `file` points at; read on its first mention. */
   async function define(reference: string, file: string): Promise<string> {
@@ -164,10 +189,16 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   }
 
   async function rewrite(value: unknown, file: string): Promise<unknown> {
-    if (Array.isArray(value)) return Promise.all(value.map((item) => rewrite(item, file)));
+    spend(typeof value === 'string' ? value : '');
+    if (Array.isArray(value)) {
+      const items: unknown[] = [];
+      for (const item of value) items.push(await rewrite(item, file));
+      return items;
+    }
     if (typeof value !== 'object' || value === null) return value;
     const entries: Array<[string, unknown]> = [];
     for (const [key, item] of Object.entries(value)) {
+      spend(key);
       if (key === '$ref' && typeof item === 'string')
         entries.push([key, `#/$defs/${await define(item, file)}`]);
       // Definitions come in by being referred to, and anchors mean nothing in another document.
