@@ -28,6 +28,9 @@ export function createStreams(channel: Channel): Streams {
       if (!STREAM_CONTENT_TYPE.test(contentType)) {
         throw new RunnerFailure('EXECUTION_ERROR', `The stream's content type "${contentType}" is none.`);
       }
+      // Told while its caller can still be answered by an error.
+      if (!isIterable(source))
+        throw new RunnerFailure('EXECUTION_ERROR', 'A stream wants an iterable source.');
       const credit = createStreamCredit(signal);
       credits.set(executionId, credit);
       try {
@@ -49,6 +52,13 @@ export function createStreams(channel: Channel): Streams {
       credits.get(executionId)?.grant(bytes);
     },
   };
+}
+
+function isIterable(source: unknown): boolean {
+  const { [Symbol.asyncIterator]: pulled, [Symbol.iterator]: given } = Object(source) as Partial<
+    AsyncIterable<unknown> & Iterable<unknown>
+  >;
+  return typeof pulled === 'function' || typeof given === 'function';
 }
 
 function toBytes(item: unknown): Buffer {

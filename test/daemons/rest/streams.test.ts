@@ -31,6 +31,7 @@ const PLUGIN = {
         route('stalls', { timeoutMs: 2000 }),
         route('odd-type'),
         route('odd-piece'),
+        route('no-source'),
         route('floods'),
         route('count'),
       ],
@@ -72,6 +73,7 @@ const PLUGIN = {
       await pause(60_000);
     })());
     export const odd_type = () => stream(['x'], { contentType: 'text/html\\r\\nset-cookie: a=b' });
+    export const no_source = () => stream(null);
     export const odd_piece = () => stream([{ not: 'text' }]);
     export const floods = (ctx) => stream((async function* () {
       yield 'begun';
@@ -193,6 +195,18 @@ test.each(['odd-type', 'odd-piece'])('%s fails without harm', async (path) => {
   );
   expect(outcome).not.toEqual([200, 'x']);
   expect((await open(rest, 'bytes')).status).toBe(200);
+});
+
+test('what is no source is an error like any other, while the answer can be one', async () => {
+  const rest = await start();
+  const response = await open(rest, 'no-source');
+  expect([response.status, await response.json()]).toMatchObject([
+    500,
+    { error: { code: 'EXECUTION_ERROR' } },
+  ]);
+  expect(rest.logs.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringContaining('A stream wants an iterable source.'),
+  );
 });
 
 test('a process that sends more than it was asked for is ended', async () => {
