@@ -60,6 +60,11 @@ export function createSeal(masterKey: string, retiredKeys: string[] = []): Seal 
   };
 }
 
+/** The id of the master key that sealed it. */
+export function sealingKeyId(sealed: string): string | undefined {
+  return sealed.split('.')[1];
+}
+
 /** Names a master key without telling it. */
 export function masterKeyId(masterKey: string): string {
   const key = Buffer.from(masterKey, 'base64url');

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -116,6 +117,23 @@ test('secrets that are short, known, equal or in version control are told', asyn
   const production = await doctor(folder, ['--profile', 'production']);
   expect(production.only('secrets')).toContain('fail: GATEWAY_JWT_SECRET is shorter');
   expect(production.only('secrets')).not.toContain('rest listens');
+});
+
+test('webhook secrets that the master key in force does not open are told', SLOW, async () => {
+  const { svc, folder } = await testPlatform({}, { SVC_MASTER_KEY: undefined });
+  const plugin = join(folder, 'plugins', 'toy');
+  await mkdir(plugin, { recursive: true });
+  const webhooks = [{ event: 'e', handler: 'h.js#h', auth: { type: 'secret', header: 'x-secret' } }];
+  const manifest = { schema: 'svc.plugin/3', id: 'toy', version: '1.0.0', webhooks };
+  await writeFile(join(plugin, 'svc.plugin.json'), JSON.stringify(manifest));
+  await writeFile(join(plugin, 'h.js'), 'export const h = () => 1;');
+  await svc('up', '-d');
+  await svc('webhooks', 'provision', 'toy', 'e');
+  expect((await doctor(folder)).only('secrets')).toMatch(/^ok/);
+  const other = { SVC_MASTER_KEY: randomBytes(32).toString('base64url') };
+  expect((await doctor(folder, [], other)).only('secrets')).toMatch(
+    /^fail: 1 webhook secret was sealed with another master key than the one of SVC_MASTER_KEY/,
+  );
 });
 
 test('--fix narrows modes and removes what a killed supervisor left, and nothing else', SLOW, async () => {

@@ -11,7 +11,7 @@ export const WEBHOOK_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'webhooks list',
-    summary: 'List declared webhooks, and which are provisioned',
+    summary: 'List declared webhooks, and which are provisioned or paused',
     group: 'Webhooks',
     example: 'svc webhooks list',
     load: async () => (await import('../commands/webhooks/list.ts')).list,

@@ -7,6 +7,7 @@ import { version } from '../../kit/paths.ts';
 import { DATA_FILES } from '../../store/sqlite/data-files.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
+import { shellWord } from '../shell-word.ts';
 import type { DataFolder } from '../supervisor/data-folder.ts';
 import { masterKeyInForce } from '../supervisor/master-key.ts';
 import { writeArchive } from './backup/archive.ts';
@@ -81,7 +82,7 @@ export const backup = defineCommand({
     [
       `${style.green('✓')} ${file}: ${files} files, ${formatBytes(bytes)}.`,
       ...skipped.map((name) => `${style.yellow('!')} left out, as it is no file: ${name}`),
-      `Put it back with: svc restore ${file}`,
+      `Put it back with: svc restore ${shellWord(file)}`,
     ].join('\n'),
 });
 

@@ -68,6 +68,18 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
   }
 }
 
+/** The webhook secrets of an `svc.db` as they are sealed; safe while others write it. Throws STORE_ERROR. */
+export function sealedSecrets(file: string): string[] {
+  const sqlite = openForReading(file);
+  try {
+    return sqlite.prepare<[], string>('select current from webhook_secret').pluck().all();
+  } catch (error) {
+    throw storeError(file, error);
+  } finally {
+    sqlite.close();
+  }
+}
+
 function openForReading(file: string): Sqlite.Database {
   try {
     // better-sqlite3 answers a missing file with an error of its own that carries no code.

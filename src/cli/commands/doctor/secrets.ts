@@ -2,6 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
+import { sealingKeyId } from '../../../kit/keys.ts';
+import { sealedSecrets } from '../../../store/sqlite/snapshot.ts';
+import { masterKeyInForce } from '../../supervisor/master-key.ts';
 import { type Fact, failure, fine, type Patient, warning } from './check.ts';
 
 const MIN_BYTES = 32;
@@ -18,6 +21,7 @@ export function checkSecrets(patient: Patient): Fact[] {
     ...ofEnvironment(patient),
     ...staticTokens(patient),
     ...openDoors(patient),
+    ...sealedElsewhere(patient),
     ...inVersionControl(patient),
   ];
   return facts.length > 0 ? facts : [fine('none that can be guessed')];
@@ -73,6 +77,21 @@ function openDoors({ loaded }: Patient): Fact[] {
       'Set auth.mode to required, or use the production profile.',
     ),
   );
+}
+
+/** As after a restore without its keys, or with another SVC_MASTER_KEY: webhooks are declared, provisioned and 401. */
+function sealedElsewhere({ folder, env }: Patient): Fact[] {
+  const file = join(folder.root, 'svc.db');
+  const inForce = masterKeyInForce(folder, env);
+  if (!inForce || !existsSync(file)) return [];
+  const shut = sealedSecrets(file).filter((sealed) => sealingKeyId(sealed) !== inForce.id);
+  if (shut.length === 0) return [];
+  return [
+    failure(
+      `${shut.length === 1 ? '1 webhook secret was' : `${shut.length} webhook secrets were`} sealed with another master key than the one of ${inForce.from === 'environment' ? 'SVC_MASTER_KEY' : 'keys.json'}, and cannot be opened.`,
+      'Put that key back, or provision those webhooks again.',
+    ),
+  ];
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
