@@ -1,10 +1,14 @@
-import { readFile, realpath, symlink } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
 import { resolveGrants } from '../../src/plugins/sandbox/grants.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runPluginTests } from '../support/plugin-tests.ts';
+import { userEnvironment } from '../support/user-environment.ts';
+import { PROGRAM } from './platform.ts';
 import { runSvc } from './svc.ts';
 
 const svc = async (cwd: string, ...args: string[]) => {
@@ -80,6 +84,25 @@ test('a folder that is not empty is left alone', async () => {
   });
   expect((await svc(cwd, 'plugins', 'create', 'Orders!')).code).toBe(2);
   expect((await svc(cwd, 'plugins', 'create', 'x', '--template', 'none')).code).toBe(2);
+});
+
+test('where it cannot be written whole, nothing is left', async () => {
+  const cwd = await tempDir();
+  await writeFile(join(cwd, 'file'), '');
+  const error = { code: 'STORE_ERROR', details: { hint: expect.stringContaining('--folder') } };
+  expect(await svc(cwd, 'plugins', 'create', 'orders', '--folder', 'file/orders')).toMatchObject({
+    code: 1,
+    envelope: { ok: false, error },
+  });
+  // A limit on the size of files takes the place of a disk that fills in the midst.
+  const program = PROGRAM.map((word) => `'${word}'`).join(' ');
+  const { stdout } = await promisify(execFile)(
+    'bash',
+    ['-c', `trap '' XFSZ; ulimit -f 0; ${program} plugins create orders --json | cat`],
+    { cwd, env: userEnvironment() },
+  );
+  expect(JSON.parse(stdout)).toMatchObject({ ok: false, error });
+  expect(await readdir(cwd)).toEqual(['file']);
 });
 
 test('validation tells every fault and fails', async () => {

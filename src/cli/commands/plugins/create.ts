@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { PluginId } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { publicParts, version } from '../../../kit/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { shellWord } from '../../shell-word.ts';
@@ -34,7 +34,7 @@ export const create = defineCommand({
   async run({ name, template, folder: given }, context) {
     const folder = resolve(context.cwd, given ?? join('plugins', name.split('/').at(-1)!));
     await requireEmpty(folder);
-    const files = await writePlugin(folder, template, name);
+    const files = await writeWhole(folder, template, name);
     const at = shellWord(relative(context.cwd, folder) || '.');
     context.ui.note(`Next: (cd ${at} && npm test)\nThen, with the platform running: svc plugins dev ${at}`);
     return ok<Created>({ id: name, folder, template, files });
@@ -42,6 +42,27 @@ export const create = defineCommand({
   text: ({ id, folder, files }: Created, style) =>
     [`${style.green('created')} ${id} in ${folder}`, ...files.map((file) => `  ${file}`)].join('\n'),
 });
+
+/** What cannot be whole is taken away again: half a plugin would be a broken one of the project. Throws STORE_ERROR. */
+async function writeWhole(folder: string, template: TemplateName, id: string): Promise<string[]> {
+  let made: string | undefined;
+  try {
+    made = await mkdir(folder, { recursive: true });
+    return await writePlugin(folder, template, id);
+  } catch (error) {
+    const inside = await readdir(folder).catch(() => []);
+    const halves = made === undefined ? inside.map((name) => join(folder, name)) : [made];
+    for (const path of halves) await rm(path, { recursive: true, force: true });
+    throw new PlatformError(
+      'STORE_ERROR',
+      `The plugin cannot be written to ${folder}: ${messageOf(error)}.`,
+      {
+        details: { folder, hint: 'Choose another place with --folder.' },
+        cause: error,
+      },
+    );
+  }
+}
 
 /** Writes a template's files into a folder; resolves with their names. */
 export async function writePlugin(folder: string, template: TemplateName, id: string): Promise<string[]> {
