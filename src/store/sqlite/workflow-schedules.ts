@@ -10,13 +10,15 @@ export function sqliteSchedules(db: Database): ScheduleStore {
   const recordOf = (row: Row): ScheduleRecord => ({ ...row, paused: row.paused === 1 });
   const all = db.prepare<[], Row>(`select ${columns} from schedule`);
   const remove = db.prepare<[{ id: string }]>('delete from schedule where id = :id');
-  // A changed plan is planned anew; an unchanged one keeps the time it has still to serve, which may be past.
+  // A changed plan is planned anew; an unchanged one keeps the time it has still to serve, which may be past. One that is later
+  // than the next was made by a clock that has been set back since: waiting for it could take years.
   const put = db.prepare<[Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
     on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,
       catch_up = excluded.catch_up, input = excluded.input,
-      next_at = case when paused = 1 or (cron = excluded.cron and timezone = excluded.timezone and next_at is not null)
+      next_at = case when paused = 1 or (cron = excluded.cron and timezone = excluded.timezone
+          and (excluded.next_at is null or next_at <= excluded.next_at))
         then next_at else excluded.next_at end,
       cron = excluded.cron, timezone = excluded.timezone`);
   const ofTenant = db.prepare<[{ tenantId: string }], Row>(

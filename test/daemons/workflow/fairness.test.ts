@@ -1,6 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { tempDir } from '../../support/daemon.ts';
 import { LEDGER_CONFIG, type Ledger, startLedger } from './support/ledger.ts';
-import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
+import { type DaemonProcess, startProcess } from './support/process.ts';
+import { asDefinition, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
 const MANY = 1000;
 const SLEEP_MS = 60_000;
@@ -81,4 +83,34 @@ describe('a tenant with a thousand long runs', () => {
     await expect.poll(() => countOf('succeeded'), POLL).toBe(MANY);
     expect(ledger.mostOpen).toBeLessThanOrEqual(6);
   });
+});
+
+test('a tenant keeps to its share after a crash: another one gets through at once', {
+  timeout: 60_000,
+}, async () => {
+  const [dataDir, ledger] = [await tempDir(), await startLedger()];
+  const config = { workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: 8, maxRunningSteps: 8 } };
+  ledger.answer('stuck', () => {});
+  const runs = async ({ url }: DaemonProcess, tenant: string, init: RequestInit, query = '') => {
+    const headers = { 'content-type': 'application/json', 'x-tenant-id': tenant };
+    const response = await fetch(`${url}/api/v1/workflows/runs${query}`, { ...init, headers });
+    return (await response.json()) as { items: unknown[] };
+  };
+  const begin = (daemon: DaemonProcess, tenant: string, path: string) => {
+    const definition = asDefinition({ steps: [stuck(`${ledger.url}/${path}`), { uses: 'set' }] });
+    return runs(daemon, tenant, { method: 'POST', body: JSON.stringify({ definition }) });
+  };
+  const running = async (daemon: DaemonProcess) =>
+    (await runs(daemon, 'a', {}, '?status=running&limit=100')).items.length;
+
+  const first = await startProcess(dataDir, config);
+  await Promise.all(Array.from({ length: 30 }, () => begin(first, 'a', 'stuck')));
+  await expect.poll(() => running(first), POLL).toBe(6);
+  await first.kill();
+  const second = await startProcess(dataDir, config);
+  await expect.poll(() => running(second), POLL).toBe(6);
+  await begin(second, 'b', 'quick');
+  await expect.poll(() => ledger.count('quick'), { timeout: 2000 }).toBe(1);
+  expect(await running(second)).toBe(6);
+  expect(ledger.open).toBeLessThanOrEqual(6);
 });

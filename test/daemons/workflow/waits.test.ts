@@ -359,6 +359,42 @@ describe('schedules', () => {
     expect(await runsOf(it)).toHaveLength(3);
   });
 
+  test('what waited for the run before is not missed, whatever catchUp says', async () => {
+    const steps = '[{uses: signal, with: {name: go}}]';
+    const file = plan('overlap: queue, catchUp: none', steps);
+    const it = await startWorkflow({ projectDir: await project({ 'n.yaml': file }) });
+    await pass(it, hours(2));
+    const [before] = await runsOf(it);
+    await it.until(before!.id, 'waiting');
+    // It is due at 24 hours, and looked at again and again.
+    for (let hour = 0; hour < 26; hour++) await pass(it, hours(1));
+    expect(await runsOf(it)).toHaveLength(1);
+    await signal(it, before!.id, 'go');
+    await it.until(before!.id, 'succeeded');
+    await pass(it, seconds(1));
+    expect(await runsOf(it)).toHaveLength(2);
+    expect(new Date((await only(it)).lastAt!).toISOString()).toBe('2030-01-02T02:00:00.000Z');
+  });
+
+  test.each(['while the service runs', 'while it does not'])(
+    'a clock that was years ahead and is put right %s stops none',
+    async (when) => {
+      const clock = manualClock(Date.parse('2036-01-01T00:00:00Z'));
+      const projectDir = await project({ 'n.yaml': plan('catchUp: none') });
+      let it = await startWorkflow({ projectDir, clock });
+      await pass(it, hours(2));
+      expect(await runsOf(it)).toHaveLength(1);
+      const { dataDir } = it;
+      if (when === 'while it does not') await it.close();
+      clock.jump(Date.parse('2030-01-01T00:00:00Z'));
+      if (when === 'while it does not') it = await startWorkflow({ projectDir, dataDir, clock });
+      await it.services.engine.tick();
+      expect(new Date((await only(it)).nextAt!).toISOString()).toBe('2030-01-01T02:00:00.000Z');
+      await pass(it, hours(2));
+      expect(await runsOf(it)).toHaveLength(2);
+    },
+  );
+
   test('one whose check takes long keeps no run from going on', async () => {
     const source = `export const flow = defineWorkflow({
       id: 'flow',

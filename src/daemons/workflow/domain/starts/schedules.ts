@@ -5,7 +5,7 @@ import type {
   WorkflowRun,
 } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
-import { minutes } from '../../../../kit/duration.ts';
+import { minutes, seconds } from '../../../../kit/duration.ts';
 import { messageOf, PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
@@ -20,6 +20,8 @@ import { nextTime, previousTime } from './schedule-times.ts';
 const TENANT = 'default';
 /** With `catchUp: none` a time this old still counts as now: the service may just have been busy. */
 const ON_TIME_MS = minutes(1);
+/** A clock that goes back by more was set; less is how clocks are kept. */
+const SET_BACK_MS = seconds(1);
 /** `catchUp: all` starts so many runs at most. */
 const MOST_CAUGHT_UP = 100;
 
@@ -55,6 +57,8 @@ export interface SchedulesDeps {
 /** Time plans, as rows with the next time each; croner knows time zones and their changes. */
 export function createSchedules(deps: SchedulesDeps): Schedules {
   const { store, runs, starter, definitions, clock, random, logger } = deps;
+  let ofPlugins: readonly FoundSchedule[] = [];
+  let lookedAt = 0;
 
   async function find(tenantId: string, id: string): Promise<ScheduleRecord> {
     const schedule = await store.find(tenantId, id);
@@ -81,7 +85,7 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
 
   async function serveOne(schedule: ScheduleRecord, now: number): Promise<void> {
     const { id, nextAt, catchUp, overlap, lastRunId } = schedule;
-    const slots = slotsToServe(schedule, now);
+    const slots = slotsToServe(schedule, now, overlap === 'queue' ? await heldBackUntil(lastRunId, now) : 0);
     let served: { lastAt: number | null; lastRunId: string | null } = { lastAt: nextAt, lastRunId: null };
     for (const slot of slots) {
       const previous = served.lastRunId ?? lastRunId;
@@ -105,7 +109,16 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     }
     if (slots.length === 0)
       note(schedule, nextAt ?? now, 'MISSED', `it was missed, and catchUp is "${catchUp}"`);
+    const left = slots.length === MOST_CAUGHT_UP ? nextTime(schedule, slots.at(-1)!) : null;
+    if (left !== null && left <= now)
+      note(schedule, left, 'MISSED', `catchUp starts ${MOST_CAUGHT_UP} at most, and this is the next`);
     await store.served(id, { nextAt: nextTime(schedule, now), ...served });
+  }
+
+  /** Until when the run before kept others from starting: what waited for it was not missed. */
+  async function heldBackUntil(runId: string | null, now: number): Promise<number> {
+    const run = runId === null ? undefined : await runs.find(null, runId);
+    return run ? (run.finishedAt ?? now) : 0;
   }
 
   async function isUnfinished(runId: string): Promise<boolean> {
@@ -128,21 +141,27 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     );
   }
 
+  async function sync(found: readonly FoundSchedule[]): Promise<void> {
+    ofPlugins = found;
+    const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) =>
+      definition.on.schedule.map((plan, index) => {
+        const id = `${definition.id}:${index + 1}`;
+        return { ...recordOf(plan, id, definition.id), nextAt: nextTime(plan, clock.now()) };
+      }),
+    );
+    const planned = ofPlugins.map(({ id, plan }) => ({
+      ...recordOf(plan, id, plan.workflow),
+      nextAt: nextTime(plan, clock.now()),
+    }));
+    await store.sync([...wanted, ...planned]);
+  }
+
   return {
-    async sync(ofPlugins) {
-      const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) =>
-        definition.on.schedule.map((plan, index) => {
-          const id = `${definition.id}:${index + 1}`;
-          return { ...recordOf(plan, id, definition.id), nextAt: nextTime(plan, clock.now()) };
-        }),
-      );
-      const planned = ofPlugins.map(({ id, plan }) => ({
-        ...recordOf(plan, id, plan.workflow),
-        nextAt: nextTime(plan, clock.now()),
-      }));
-      await store.sync([...wanted, ...planned]);
-    },
+    sync,
     async serve(now) {
+      const wasSetBack = now < lookedAt - SET_BACK_MS;
+      lookedAt = now;
+      if (wasSetBack) await sync(ofPlugins);
       for (const schedule of await store.due(now)) await serveOne(schedule, now);
       // One that waits for the run before stays due: it is looked at with the next look, and asks for none of its own.
       return store.nextAt(now);
@@ -187,8 +206,8 @@ function system(random: Random): Starter {
   };
 }
 
-/** Of the times up to now those that a run is started for, oldest first. */
-function slotsToServe(schedule: ScheduleRecord, now: number): number[] {
+/** Of the times up to now those that a run is started for, oldest first. None of them could be served before `heldBackUntil`. */
+function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: number): number[] {
   const { nextAt, catchUp } = schedule;
   if (nextAt === null) return [];
   const slots: number[] = [];
@@ -203,7 +222,8 @@ function slotsToServe(schedule: ScheduleRecord, now: number): number[] {
     }
   }
   if (catchUp === 'all') return slots.slice(0, MOST_CAUGHT_UP);
-  return catchUp === 'latest' || now - latest <= ON_TIME_MS ? [latest] : [];
+  const isOnTime = now - Math.max(latest, heldBackUntil) <= ON_TIME_MS;
+  return catchUp === 'latest' || isOnTime ? [latest] : [];
 }
 
 function viewSchedule({ input: _, tenantId: __, ...schedule }: ScheduleRecord): Schedule {
