@@ -366,12 +366,23 @@ describe('guessing', () => {
     expect(await login('192.0.2.2', clientSecret)).toBe(200);
   });
 
-  test('successes do not count', async () => {
+  test('a client that is refused again and again leaves the address its tries', async () => {
+    const gateway = await startGateway();
+    for (let i = 0; i < 40; i++) await guess(gateway, 'client-wrong');
+    const { clientId, clientSecret } = TEST_OPERATOR;
+    await expect(gateway.call(exchangeToken, { body: { clientId, clientSecret } })).resolves.toHaveProperty(
+      'accessToken',
+    );
+  });
+
+  test('however many log in at once from one address, successes do not count', async () => {
     const gateway = await startGateway();
     const { clientId, clientSecret } = TEST_OPERATOR;
-    for (let i = 0; i < 12; i++)
-      expect(await gateway.call(exchangeToken, { body: { clientId, clientSecret } })).toHaveProperty(
-        'accessToken',
-      );
+    const logIn = () => gateway.call(exchangeToken, { body: { clientId, clientSecret } });
+    const pairs = await Promise.all(Array.from({ length: 40 }, logIn));
+    const refreshed = await Promise.all(
+      pairs.map(({ refreshToken: token }) => gateway.call(refreshToken, { body: { refreshToken: token } })),
+    );
+    expect(new Set(refreshed.map(({ accessToken }) => accessToken)).size).toBe(40);
   });
 });
