@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -168,6 +168,19 @@ test(
     expect(json.error.message).toContain(`Port ${port}`);
     expect(json.error.details.hint).toContain('--port rest=');
     expect((await svc('status')).json.result.running).toBe(false);
+  },
+);
+
+test(
+  'ports of another project are told with its folder, and services that never stood as no late ones',
+  SLOW,
+  async () => {
+    const [one, other] = [await testPlatform(), await testPlatform()];
+    const { services } = (await one.svc('up', '-d')).json.result;
+    const ports = services.flatMap(({ name, port }: ServiceView) => ['--port', `${name}=${port}`]);
+    const { json, stderr } = await other.svc('up', '-d', ...ports);
+    expect(json.error.message).toContain(`(svc supervisor, started in ${await realpath(one.folder)})`);
+    expect(stderr).not.toContain('by force');
   },
 );
 

@@ -47,7 +47,17 @@ function holdsSocket(pid: string, inodes: Set<string>): boolean {
 
 function commandOf(pid: string): string {
   const line = readText(`/proc/${pid}/cmdline`).split('\0').join(' ').trim();
-  return line || readText(`/proc/${pid}/comm`).trim();
+  const command = line || readText(`/proc/${pid}/comm`).trim();
+  // The platform of another project, whose title alone does not say which.
+  return command === 'svc supervisor' ? `${command}, started in ${folderOf(pid)}` : command;
+}
+
+function folderOf(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return 'a folder of another user';
+  }
 }
 
 function readText(file: string): string {

@@ -43,8 +43,9 @@ export function readDotEnv(projectDir: string): Environment {
     return parseEnv(readFileSync(file, 'utf8'));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
+    const hint = 'It has secrets of whoever runs this project: run svc as that user.';
     throw new PlatformError('CONFIG_PARSE_ERROR', `${file} cannot be read: ${messageOf(error)}.`, {
-      details: { file },
+      details: { file, ...(codeOf(error) === 'EACCES' ? { hint } : {}) },
       cause: error,
     });
   }
