@@ -45,6 +45,20 @@ test('a third secret ends the first at once: only one former secret is kept', as
   expect(statuses).toEqual([401, 200, 200]);
 });
 
+test('after the loss of the master key a webhook works again once it is provisioned again', async () => {
+  const first = await startGateway();
+  await provision(first, 'plain');
+  await first.close();
+  const keys = { masterKey: Buffer.alloc(32, 8).toString('base64url') };
+  const gateway = await startGateway({ dataDir: first.dataDir, clock: first.clock, keys });
+  const status = async (secret: string) => (await deliver(gateway, { event: 'plain', secret })).status;
+  expect(await status('any')).toBe(500);
+  const secret = await provision(gateway, 'plain');
+  expect([await status(secret), await status('any')]).toEqual([200, 401]);
+  gateway.clock.advance(hours(24));
+  expect([await status(secret), await status('any')]).toEqual([200, 401]);
+});
+
 test('the list tells when the former secret was last used, and the log warns four hours before its end', async () => {
   const gateway = await startGateway();
   const former = await provision(gateway, 'plain');

@@ -66,6 +66,14 @@ export function createWebhookSecrets({
   shared,
 }: WebhookSecretsDeps): WebhookSecrets {
   const unseal = rememberUnsealed(seal);
+  /** One whose master key is lost is gone: the secret that was provisioned since is to work without it. */
+  const unsealFormer = (...[sealed, context]: Parameters<typeof unseal>): VerificationKey | null => {
+    try {
+      return unseal(sealed, context);
+    } catch {
+      return null;
+    }
+  };
   /** What `find` answered, until it changes: reading and unsealing for each delivery would be a tenth of its cost. */
   const found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(REMEMBERED);
   /** Counts changes, so that what was read before one is not remembered after it. */
@@ -88,9 +96,9 @@ export function createWebhookSecrets({
     const inGrace = record.previous !== null && clock.now() < (record.previousExpiresAt ?? 0);
     const keys: VerificationKeys = {
       current: unseal(record.current, context),
-      previous: inGrace ? unseal(record.previous!, context) : null,
+      previous: inGrace ? unsealFormer(record.previous!, context) : null,
       previousExpiresAt: inGrace ? record.previousExpiresAt : null,
-      lapsed: record.lapsed === null ? null : unseal(record.lapsed, context),
+      lapsed: record.lapsed === null ? null : unsealFormer(record.lapsed, context),
       namespaceInUrl: record.namespaceInUrl,
     };
     const untilMs = keys.previousExpiresAt ?? Number.POSITIVE_INFINITY;
