@@ -4,7 +4,9 @@ import { minutes, seconds } from '../../kit/duration.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 
-/** From then on the keys are fetched anew, while the known ones serve on. */
+/** From then on the keys are fetched anew, while the known ones serve on: where there are calls, none waits. */
+const REFRESH_MS = minutes(9);
+/** So old they serve only while the issuer cannot be asked: after a quiet hour some of them may have been withdrawn. */
 const FRESH_MS = minutes(10);
 /** An issuer that cannot be asked for so long has its keys forgotten: some of them may have been withdrawn. */
 const STALE_MS = minutes(70);
@@ -34,13 +36,17 @@ export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDep
   const { createLocalJWKSet, errors } = await import('jose');
   let known: KeySet | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the latest question went without an answer. */
+  let failing = false;
   let asking: Promise<void> | undefined;
 
   async function fetchKeys(): Promise<void> {
     askedAt = clock.now();
     try {
       known = { find: createLocalJWKSet(await readKeySet(jwksUri)), fetchedAt: askedAt };
+      failing = false;
     } catch (error) {
+      failing = true;
       logger.diagnostic({
         domain: 'auth',
         event: 'auth.issuer_keys_unavailable',
@@ -65,7 +71,8 @@ export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDep
     if (ageMs >= STALE_MS || ageMs < 0) {
       if (asking || cooled(FAILURE_COOLDOWN_MS)) await ask();
       if (!known || clock.now() - known.fetchedAt >= STALE_MS) throw unavailable();
-    } else if (ageMs >= FRESH_MS && cooled(FAILURE_COOLDOWN_MS)) void ask();
+    } else if (ageMs >= FRESH_MS && !failing) await ask();
+    else if (ageMs >= REFRESH_MS && cooled(FAILURE_COOLDOWN_MS)) void ask();
     return known!;
   }
 

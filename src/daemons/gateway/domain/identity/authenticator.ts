@@ -49,7 +49,7 @@ export interface AuthenticatorDeps {
 
 const REMEMBERED_TOKENS = 10_000;
 /** How long what may be withdrawn without our knowing is not looked up again: a static token, an issuer's key. */
-const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds(30), oauth: minutes(10) };
+const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds(30), oauth: minutes(1) };
 
 interface Remembered {
   principal: Principal;
