@@ -136,6 +136,20 @@ test('webhook secrets that the master key in force does not open are told', SLOW
   );
 });
 
+test('keys that cannot be read are told with what helps', async () => {
+  const folder = await project();
+  await mkdir(join(folder, '.svc'), { mode: 0o700 });
+  await writeFile(join(folder, '.svc', 'svc.db'), '');
+  await writeFile(join(folder, '.svc', 'keys.json'), '{', { mode: 0o600 });
+  expect((await doctor(folder)).of('secrets')).toMatchObject([
+    {
+      status: 'fail',
+      message: expect.stringContaining('keys.json'),
+      remedy: expect.stringContaining('backup'),
+    },
+  ]);
+});
+
 test('--fix narrows modes and removes what a killed supervisor left, and nothing else', SLOW, async () => {
   const { folder, svc, dataDir } = await testPlatform();
   await svc('up', '-d');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageOf, PlatformError } from '../../kit/errors.ts';
+import { messageOf, PlatformError, toPlatformError } from '../../kit/errors.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand } from '../define-command.ts';
 import type { Style } from '../style.ts';
@@ -119,7 +119,9 @@ async function findingsOf(
   try {
     facts = await check();
   } catch (error) {
-    facts = [failure(`This could not be checked: ${messageOf(error)}`, 'svc doctor --debug shows more.')];
+    const { hint } = toPlatformError(error).details as { hint?: string };
+    const remedy = hint ?? 'svc doctor --debug shows more.';
+    facts = [failure(`This could not be checked: ${messageOf(error)}`, remedy)];
   }
   return facts.map((fact) => ({ name, ...mended(fact, fix) }));
 }
