@@ -79,7 +79,7 @@ function openDoors({ loaded }: Patient): Fact[] {
   );
 }
 
-/** As after a restore without its keys, or with another SVC_MASTER_KEY: webhooks are declared, provisioned and 401. */
+/** As after a restore without its keys, or with another SVC_MASTER_KEY: such webhooks are provisioned, and every delivery is 500. */
 function sealedElsewhere({ folder, env }: Patient): Fact[] {
   const file = join(folder.root, 'svc.db');
   const inForce = masterKeyInForce(folder, env);
