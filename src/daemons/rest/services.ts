@@ -72,6 +72,7 @@ export async function restServices(resources: Resources): Promise<RestServices> 
       readJson: (file) => readPluginJson(plugin.root, file),
       printZod: (asked) => plugins.describer.schemas(plugin, asked),
       inspect: (handlers) => plugins.describer.handlers(plugin, handlers),
+      clock,
     });
   }
   createTelemetryMetrics(metrics, () => readTelemetryCounts(dataDir));

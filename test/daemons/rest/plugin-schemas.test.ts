@@ -3,6 +3,7 @@ import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPluginRouteTable } from '../../../src/daemons/plugin-routes/route-table.ts';
 import { pluginOpenApi } from '../../../src/daemons/rest/domain/plugin-openapi.ts';
 import { createPluginSchemas } from '../../../src/daemons/rest/domain/plugin-schemas.ts';
+import { manualClock } from '../../../src/kit/clock.ts';
 
 const manifestWith = (command: object) =>
   ManifestV3.parse({
@@ -22,6 +23,7 @@ const describeIn = async (files: Record<string, unknown>, $ref: string) => {
     },
     printZod: async () => [],
     inspect: async () => [{ fault: 'nothing runs here' }],
+    clock: manualClock(),
   });
   return (await schemas.ofHandler(manifest.commands[0]!)).input;
 };
@@ -36,6 +38,7 @@ test("zod schemas and a definition's own are told by the plugin; one that contai
       return [{ schema: { type: 'object', properties: { child: { $ref: '#' } } } }];
     },
     inspect: async () => [{ kind: 'command', method: null, input: { type: 'string' }, output: null }],
+    clock: manualClock(),
   });
   expect(await schemas.ofHandler(manifest.commands[0]!)).toEqual({
     input: { type: 'string' },
@@ -115,9 +118,35 @@ test('of a plugin whose routes describe themselves without end the first schemas
     },
     printZod: async () => [],
     inspect: async () => [],
+    clock: manualClock(),
   });
   const { paths } = await pluginOpenApi(table.routes, '1.0.0', () => schemas);
   const bodies = Object.values(paths).map((path) => JSON.stringify(path));
   const left = bodies.filter((text) => text.includes('Not shown: the schemas of this plugin are too large.'));
   expect([reads, bodies.length, left.length]).toEqual([1, 200, 200 - 41]);
+});
+
+test('code that cannot be asked is asked again after a minute, and not by everybody who wants the description', async () => {
+  const manifest = manifestWith({ input: { zod: './hangs.js#S' } });
+  const clock = manualClock();
+  let questions = 0;
+  const schemas = createPluginSchemas({
+    manifest,
+    readJson: async () => ({}),
+    printZod: async () => {
+      questions++;
+      throw new Error('it hangs');
+    },
+    inspect: async () => [],
+    clock,
+  });
+  const ask = async () => (await schemas.ofHandler(manifest.commands[0]!)).input?.description;
+  expect([await ask(), await ask(), questions]).toEqual([
+    'The schema ./hangs.js#S cannot be shown: it hangs',
+    'The schema ./hangs.js#S cannot be shown: it hangs',
+    1,
+  ]);
+  clock.advance(60_000);
+  await ask();
+  expect(questions).toBe(2);
 });

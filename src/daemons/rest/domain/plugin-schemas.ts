@@ -5,6 +5,8 @@ import type {
   SchemaRef,
   SchemaToDescribe,
 } from '../../../contracts/index.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { minutes } from '../../../kit/duration.ts';
 import { messageOf } from '../../../kit/errors.ts';
 import { zodRefs } from '../../../plugins/index.ts';
 
@@ -14,6 +16,8 @@ type JsonSchema = Record<string, unknown>;
 const MOST_CHARS = 1024 * 1024;
 /** What a value counts beside its text. */
 const VALUE_CHARS = 4;
+/** Anybody may ask for the description, and a module that hangs costs 15 s of a processor each time it is asked about. */
+const RETRY_MS = minutes(1);
 
 /** Reads a JSON file of a plugin by its path inside the plugin's folder; refuses one outside. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
@@ -41,6 +45,7 @@ export interface PluginSchemasDeps {
   /** Asks the plugin's own code; both throw when it cannot be run. */
   printZod(asked: SchemaToDescribe[]): Promise<DescribedSchema[]>;
   inspect(handlers: string[]): Promise<DescribedHandler[]>;
+  clock: Clock;
 }
 
 export function createPluginSchemas({
@@ -48,6 +53,7 @@ export function createPluginSchemas({
   readJson,
   printZod,
   inspect,
+  clock,
 }: PluginSchemasDeps): PluginSchemas {
   const files = new Map<string, Promise<unknown>>();
   const open = (file: string): Promise<unknown> => {
@@ -68,33 +74,35 @@ export function createPluginSchemas({
     printed.set(schema, found);
     return found;
   };
-  // One question for all, since each costs a process; asked when the first needs it.
-  let zods: Promise<Map<string, DescribedSchema>> | undefined;
-  let definitions: Promise<Map<string, DescribedHandler>> | undefined;
+  /** One question for all, since each costs a process; asked when the first needs it. One that failed is not asked again at once. */
+  function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+    let asked: Promise<Answer> | undefined;
+    return () => {
+      asked ??= ask().catch((error: unknown) => {
+        clock.after(RETRY_MS, () => {
+          asked = undefined;
+        });
+        throw error;
+      });
+      return asked;
+    };
+  }
 
-  function describedZods(): Promise<Map<string, DescribedSchema>> {
+  const describedZods = once(() => {
     const asked = zodRefs(manifest).map(({ zod, io }) => ({ zod, io }));
-    zods ??= answers(
+    return answers(
       asked.map(({ zod, io }) => `${io} ${zod}`),
       () => printZod(asked),
     );
-    zods.catch(() => {
-      zods = undefined;
-    });
-    return zods;
-  }
+  });
 
-  function describedHandlers(): Promise<Map<string, DescribedHandler>> {
+  const describedHandlers = once(() => {
     const declared = [...(manifest.rest?.routes ?? []), ...manifest.commands];
     const silent = [
       ...new Set(declared.filter(({ input, output }) => !input || !output).map(({ handler }) => handler)),
     ];
-    definitions ??= answers(silent, () => inspect(silent));
-    definitions.catch(() => {
-      definitions = undefined;
-    });
-    return definitions;
-  }
+    return answers(silent, () => inspect(silent));
+  });
 
   async function describe(ref: SchemaRef, io: 'input' | 'output'): Promise<JsonSchema> {
     try {
