@@ -46,6 +46,33 @@ describe('times that no clock reaches', () => {
 });
 
 describe('what a small definition or a caller can make large', () => {
+  test('a definition of more than a million characters is refused, whoever brings it', async () => {
+    const it = await startWorkflow();
+    const large = (v: string) => ({ id: 'large', jobs: { main: { steps: [{ uses: 'set', with: { v } }] } } });
+    const tooLarge = large('x'.repeat(1024 * 1024));
+    await expect(it.start(tooLarge)).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: expect.stringContaining('a definition may take 1048576'),
+    });
+    it.services.definitions.register([{ source: 'large.yaml', definition: tooLarge }]);
+    expect(it.services.definitions.faults).toMatchObject([
+      { source: 'large.yaml', path: '', message: expect.stringContaining('1048576') },
+    ]);
+    // Of many that are not too large a few stay in memory, and runs go on with the others all the same.
+    const signal = { id: 'wait', uses: 'signal', with: { name: 'go' } };
+    const ids = [];
+    for (let n = 0; n < 15; n++) {
+      const { jobs } = large(`${n}`.padEnd(900_000, 'x'));
+      ids.push(await it.start({ jobs: { main: { steps: [signal, ...jobs.main.steps] } } }));
+    }
+    const runs = await Promise.all(ids.map((id) => it.until(id, 'waiting')));
+    const { here } = it.services.definitions;
+    expect(runs.filter(({ definitionHash }) => here(definitionHash)).length).toBeLessThan(12);
+    const params = { runId: ids[0] as never, name: 'go' };
+    await it.call(sendSignal, { params, body: { payload: null } as never });
+    await it.until(ids[0]!, 'succeeded');
+  });
+
   test('a matrix that unfolds to more steps than a run may have fails its job', async () => {
     const it = await startWorkflow();
     const steps = Array.from({ length: 200 }, () => ({ uses: 'set' }));

@@ -41,7 +41,9 @@ export interface RegisteredWorkflow {
   source: string;
 }
 
-const REMEMBERED = 500;
+/** Characters of JSON. Whoever may start runs may send definitions along, and those of all tenants are in one memory. */
+const MOST_CHARS = 1024 * 1024;
+const REMEMBERED_CHARS = 4 * MOST_CHARS;
 
 export function createDefinitions(deps: {
   kindOf: KindOf;
@@ -49,14 +51,19 @@ export function createDefinitions(deps: {
 }): Definitions {
   const registered = new Map<string, RegisteredWorkflow>();
   const faults: WorkflowFault[] = [];
-  const compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED);
-  const byText = createBoundedCache<CompiledWorkflow>(REMEMBERED);
+  const byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
+  const compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (_, { body }) => body.length);
 
   function compile(written: unknown): CompiledWorkflow {
     // Whoever sends definitions along sends the same ones again and again.
     const text = JSON.stringify(written);
     const same = byText.get(text);
     if (same) return same;
+    if (text.length > MOST_CHARS)
+      throw new PlatformError(
+        'PAYLOAD_TOO_LARGE',
+        `The definition takes ${text.length} characters as JSON; a definition may take ${MOST_CHARS}. Hand large data on as input, or keep it elsewhere.`,
+      );
     const workflow = remember(compileDefinition(written, deps.kindOf));
     byText.set(text, workflow);
     return workflow;
