@@ -275,7 +275,7 @@ test('a server that does not answer, or is not there, is told apart', async () =
   );
 });
 
-test('eight calls of a plugin are made at once; who waits is served in turn, or leaves with its handler', async () => {
+test('eight calls of a tenant are made at once; who waits is served in turn, or leaves with its handler', async () => {
   const answers: Array<() => void> = [];
   const { url, seen } = await serve((_, response) => void answers.push(() => response.end()));
   const service = createFetchService();
@@ -294,6 +294,23 @@ test('eight calls of a plugin are made at once; who waits is served in turn, or 
   expect(seen.at(-1)).toBe('GET /9');
   for (const answer of answers) answer();
   expect(await Promise.all([...first, last])).toHaveLength(9);
+});
+
+test('a tenant whose calls are slow keeps room for others', async () => {
+  const answers: Array<() => void> = [];
+  const { url, seen } = await serve((_, response) => void answers.push(() => response.end()));
+  const service = createFetchService();
+  const call = (tenantId: string) => {
+    const request = requestFor('h.js#h', { tenantId, permissions: { network: ['127.0.0.1'] } });
+    const sent = { url: `${url}/${tenantId}`, method: 'GET', headers: [], body: null };
+    return service.request({ request, signal: new AbortController().signal }, [sent]);
+  };
+  const calls = [...Array<string>(12).fill('flood'), 'other'].map(call);
+  await eventually(() => answers.length === 9);
+  expect(seen.filter((line) => line === 'GET /other')).toHaveLength(1);
+  const timer = setInterval(() => answers.shift()?.(), 1);
+  expect(await Promise.all(calls)).toHaveLength(13);
+  clearInterval(timer);
 });
 
 test.each<[what: string, sent: unknown]>([

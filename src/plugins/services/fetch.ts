@@ -1,5 +1,7 @@
 import { type Clock, systemClock } from '../../kit/clock.ts';
 import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
+import { createFairShares, type FairShares } from '../../kit/fair-shares.ts';
+import { createTurns, type Turns } from '../../kit/turns.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
 import { invalid, optionsArgument } from './arguments.ts';
@@ -15,8 +17,8 @@ import { requireHost } from './network-permission.ts';
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 10;
 const TIMEOUT_MS = 30_000;
-/** Calls of one plugin that hold a response in our memory at a time; further ones wait. */
-const MAX_AT_ONCE = 8;
+/** Calls of one plugin that hold a response in our memory at a time; further ones wait. A tenant alone gets eight. */
+const MAX_AT_ONCE = 10;
 
 /** Headers that belong to the connection, which is ours. */
 const CONNECTION_HEADERS = new Set([
@@ -103,7 +105,7 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
   return {
     async request(context, [sent]) {
       const request = readRequest(sent);
-      const leave = await places.enter(context.request.plugin.id, context.signal);
+      const leave = await places.enter(context);
       const timeout = new AbortController();
       const stopTimer = clock.after(timeoutMs, () => timeout.abort(timedOut(request, timeoutMs)));
       const signal = AbortSignal.any([context.signal, timeout.signal]);
@@ -234,39 +236,48 @@ function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal
 
 interface Places {
   /** Returns what gives the place back. Rejects with the signal's reason when that fires first. */
-  enter(pluginId: string, signal: AbortSignal): Promise<() => void>;
+  enter(context: PlatformCallContext): Promise<() => void>;
 }
 
-/** At most eight calls a plugin at once; the others wait their turn, as many as its processes may have under way. */
+interface PluginPlaces {
+  shares: FairShares;
+  waiting: Turns<() => void>;
+}
+
+/** At most ten calls a plugin at once, shared by tenants; the others wait their turn, as many as its processes may have under way. */
 function createPlaces(): Places {
-  const busy = new Map<string, { count: number; waiting: Array<() => void> }>();
+  const busy = new Map<string, PluginPlaces>();
+
+  function open(pluginId: string): PluginPlaces {
+    const opened = { shares: createFairShares(MAX_AT_ONCE), waiting: createTurns<() => void>() };
+    busy.set(pluginId, opened);
+    return opened;
+  }
   return {
-    async enter(pluginId, signal) {
-      const places = busy.get(pluginId) ?? { count: 0, waiting: [] };
-      busy.set(pluginId, places);
-      if (places.count < MAX_AT_ONCE) places.count++;
-      else await turnIn(places.waiting, signal);
+    async enter({ request: { plugin, tenantId }, signal }) {
+      const { shares, waiting } = busy.get(plugin.id) ?? open(plugin.id);
+      if (!shares.take(tenantId)) await turnIn(waiting, tenantId, signal);
+      const next = () => waiting.next((other) => shares.take(other));
       return () => {
-        const next = places.waiting.shift();
-        // Whoever waits takes over the place as it is.
-        if (next) next();
-        else if (--places.count === 0) busy.delete(pluginId);
+        shares.release(tenantId);
+        for (let take = next(); take; take = next()) take();
+        if (shares.free === shares.count) busy.delete(plugin.id);
       };
     },
   };
 }
 
-function turnIn(waiting: Array<() => void>, signal: AbortSignal): Promise<void> {
+function turnIn(waiting: Turns<() => void>, tenantId: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const take = (): void => {
       signal.removeEventListener('abort', leave);
       resolve();
     };
     const leave = (): void => {
-      waiting.splice(waiting.indexOf(take), 1);
+      waiting.remove(tenantId, take);
       reject(signal.reason);
     };
     signal.addEventListener('abort', leave, { once: true });
-    waiting.push(take);
+    waiting.add(tenantId, take);
   });
 }
