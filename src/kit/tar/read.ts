@@ -2,6 +2,8 @@ import { archiveRefused, BLOCK, decodeHeader } from './header.ts';
 
 /** Of extended headers: names are at most a kilobyte, so this holds many. */
 const MAX_HEADER_BYTES = 64 * 1024;
+/** Before one entry: of each kind there is one. Empty ones pack so well that megabytes of them would be read for minutes. */
+const MAX_HEADERS = 8;
 
 export interface TarEntry {
   /** As written: it may lead anywhere. */
@@ -33,7 +35,7 @@ export function readTar(stream: AsyncIterable<Buffer> & { destroy(): void }): Ta
 
 async function nextEntry(blocks: BlockReader): Promise<TarEntry | undefined> {
   let longName: string | undefined;
-  for (;;) {
+  for (let headers = 0; headers <= MAX_HEADERS; headers++) {
     const block = await blocks.block();
     if (!block || block.every((byte) => byte === 0)) return undefined;
     const { name, type, size, mode } = decodeHeader(block);
@@ -46,6 +48,7 @@ async function nextEntry(blocks: BlockReader): Promise<TarEntry | undefined> {
     }
     return { name: longName ?? name, type: typeOf(type), size, mode };
   }
+  throw archiveRefused(`more than ${MAX_HEADERS} headers come before one file`);
 }
 
 function typeOf(flag: string): TarEntry['type'] {

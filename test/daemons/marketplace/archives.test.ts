@@ -72,6 +72,7 @@ test.each<[name: string, entries: Entry[], message: RegExp]>([
   ['an absolute path', [{ name: '/etc/cron.d/evil', content: 'x' }], /leads out of the archive/],
   ['a path of another system', [{ name: 'package\\..\\evil', content: 'x' }], /leads out of the archive/],
   ['a drive', [{ name: 'C:/evil', content: 'x' }], /leads out of the archive/],
+  ['headers without end', Array.from({ length: 9 }, () => ({ name: 'x', type: 'x' })), /more than 8 headers/],
   [
     'a path upwards in an extended header',
     [
