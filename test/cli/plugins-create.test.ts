@@ -36,6 +36,7 @@ test.each(['rest', 'webhook', 'workflow', 'command'])(
       envelope: { ok: true, result: { id: '@acme/orders' } },
     });
     expect((await svc(folder, 'plugins', 'validate')).code).toBe(0);
+    expect(await realpath(join(folder, 'node_modules/.bin/svc'))).toBe(join(packageRoot, 'bin/svc'));
     const tested = await runPluginTests(folder);
     expect(tested.stdout).toMatch(/# pass [1-9]/);
     expect(tested, tested.stdout).toMatchObject({ code: 0 });

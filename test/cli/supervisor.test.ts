@@ -151,6 +151,15 @@ test('when one service fails a restart of all, none is left running', SLOW, asyn
     'state stopped',
     'workflow stopped',
   ]);
+  const up = await svc('up', '-d');
+  expect([up.code, up.json.error]).toEqual([
+    1,
+    expect.objectContaining({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringContaining('rest (failed)'),
+      details: expect.objectContaining({ hint: expect.stringContaining('svc restart') }),
+    }),
+  ]);
 });
 
 test(

@@ -53,7 +53,7 @@ async function listing(pluginId: PluginId, { client }: CommandContext): Promise<
   const summary =
     own.length === 0 ? `${pluginId} has no commands.` : `Commands of ${pluginId}:\n${names.join('\n')}`;
   return defineCommand({
-    name: `run ${pluginId}`,
+    name: `run ${pluginId} <command>`,
     summary,
     example: `svc run ${pluginId} ${own[0]?.id ?? '<command>'}`,
     args: z.object({}),

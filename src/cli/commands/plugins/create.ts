@@ -91,4 +91,8 @@ async function linkPlatform(folder: string): Promise<void> {
   const target = join(folder, 'node_modules', 'svc-platform');
   await mkdir(target, { recursive: true });
   for (const part of publicParts) await symlink(part, join(target, basename(part)));
+  // What `npm run validate` starts.
+  const programs = join(folder, 'node_modules', '.bin');
+  await mkdir(programs, { recursive: true });
+  await symlink(join('..', 'svc-platform', 'bin', 'svc'), join(programs, 'svc'));
 }

@@ -19,6 +19,8 @@ const POLL_MS = 25;
 /** Only what Node itself prints while dying lands there; the supervisor's records go through its own log. */
 const DYING_WORDS = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
+/** A platform that is on its way out has stopped all services a moment before it is gone. */
+const OTHER_END_DEADLINE_MS = seconds(3);
 
 /** Starts a supervisor of its own session and returns when all is ready; finds one that runs already. */
 export async function startDetached(ports: Ports, context: CommandContext): Promise<UpResult> {
@@ -70,15 +72,20 @@ async function findRunning(ports: Ports, context: CommandContext): Promise<UpRes
   return { ...status, firstStart: false, alreadyRunning: true, brokenPlugins: [] };
 }
 
-/** The status once no service is on its way up any more. */
+/** The status once all services are ready. Throws when that does not come, as after a restart that failed. */
 async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus> {
   for (let waited = 0; ; waited += POLL_MS) {
     const status = await supervisor.status();
-    const onTheWay = status.services.filter(({ state }) => state !== 'ready' && state !== 'failed');
-    if (onTheWay.length === 0) return status;
-    if (waited > OTHER_START_DEADLINE_MS) {
-      const names = onTheWay.map(({ name, state }) => `${name} (${state})`).join(', ');
-      throw new PlatformError('UPSTREAM_TIMEOUT', `svc runs already, but not all of it is ready: ${names}.`);
+    const missing = status.services.filter(({ state }) => state !== 'ready');
+    if (missing.length === 0) return status;
+    const isMoving = missing.some(({ state }) => state !== 'failed' && state !== 'stopped');
+    if (waited > (isMoving ? OTHER_START_DEADLINE_MS : OTHER_END_DEADLINE_MS)) {
+      const names = missing.map(({ name, state }) => `${name} (${state})`).join(', ');
+      throw new PlatformError(
+        isMoving ? 'UPSTREAM_TIMEOUT' : 'SERVICE_UNAVAILABLE',
+        `svc runs already, but not all of it is ready: ${names}.`,
+        { details: { hint: 'svc status says why; svc restart starts what is down.', pid: status.pid } },
+      );
     }
     await sleep(POLL_MS);
   }
