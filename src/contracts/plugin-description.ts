@@ -5,6 +5,7 @@
 export const DESCRIBE_HANDLERS = {
   manifest: 'svc:describe#manifest',
   schemas: 'svc:describe#schemas',
+  references: 'svc:describe#references',
   handlers: 'svc:describe#handlers',
   config: 'svc:describe#config',
   input: 'svc:describe#input',

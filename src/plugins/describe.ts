@@ -24,6 +24,8 @@ export interface PluginDescriber {
   manifest: EvaluateManifest;
   /** Each as JSON Schema, or why it cannot be shown; in the order asked. */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
+  /** Why each JSON Schema that the manifest refers to cannot be used, null where it can; in the order asked. */
+  references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;
   /** What the manifest's `configSchema` finds wrong with the plugin's settings. */
   config(
     plugin: DescribedPlugin,
@@ -80,6 +82,10 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
       refs.length === 0
         ? []
         : ((await ask(plugin, DESCRIBE_HANDLERS.schemas, { refs })) as DescribedSchema[]),
+    references: async (plugin, refs) =>
+      refs.length === 0
+        ? []
+        : ((await ask(plugin, DESCRIBE_HANDLERS.references, { refs })) as Array<string | null>),
     config: async (plugin, schema, config) =>
       (await ask(plugin, DESCRIBE_HANDLERS.config, { schema, config })) as Array<{
         path: string;

@@ -7,7 +7,7 @@ import {
   WorkflowDefinition,
 } from '../contracts/index.ts';
 import type { PluginDescriber } from './describe.ts';
-import { checkHandlerFiles, handlerRefs, zodRefs } from './registry/handler-files.ts';
+import { checkHandlerFiles, handlerRefs, jsonSchemaRefs, zodRefs } from './registry/handler-files.ts';
 import { faultsAgainst, readManifest } from './registry/manifest-file.ts';
 import type { LoadedPlugin, PluginFault } from './registry/types.ts';
 
@@ -65,8 +65,9 @@ async function exportFaults(
 ): Promise<PluginFault[]> {
   const handlers = handlerRefs(manifest);
   const schemas = zodRefs(manifest);
+  const references = jsonSchemaRefs(manifest);
   const asked = { id: plugin.id, version: plugin.version, root: plugin.root };
-  const [described, printed] = await Promise.all([
+  const [described, printed, unusable] = await Promise.all([
     describer.handlers(
       asked,
       handlers.map(({ ref }) => ref),
@@ -74,6 +75,10 @@ async function exportFaults(
     describer.schemas(
       asked,
       schemas.map(({ zod, io }) => ({ zod, io })),
+    ),
+    describer.references(
+      asked,
+      references.map(({ ref }) => ref),
     ),
   ]);
   return [
@@ -87,6 +92,10 @@ async function exportFaults(
     ...schemas.flatMap(({ path }, index): PluginFault[] => {
       const fault = printed[index]?.fault;
       return fault === undefined ? [] : [invalid(path, fault)];
+    }),
+    ...references.flatMap(({ path }, index): PluginFault[] => {
+      const fault = unusable[index];
+      return fault ? [invalid(path, fault)] : [];
     }),
   ];
 }

@@ -185,3 +185,38 @@ test('validation tells every fault of the code with its place', async () => {
   ]);
   expect((await validatePlugin(join(FIXTURES, 'good'), await describer())).faults).toEqual([]);
 });
+
+test('validation compiles the JSON Schemas that a manifest refers to, with what they refer to in turn', async () => {
+  const $defs = {
+    Good: { type: 'object', properties: { inner: { $ref: '#/$defs/Good' } } },
+    Circle: { $ref: '#/$defs/Back' },
+    Back: { $ref: '#/$defs/Circle' },
+    Pattern: { type: 'string', pattern: '(' },
+    Remote: { $ref: 'https://example.com/schema.json' },
+    Outside: { $ref: '../other.json' },
+  };
+  const names = [...Object.keys($defs), 'Missing'];
+  const command = (name: string) => ({
+    id: name,
+    handler: 'h.js#h',
+    input: { $ref: `s.json#/$defs/${name}` },
+  });
+  const folder = await folderOf({
+    'package.json': PACKAGE,
+    'h.js': 'export const h = () => 1;',
+    's.json': { $defs },
+    'svc.plugin.json': { ...MANIFEST, commands: names.map(command) },
+  });
+  const { faults } = await validatePlugin(folder, await describer());
+  expect(faults.map(({ path }) => path)).toEqual(
+    names.slice(1).map((_, index) => `commands[${index + 1}].input`),
+  );
+  expect(faults.map(({ message }) => message)).toEqual([
+    expect.stringContaining('call stack'),
+    expect.stringContaining('call stack'),
+    expect.stringMatching(/"s\.json#\/\$defs\/Pattern" cannot be used: .*regular expression/i),
+    expect.stringContaining('refers to https://example.com/schema.json; only files of the plugin are read'),
+    expect.stringMatching(/leads out of the plugin/),
+    'The schema "s.json#/$defs/Missing" cannot be used: AnySchema s.json is loaded but s.json#/$defs/Missing cannot be resolved',
+  ]);
+});

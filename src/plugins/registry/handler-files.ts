@@ -95,6 +95,13 @@ export function zodRefs(manifest: ManifestV3): Array<SchemaToDescribe & { path: 
   );
 }
 
+/** Those of them that are JSON Schemas. */
+export function jsonSchemaRefs(manifest: ManifestV3): Array<{ path: string; ref: string }> {
+  return schemaRefs(manifest).flatMap(({ path, schema }) =>
+    '$ref' in schema ? [{ path, ref: schema.$ref }] : [],
+  );
+}
+
 function fileRefs(manifest: ManifestV3): FileRef[] {
   return [
     ...handlerRefs(manifest).map(({ path, ref }) => ({ path, ...splitRef(ref) })),

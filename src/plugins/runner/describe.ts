@@ -9,7 +9,7 @@ import {
 } from '../../contracts/plugin-description.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
-import { checkAgainst, checkWith, importedStandardSchema } from './schemas.ts';
+import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
 
 /** The runner's own handlers: what a plugin is made of, told by the plugin's code itself, which no daemon loads. */
 export function describeHandler(root: string, ref: string): Handler | undefined {
@@ -29,6 +29,8 @@ const DESCRIBERS: Record<string, (root: string, input: never) => Promise<unknown
   [DESCRIBE_HANDLERS.manifest]: (root, { module }: { module: string }) => describeManifest(root, module),
   [DESCRIBE_HANDLERS.schemas]: (root, { refs }: { refs: SchemaToDescribe[] }) =>
     Promise.all(refs.map((ref) => describeSchema(root, ref))),
+  [DESCRIBE_HANDLERS.references]: (root, { refs }: { refs: string[] }) =>
+    Promise.all(refs.map(async (ref) => (await referenceFault(root, ref)) ?? null)),
   [DESCRIBE_HANDLERS.handlers]: (root, { refs }: { refs: string[] }) =>
     Promise.all(refs.map((ref) => describeDefinition(root, ref))),
   [DESCRIBE_HANDLERS.config]: (_root, { schema, config }: { schema: object; config: unknown }) =>

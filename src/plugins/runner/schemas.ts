@@ -181,7 +181,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
   const compiled = new Map<boolean, ReturnType<typeof compile>>();
   return async (value, coerce) => {
-    const validate = compiled.get(coerce) ?? compile(coerce);
+    const validate = compiled.get(coerce) ?? compile(coerce).catch((error) => refuse(ref, base, error));
     compiled.set(coerce, validate);
     const check = await validate;
     if (check(value)) return { ok: true, value };
@@ -190,6 +190,24 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
       issues: faultsOf(check.errors),
     };
   };
+}
+
+/** Why the JSON Schema that a manifest refers to cannot check anything; undefined when it can. */
+export async function referenceFault(root: string, ref: string): Promise<string | undefined> {
+  try {
+    const check = await jsonSchema(root, ref);
+    await check(undefined, false);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** A schema that ajv will not have is its author's to mend, as a file that is not there is. Callers need not learn where it lies. */
+function refuse(ref: string, base: URL, error: unknown): never {
+  if (error instanceof RunnerFailure) throw error;
+  const why = messageOf(error).replaceAll(base.href, '');
+  throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" cannot be used: ${why}`, { ref }, error);
 }
 
 function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
