@@ -147,8 +147,8 @@ export interface WebhookInbox {
    */
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /**
-   * While the store takes more than `maxBytes`: forgets the oldest bodies, and when there are no more the oldest facts,
-   * at most `limit`, never of what is still to do. Returns how many went.
+   * While the store takes more than `maxBytes`: forgets the oldest bodies, no more than it takes, and when there are no
+   * more the oldest facts, at most `limit`, never of what is still to do. Returns how many went: call again until none does.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
   /** Acknowledged and not yet where lists and searches look, in bytes. */

@@ -51,8 +51,7 @@ export function deliveryRows(db: Database) {
       sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
     latest: () => sql.latest.get()?.position ?? 0,
     /** The oldest of what has ended that still have their body, after a position. */
-    withBodies: (after: number, limit: number) =>
-      sql.withBodies.all({ after, limit }).map(({ position }) => position),
+    withBodies: (after: number, limit: number) => sql.withBodies.all({ after, limit }),
 
     /** Looks through a bounded stretch of the namespace's rows, so that a search for something rare stops the event loop for milliseconds only. */
     list(
@@ -140,13 +139,13 @@ function statements(db: Database) {
     ended: db.prepare<[string, string], Row>(
       `${whole} where namespace_id = ? and ${ended} and d.position in (select value from json_each(?)) order by d.position`,
     ),
-    withBodies: db.prepare<[{ after: number; limit: number }], { position: number }>(`
-      select position from (
-        select * from (select position from delivery where position > :after and body is not null and ${ended}
-          order by position limit :limit)
+    withBodies: db.prepare<[{ after: number; limit: number }], { position: number; bytes: number }>(`
+      select position, bytes from (
+        select * from (select position, body_bytes as bytes from delivery
+          where position > :after and body is not null and ${ended} order by position limit :limit)
         union all
-        select * from (select b.position from delivery_body b join delivery using (position) where ${ended}
-          order by b.position limit :limit))
+        select * from (select b.position, body_bytes as bytes from delivery_body b join delivery using (position)
+          where ${ended} order by b.position limit :limit))
       order by position limit :limit`),
     latest: db.prepare<[], { position: number }>(`select max(position) as position from delivery`),
     stretch: db.prepare<[Stretch], { count: number; oldest: number | null }>(

@@ -1,3 +1,8 @@
+/** Of a delivery, beside its position and its body. */
+const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id, mode, origin,
+     status, http_status, duration_ms, attempts, next_attempt_at, steps, outcome, marker, order_key, replay_of, replayed_by,
+     body_bytes, headers`;
+
 /**
  * A journal that a former version left is applied by this one: a name keeps its meaning and the order of its values for
  * good. What is to be written otherwise gets another name.
@@ -51,8 +56,12 @@ const STATEMENTS = {
    on conflict (digest) do update set expires_at = max(expires_at, excluded.expires_at)`,
   dropFolded: `delete from delivery_marker where id in (select id from delivery_marker order by id limit ?)
      and (state = 'done' or expires_at + 3600000 <= ?)`,
-  /** The bodies at these positions, wherever they lie. */
-  dropSmallBodies: `update delivery set body = null where position in (select value from json_each(?))`,
+  /**
+   * The bodies at these positions, wherever they lie. Rows are written anew: one that only becomes shorter leaves its page as
+   * it is, and the file would take as much as before.
+   */
+  dropSmallBodies: `replace into delivery (position, ${COLUMNS}, body)
+   select position, ${COLUMNS}, null from delivery where position in (select value from json_each(?)) and body is not null`,
   dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
   pruneFacts: `delete from delivery where position in (
      select position from delivery where status not in ('accepted', 'retrying', 'running') order by position limit ?)`,

@@ -10,6 +10,9 @@ import { type InboxLogOptions, openInboxLog } from './inbox-log.ts';
 import { createMarkers, type MarkerOptions } from './markers.ts';
 import { createNotebook } from './notebook.ts';
 
+/** Bodies of more than that do not go in one transaction: its pages are all read. */
+const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
+
 export interface SqliteInboxDeps extends MarkerOptions, InboxLogOptions {
   clock: Clock;
 }
@@ -52,13 +55,21 @@ export async function sqliteWebhookInbox(
     return markers.claim(claim, kind, delivery.webhookId, (digest) => insertSteps(delivery, state, digest));
   }
 
-  async function pruneBodies(limit: number): Promise<number> {
-    const positions = await db.read(() => rows.withBodies(bodilessUntil, limit));
-    if (positions.length === 0) {
+  /** So many bodies as have that many bytes, and no more than `limit`. */
+  async function pruneBodies(bytes: number, limit: number): Promise<number> {
+    const bodies = await db.read(() => rows.withBodies(bodilessUntil, limit));
+    if (bodies.length === 0) {
       if (bodilessUntil === 0) return 0;
       // What was still to do when we came by may have ended since.
       bodilessUntil = 0;
-      return pruneBodies(limit);
+      return pruneBodies(bytes, limit);
+    }
+    const positions: number[] = [];
+    let gone = 0;
+    for (const body of bodies) {
+      if (gone >= bytes) break;
+      positions.push(body.position);
+      gone += body.bytes;
     }
     const which = JSON.stringify(positions);
     await log.commit({
@@ -155,10 +166,12 @@ export async function sqliteWebhookInbox(
       return deliveries + (await markers.prune(now, limit));
     },
     async shrink({ maxBytes, limit }) {
-      if (usedBytes(db) <= maxBytes) return 0;
+      const excess = usedBytes(db) - maxBytes;
+      if (excess <= 0) return 0;
       // Or facts would go while bodies wait in the journal.
       await log.settled();
-      return (await pruneBodies(limit)) || (await changes([SQL.pruneFacts, [limit]]));
+      const bytes = Math.min(excess, MOST_SHRUNK_BYTES);
+      return (await pruneBodies(bytes, limit)) || (await changes([SQL.pruneFacts, [limit]]));
     },
     get waitingBytes() {
       return log.waitingBytes;

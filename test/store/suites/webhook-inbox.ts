@@ -355,6 +355,26 @@ export function describeWebhookInbox(
       expect((await port.find(waiting.webhookId))?.body).toHaveLength(20_000);
     });
 
+    test.each([200_000, 2000])(
+      'short of room, no more bodies go than have to: of %i bytes each',
+      async (size) => {
+        const { port, delivery } = await openInbox();
+        const count = 4_000_000 / size;
+        const made = Array.from({ length: count }, () => delivery({ body: new Uint8Array(size).fill(1) }));
+        await times(count, (i) => port.begin(made[i]!, undefined));
+        await times(count, (i) => port.finish(made[i]!.webhookId, SUCCEEDED));
+        // Until they are where size is measured.
+        await port.latest();
+        while ((await port.shrink({ maxBytes: 3_000_000, limit: 10_000 })) > 0);
+        const left = await Promise.all(made.map(({ webhookId }) => port.find(webhookId)));
+        expect(left).not.toContain(undefined);
+        const kept = left.filter((record) => record!.body !== null);
+        expect(kept.length / count).toBeGreaterThan(0.2);
+        expect(kept).toEqual(left.slice(-kept.length));
+        expect(kept[0]!.body).toHaveLength(size);
+      },
+    );
+
     test('notes are written without being waited for, and a restart keeps what was flushed', async () => {
       const { port, delivery, reopen } = await openInbox();
       const noted = Array.from({ length: 450 }, () => delivery());

@@ -29,8 +29,8 @@ export function startHousekeeping({
   let stopped = false;
   let sweeping: Promise<void> | undefined;
 
-  async function drain(sweep: () => Promise<number>): Promise<void> {
-    while (!stopped && (await sweep()) >= CHUNK);
+  async function drain(sweep: () => Promise<number>, least = CHUNK): Promise<void> {
+    while (!stopped && (await sweep()) >= least);
   }
 
   async function sweep(): Promise<void> {
@@ -38,7 +38,7 @@ export function startHousekeeping({
     try {
       await drain(() => store.cache.sweep(CHUNK));
       await drain(() => store.inbox.prune({ receivedBefore: now - days(deliveriesDays), now, limit: CHUNK }));
-      await drain(() => store.inbox.shrink({ maxBytes: deliveriesMaxBytes, limit: CHUNK }));
+      await drain(() => store.inbox.shrink({ maxBytes: deliveriesMaxBytes, limit: CHUNK }), 1);
       await store.refreshTokens.prune(now);
       await store.mintedTokens.prune(now);
       await store.revocations.prune(now);
