@@ -43,7 +43,9 @@ export interface PluginDescriber {
 
 /** For importing the modules of a plugin, its dependencies included. */
 const TIMEOUT_MS = 15_000;
-/** For a schema that has an input to check: whoever started something waits for it. */
+/** For a manifest that is a module. With the check of settings that follows, half of what a service has to be ready in. */
+const MANIFEST_MS = 10_000;
+/** For a schema that has something to check: whoever started a run waits for it, or a service that reads its plugins. */
 const CHECK_MS = 5000;
 const NOTHING = Permissions.parse({});
 
@@ -77,7 +79,12 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
   }
   return {
     manifest: (folder, module) =>
-      ask({ id: 'manifest', version: '0.0.0', root: folder }, DESCRIBE_HANDLERS.manifest, { module }),
+      ask(
+        { id: 'manifest', version: '0.0.0', root: folder },
+        DESCRIBE_HANDLERS.manifest,
+        { module },
+        { timeoutMs: MANIFEST_MS },
+      ),
     schemas: async (plugin, refs) =>
       refs.length === 0
         ? []
@@ -87,7 +94,7 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
         ? []
         : ((await ask(plugin, DESCRIBE_HANDLERS.references, { refs })) as Array<string | null>),
     config: async (plugin, schema, config) =>
-      (await ask(plugin, DESCRIBE_HANDLERS.config, { schema, config })) as Array<{
+      (await ask(plugin, DESCRIBE_HANDLERS.config, { schema, config }, { timeoutMs: CHECK_MS })) as Array<{
         path: string;
         message: string;
       }>,

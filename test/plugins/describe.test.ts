@@ -2,13 +2,15 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
+import { configFaults } from '../../src/daemons/plugin-runtime/settings.ts';
+import { manualClock } from '../../src/kit/clock.ts';
 import { asJsonFile } from '../../src/kit/config/files.ts';
 import { packageRoot } from '../../src/kit/paths.ts';
 import { systemRandom } from '../../src/kit/random.ts';
 import { createDescriber, loadPlugins, validatePlugin } from '../../src/plugins/index.ts';
 import { manifestSchema } from '../../src/plugins/manifest-schema.ts';
 import { tempDir } from '../support/daemon.ts';
-import { FIXTURES, SANDBOXES, type Sandbox, startBackend } from './support.ts';
+import { eventually, FIXTURES, SANDBOXES, type Sandbox, startBackend } from './support.ts';
 
 async function describer(sandbox: Sandbox = 'permission') {
   return createDescriber((await startBackend({ sandbox })).backend, systemRandom());
@@ -107,6 +109,44 @@ test.each([
   expect(registry.broken[0]?.faults).toEqual([
     { code: 'INVALID_MANIFEST', path: '', message: expect.stringMatching(message) },
   ]);
+});
+
+test('what never ends while plugins are read holds up the others for half of what a service has to be ready', async () => {
+  const clock = manualClock();
+  const { backend } = await startBackend({ clock });
+  const asked = createDescriber(backend, systemRandom());
+  const folder = await folderOf({
+    'module/package.json': { ...PACKAGE, svc: 'manifest.js' },
+    'module/manifest.js': 'for (;;);',
+    'settings/svc.plugin.json': {
+      ...{ ...MANIFEST, id: 'settings' },
+      configSchema: { properties: { text: { pattern: '^(a+)+$' } } },
+    },
+    'fine/svc.plugin.json': { ...MANIFEST, id: 'fine' },
+  });
+  const settings = { settings: { text: `${'a'.repeat(50)}!` } };
+  const loading = loadPlugins({
+    projectDir: folder,
+    patterns: ['./module', './settings', './fine'],
+    evaluate: asked.manifest,
+    checkConfig: (plugin) => configFaults(plugin, settings, asked),
+  });
+  const startedAt = clock.now();
+  for (const [what, ms] of [
+    ['manifest', 10_000],
+    ['settings', 5000],
+  ] as const) {
+    await eventually(() =>
+      backend.stats().some(({ pluginId, running }) => pluginId === what && running === 1),
+    );
+    clock.advance(ms);
+  }
+  const { plugins, broken } = await loading;
+  expect([plugins.map(({ id }) => id), broken.map(({ faults }) => faults[0]?.code)]).toEqual([
+    ['fine'],
+    ['INVALID_MANIFEST', 'VALIDATION_ERROR'],
+  ]);
+  expect(clock.now() - startedAt).toBe(15_000);
 });
 
 test('a manifest module that leads out of its folder is refused', async () => {
