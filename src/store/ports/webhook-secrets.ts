@@ -26,12 +26,13 @@ export interface SecretRotation {
   /** Until when the secret that this one replaces is still accepted. */
   graceEndsAt: number;
   now: number;
-  namespaceInUrl: boolean;
+  /** Undefined: as it was, or a sender would be refused whose former secret is still accepted. */
+  namespaceInUrl: boolean | undefined;
 }
 
 export interface WebhookSecretStore {
   /** Creates the secret or makes the current one the previous: racing callers get one rotation each. */
-  rotate(key: SecretKey, next: SecretRotation): Promise<{ rotated: boolean }>;
+  rotate(key: SecretKey, next: SecretRotation): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
   /** Read at each delivery: one indexed look-up. */
   find(key: SecretKey): Promise<SecretRecord | undefined>;
   /** True when there was a secret to revoke. */

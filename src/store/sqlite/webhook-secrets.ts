@@ -16,9 +16,13 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretS
   };
   return {
     async rotate(key, { namespaceInUrl, ...next }) {
-      const rotation = { ...keyOf(key), ...next, namespaceInUrl: namespaceInUrl ? 1 : 0 } as const;
+      const rotation = {
+        ...keyOf(key),
+        ...next,
+        namespaceInUrl: namespaceInUrl === undefined ? null : Number(namespaceInUrl),
+      };
       const row = await db.write(() => sql.rotate.get(rotation)!);
-      return { rotated: row.rotated === 1 };
+      return { rotated: row.rotated === 1, namespaceInUrl: row.namespaceInUrl === 1 };
     },
     async find(key) {
       const row = await db.read(() => sql.find.get(keyOf(key)));
@@ -45,15 +49,15 @@ function statements(db: Database) {
     previous_expires_at as previousExpiresAt, rotated_at as rotatedAt, previous_used_at as previousUsedAt, namespace_in_url as namespaceInUrl`;
   const isKey =
     'namespace_id = :namespaceId and plugin_id = :pluginId and event = :event and instance_id = :instanceId';
-  type Rotation = SecretKey & Omit<SecretRotation, 'namespaceInUrl'> & { namespaceInUrl: 0 | 1 };
+  type Rotation = SecretKey & Omit<SecretRotation, 'namespaceInUrl'> & { namespaceInUrl: number | null };
   return {
-    rotate: db.prepare<[Rotation], { rotated: 0 | 1 }>(`
+    rotate: db.prepare<[Rotation], { rotated: 0 | 1; namespaceInUrl: 0 | 1 }>(`
       insert into webhook_secret (namespace_id, plugin_id, event, instance_id, current, rotated_at, namespace_in_url)
-      values (:namespaceId, :pluginId, :event, :instanceId, :sealed, :now, :namespaceInUrl)
+      values (:namespaceId, :pluginId, :event, :instanceId, :sealed, :now, coalesce(:namespaceInUrl, 0))
       on conflict (namespace_id, plugin_id, event, instance_id) do update set
         previous = current, previous_expires_at = :graceEndsAt, current = excluded.current,
-        rotated_at = excluded.rotated_at, previous_used_at = null, namespace_in_url = excluded.namespace_in_url
-      returning previous is not null as rotated`),
+        rotated_at = excluded.rotated_at, previous_used_at = null, namespace_in_url = coalesce(:namespaceInUrl, namespace_in_url)
+      returning previous is not null as rotated, namespace_in_url as namespaceInUrl`),
     find: db.prepare<[SecretKey], Row>(`select ${columns} from webhook_secret where ${isKey}`),
     previousUsed: db.prepare<[SecretKey & { at: number }]>(
       `update webhook_secret set previous_used_at = :at where ${isKey}`,

@@ -18,7 +18,10 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
     test('the first provisioning has no former secret; the next one keeps it, over a restart too', async () => {
       const { port, clock, reopen } = await openFresh(open);
       expect(await port.find(KEY)).toBeUndefined();
-      expect(await port.rotate(KEY, next('one', clock.now()))).toEqual({ rotated: false });
+      expect(await port.rotate(KEY, next('one', clock.now()))).toEqual({
+        rotated: false,
+        namespaceInUrl: false,
+      });
       expect(await port.find(KEY)).toEqual({
         ...KEY,
         current: 'one',
@@ -33,6 +36,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       const graceEndsAt = clock.now() + hours(24);
       expect(await port.rotate(KEY, { ...next('two', clock.now()), namespaceInUrl: true })).toEqual({
         rotated: true,
+        namespaceInUrl: true,
       });
       expect(await (await reopen()).find(KEY)).toEqual({
         ...KEY,
@@ -44,6 +48,16 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
         rotatedAt: clock.now(),
         namespaceInUrl: true,
       });
+    });
+
+    test('whether the URL may name the namespace stays as it was unless it is said', async () => {
+      const { port } = await openFresh(open);
+      const said: Array<boolean | undefined> = [undefined, true, undefined, false, undefined];
+      const kept: boolean[] = [];
+      for (const namespaceInUrl of said)
+        kept.push((await port.rotate(KEY, { ...next('sealed', 0), namespaceInUrl })).namespaceInUrl);
+      expect(kept).toEqual([false, true, true, false, false]);
+      expect((await port.find(KEY))!.namespaceInUrl).toBe(false);
     });
 
     test('the former secret is gone from the millisecond its grace ends', async () => {
@@ -113,7 +127,10 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       expect((await times(5, () => port.revoke(KEY))).filter(Boolean)).toHaveLength(1);
       expect(await port.find(KEY)).toBeUndefined();
       expect(await port.list('acme')).toEqual([]);
-      expect(await port.rotate(KEY, next('three', clock.now()))).toEqual({ rotated: false });
+      expect(await port.rotate(KEY, next('three', clock.now()))).toEqual({
+        rotated: false,
+        namespaceInUrl: false,
+      });
     });
 
     test('a key may be part of a wider object', async () => {

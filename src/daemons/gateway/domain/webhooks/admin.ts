@@ -9,7 +9,8 @@ import { describe, type WebhookSecrets } from './secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
 export interface ProvisionOptions {
-  namespaceInUrl: boolean;
+  /** Undefined: as it was. */
+  namespaceInUrl: boolean | undefined;
   /** A secret that the sender made. */
   given?: string | undefined;
   requestId: string;
@@ -67,8 +68,8 @@ export function createWebhookAdmin({
       const { auth } = target.webhook;
       if (options.given !== undefined) checkGivenSecret(auth, options.given);
       const secret = options.given ?? makeSecret(auth, random);
-      const { rotated } = await secrets.provision(key, secret, options);
-      const url = urlOf(key, options.namespaceInUrl);
+      const { rotated, namespaceInUrl } = await secrets.provision(key, secret, options);
+      const url = urlOf(key, namespaceInUrl);
       await callOnProvision(target, { ...key, url, secret, rotated }, options);
       return { url, secret: options.given === undefined ? secret : '', rotated };
     },

@@ -37,8 +37,8 @@ export interface WebhookSecrets {
   provision(
     key: SecretKey,
     secret: string,
-    options: { namespaceInUrl: boolean },
-  ): Promise<{ rotated: boolean }>;
+    options: { namespaceInUrl: boolean | undefined },
+  ): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
   /** Deliveries answer 401 from now on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
   revoke(key: SecretKey): Promise<void>;
   /** What a delivery is verified with; undefined when unprovisioned or revoked. At once when it was asked for before. */
