@@ -9,7 +9,9 @@ const MAX_BYTES = 1024 * 1024;
 export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
   const file = join(folder, 'package.json');
   try {
-    if ((await stat(file)).size > MAX_BYTES) return undefined;
+    const found = await stat(file);
+    // A pipe would be waited for without end.
+    if (!found.isFile() || found.size > MAX_BYTES) return undefined;
     const value: unknown = JSON.parse(await readFile(file, 'utf8'));
     return isRecord(value) ? value : undefined;
   } catch {

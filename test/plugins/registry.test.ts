@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -197,6 +198,18 @@ test.each<[name: string, content: string, message: RegExp]>([
       ],
     }),
   ]);
+});
+
+test('a pipe in place of a file is not waited for', async () => {
+  const projectDir = await project({
+    'named/svc.plugin.json': { ...MANIFEST, id: 'named' },
+    'piped/h.js': HANDLER,
+  });
+  for (const pipe of ['named/package.json', 'piped/svc.plugin.json'])
+    execFileSync('mkfifo', [join(projectDir, pipe)]);
+  const { plugins, broken } = await loadPlugins({ projectDir, patterns: ['./named', './piped'] });
+  expect(plugins.map(({ id }) => id)).toEqual(['named']);
+  expect(broken[0]?.faults[0]?.message).toBe('svc.plugin.json is no file.');
 });
 
 test('a manifest written with a byte-order mark is read', async () => {

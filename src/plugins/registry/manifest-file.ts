@@ -38,7 +38,10 @@ export async function readManifest(folder: string, evaluate?: EvaluateManifest):
   }
   let raw: unknown;
   try {
-    const { size } = await stat(file);
+    const found = await stat(file);
+    // A pipe would be waited for without end.
+    if (!found.isFile()) return broken(`${MANIFEST_FILE} is no file.`);
+    const { size } = found;
     if (size > MAX_BYTES) return broken(`${MANIFEST_FILE} has ${size} bytes; at most ${MAX_BYTES} are read.`);
     // A byte-order mark is no JSON, but editors write it.
     raw = JSON.parse((await readFile(file, 'utf8')).replace(/^\uFEFF/, ''));
