@@ -12,7 +12,7 @@ import { createEnrolments } from './domain/hosts/enrolments.ts';
 import { createHosts } from './domain/hosts/hosts.ts';
 import { forgetFormerSessions } from './domain/hosts/sessions.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
-import { createAdmins } from './domain/identity/admins.ts';
+import { type Admins, createAdmins } from './domain/identity/admins.ts';
 import { createAttemptLimits } from './domain/identity/attempt-limits.ts';
 import { type Authenticator, createAuthenticator, type Principal } from './domain/identity/authenticator.ts';
 import { createClientRegistry } from './domain/identity/client-registry.ts';
@@ -39,6 +39,7 @@ import { createUndiciClient } from './proxy/undici-client.ts';
 import { createUpstreamClient } from './proxy/upstream-client.ts';
 import { upstreamDescriptions } from './proxy/upstream-descriptions.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
+import { actingNamespace } from './routes/acting-namespace.ts';
 import { countedOf } from './routes/counted.ts';
 import type { UpgradeHandler } from './routes/sockets.ts';
 import { subjectOf } from './routes/subject.ts';
@@ -129,7 +130,7 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
   return {
     store,
     ...identity,
-    authenticate: limited(identity.authenticator, limitRequests),
+    authenticate: limited(identity, limitRequests),
     limitRequests,
     corsOrigins: config.gateway.cors.origins,
     upstreams: known,
@@ -216,14 +217,20 @@ function refuseContainers({ kind }: Principal): void {
   );
 }
 
-/** Who calls one of the gateway's own endpoints; counted against the same limits as proxied calls, and told as they are. */
-function limited(authenticator: Authenticator, limitRequests: LimitRequests | null): Authenticate {
+/**
+ * Who calls one of the gateway's own endpoints, in the namespace that it acts on; counted against the same limits as proxied
+ * calls, and told as they are.
+ */
+function limited(
+  { authenticator, admins }: { authenticator: Authenticator; admins: Admins },
+  limitRequests: LimitRequests | null,
+): Authenticate {
   return async (request, reply) => {
     const caller = await authenticator.authenticate(subjectOf(request));
     refuseContainers(caller);
     const told = (await limitRequests?.(countedOf(request.raw, caller, request.ip))) ?? [];
     for (let i = 0; i < told.length; i += 2) reply?.header(told[i]!, told[i + 1]);
-    return caller;
+    return actingNamespace(request.raw, caller, admins);
   };
 }
 

@@ -262,6 +262,20 @@ test('an administrator may act on another namespace by name, others may not', as
   expect(gateway.upstream.seen).toHaveLength(1);
 });
 
+test("so it is with the gateway's own endpoints: what is made is made there", async () => {
+  const gateway = await startGateway({ gateway: { staticTokens, admins: ['root'] } });
+  const create = async (hostId: string, namespace: string) => {
+    const authorization = `Bearer ${await signJwt({ hostId })}`;
+    const headers = { authorization, 'x-svc-namespace': namespace, 'content-type': 'application/json' };
+    const body = '{"name":"nightly"}';
+    const response = await gateway.fetch('/api/v1/clients', { method: 'POST', headers, body });
+    return [response.status, ((await response.json()) as { namespaceId?: string }).namespaceId];
+  };
+  expect(await create('root', 'other')).toEqual([201, 'other']);
+  expect(await create('root', '../other')).toEqual([400, undefined]);
+  expect(await create('nobody', 'other')).toEqual([403, undefined]);
+});
+
 test('an upgrade to a protocol we do not speak is declined by answering as usual', async () => {
   const gateway = await startGateway();
   const { status } = await rawGet(gateway, '/api/v1/x', [
