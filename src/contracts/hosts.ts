@@ -4,6 +4,9 @@ import { endpoint } from './endpoint.ts';
 import { DisplayName, NamespaceId, PluginId } from './ids.ts';
 
 const Label = z.string().max(256);
+/** A page of a thousand hosts tells all of theirs. */
+const MAX_LABELS = 64;
+const isFew = (labels: Record<string, string>): boolean => Object.keys(labels).length <= MAX_LABELS;
 const Capability = z.string().min(1).max(64);
 
 /** 32 bytes of x25519, in base64. */
@@ -48,7 +51,7 @@ export const registerHost = endpoint({
     name: DisplayName,
     publicKey: PublicKey,
     capabilities: z.array(Capability).max(64).default([]),
-    labels: z.record(Label, Label).default({}),
+    labels: z.record(Label, Label).refine(isFew, `must be at most ${MAX_LABELS}`).default({}),
     metadata: z.record(z.string().max(256), z.json()).default({}),
   }),
   reply: z.object({

@@ -103,6 +103,17 @@ describe('hosts', () => {
     },
   );
 
+  test('64 labels are taken, 65 are not', async () => {
+    const gateway = await startGateway();
+    const operator = await asOperator(gateway);
+    const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [i, 'x']));
+    await operator(registerHost, { body: { ...MACHINE, labels: labels(64) } });
+    await expect(operator(registerHost, { body: { ...MACHINE, labels: labels(65) } })).rejects.toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { issues: [{ path: 'body.labels' }] },
+    });
+  });
+
   test('a host of another tenant looks absent', async () => {
     const { gateway, host } = await withHost();
     const stranger = asBearer(gateway, await signJwt({ namespaceId: 'other' }));
