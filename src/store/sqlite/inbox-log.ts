@@ -70,18 +70,10 @@ export async function openInboxLog(
   try {
     if (recover) reportTakeOver(await thread.ready, folder, logger);
     if (takesOver) reportForeign(file, shortId(idOf(db)), folder, logger);
-    return shared
-      ? sharedLog(thread, file)
-      : journalledLog(
-          thread,
-          db,
-          createSegments(folder, {
-            ...segments,
-            database: idOf(db),
-            gone: (each) => reportGone(logger, each, file),
-          }),
-          logger,
-        );
+    if (shared) return sharedLog(thread, file);
+    const gone = (each: string): void => reportGone(logger, each, file);
+    const files = createSegments(folder, { ...segments, database: idOf(db), gone });
+    return journalledLog(thread, db, files, logger);
   } catch (error) {
     await thread.close();
     throw error;
