@@ -2,36 +2,43 @@ import type { JsonValue } from '../../../../store/ports/index.ts';
 
 /** Values on their way into CEL and back. */
 
-const known = new WeakMap<object, unknown>();
+/** Whether such a map stands somewhere in a value that stays: it is looked through once. */
+const known = new WeakMap<object, boolean>();
 
 /**
  * JSON for CEL. The library knows a map by `value.constructor`, of which JSON may say anything: then the map could not be read,
  * and an optional field in it (`input.?blocked`) would look absent. So a map with that key is handed over as a `Map`.
- * `madeAnew`: as many levels of the value live for one evaluation; what lies below is looked through once.
+ * `madeAnew`: as many levels of the value live for one evaluation.
  */
 export function toCel(value: JsonValue | undefined, madeAnew = 0): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (madeAnew > 0) return each(value, (item) => toCel(item, madeAnew - 1));
-  let found = known.get(value);
-  if (found === undefined) {
-    found = each(value, throughout);
-    known.set(value, found);
-  }
-  return found;
+  return isOdd(value, madeAnew) ? asMap(value) : value;
 }
 
-const throughout = (value: JsonValue): unknown =>
-  typeof value === 'object' && value !== null ? each(value, throughout) : value;
-
-/** The value itself where nothing in it is to be another one. */
-function each(value: JsonValue & object, next: (item: JsonValue) => unknown): unknown {
-  if (Array.isArray(value)) {
-    const items = value.map(next);
-    return items.every((item, index) => item === value[index]) ? value : items;
+function isOdd(value: JsonValue | undefined, madeAnew: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (madeAnew > 0) return someOf(value, (item) => isOdd(item, madeAnew - 1));
+  let odd = known.get(value);
+  if (odd === undefined) {
+    odd = isOddWithin(value);
+    known.set(value, odd);
   }
-  const entries = Object.entries(value).map(([key, item]) => [key, next(item)] as const);
-  if (Object.hasOwn(value, 'constructor')) return new Map(entries);
-  return entries.every(([key, item]) => item === value[key]) ? value : Object.fromEntries(entries);
+  return odd;
+}
+
+const isOddWithin = (value: JsonValue): boolean =>
+  typeof value === 'object' && value !== null && someOf(value, isOddWithin);
+
+function someOf(value: JsonValue & object, isOne: (item: JsonValue) => boolean): boolean {
+  if (Array.isArray(value)) return value.some(isOne);
+  for (const key in value) if (key === 'constructor' || isOne(value[key]!)) return true;
+  return false;
+}
+
+function asMap(value: JsonValue | undefined): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(asMap);
+  const entries = Object.entries(value).map(([key, item]) => [key, asMap(item)] as const);
+  return Object.hasOwn(value, 'constructor') ? new Map(entries) : Object.fromEntries(entries);
 }
 
 /** CEL's values as JSON: whole numbers as numbers, times as ISO text, durations as seconds. */
