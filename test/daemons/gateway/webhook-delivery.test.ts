@@ -338,6 +338,17 @@ test('secrets and markers are still there after a restart', async () => {
   ).toBe('ok');
 });
 
+test('a body that is not UTF-8 is no JSON: nobody gets what was not sent, nor do two ids become one', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'created');
+  for (const letter of ['é', 'è']) {
+    const body = Buffer.from(`{"delivery":{"id":"${letter}"}}`, 'latin1');
+    expect((await deliver(gateway, { event: 'created', secret: 'wrong', body })).status).toBe(401);
+    const refused = await deliver(gateway, { event: 'created', secret, body });
+    expect([refused.status, refused.body.error.message]).toEqual([400, expect.stringContaining('not UTF-8')]);
+  }
+});
+
 test('bad JSON is authenticated first, then 400', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');

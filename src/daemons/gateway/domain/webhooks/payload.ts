@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type ChallengeConfig, LIMITS } from '../../../../contracts/index.ts';
 import { nestsDeeperThan, readDotPath } from '../../../../kit/json.ts';
@@ -20,7 +21,8 @@ export type ParsedBody =
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    parsed ??= parseBody(body);
+    // Read all the same, other bytes become one and the same character: two ids would be one.
+    parsed ??= isUtf8(body) ? parseBody(body) : { fault: 'it is not UTF-8' };
     return parsed;
   };
 }
