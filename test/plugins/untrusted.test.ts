@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
 import { ownCostFault } from '../../src/kit/json-cost.ts';
 import { createLineReader } from '../../src/plugins/line-reader.ts';
+import { resultFrame } from '../../src/plugins/runner/result.ts';
 import { createTokenBucket } from '../../src/plugins/token-bucket.ts';
 import { parseUntrusted } from '../../src/plugins/untrusted-json.ts';
 
@@ -138,4 +139,10 @@ test("a runner's own check is the stricter one, so that it tells what the daemon
   expect(ownCostFault(text(49_000), 512)).toBeUndefined();
   expect(ownCostFault(text(54_000), 512)).toBe('of more than 50000 different keys');
   expect(() => parseUntrusted(text(54_000))).not.toThrow();
+});
+
+test('a result of as many values as a runner lets pass is read with the frame around it', () => {
+  const result = Array.from({ length: 499_996 }, () => 0);
+  const frame = parseUntrusted(resultFrame('e', { exitCode: 0, result }, 6_000_000));
+  expect(frame).toMatchObject({ type: 'result', executionId: 'e', result: { exitCode: 0 } });
 });
