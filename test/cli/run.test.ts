@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { flagsOf, inputOf } from '../../src/cli/commands/run/flags.ts';
@@ -101,7 +102,8 @@ test('flags stand on either side of the words, and after --', async () => {
     expect(JSON.parse(stdout).result).toMatchObject({ text: 'Hello Ada' });
 });
 
-test('properties that make no flag are given by --input', () => {
+test('properties that make no flag are given by --input, also from a file', async () => {
+  const cwd = await tempDir();
   const flags = flagsOf({
     $ref: '#/$defs/In',
     $defs: {
@@ -114,13 +116,17 @@ test('properties that make no flag are given by --input', () => {
   });
   expect(Object.keys(flags.args.shape)).toEqual(['when', 'any', 'input']);
   expect(flags.kinds).toEqual({ when: 'number', any: 'json' });
-  expect(inputOf({ input: '{"odd name":1}', when: 2, any: '[1]' }, flags)).toEqual({
+  expect(await inputOf({ input: '{"odd name":1}', when: 2, any: '[1]' }, flags, cwd)).toEqual({
     'odd name': 1,
     when: 2,
     any: [1],
   });
-  expect(inputOf({ input: '[1,2]' }, flags)).toEqual([1, 2]);
-  expect(() => inputOf({ input: '[1]', when: 1 }, flags)).toThrow(/must be a JSON object/);
-  expect(() => inputOf({ any: '{' }, flags)).toThrow(/--any: must be JSON/);
+  await writeFile(join(cwd, 'input.json'), '[1,2]');
+  for (const input of ['[1,2]', '@input.json']) expect(await inputOf({ input }, flags, cwd)).toEqual([1, 2]);
+  await expect(inputOf({ input: '@none.json' }, flags, cwd)).rejects.toThrow(
+    /^--input: none\.json is not JSON .*ENOENT/,
+  );
+  await expect(inputOf({ input: '[1]', when: 1 }, flags, cwd)).rejects.toThrow(/must be a JSON object/);
+  await expect(inputOf({ any: '{' }, flags, cwd)).rejects.toThrow(/--any: must be JSON/);
   expect(flagsOf(null).example).toBe('');
 });

@@ -117,6 +117,16 @@ test('send, deliveries, show and replay', async () => {
   expect((await run(['webhooks', 'replay', '--failed'])).code).toBe(2);
 });
 
+test('a payload is given as text, from a file or from stdin, and what is no JSON is told with its source', async () => {
+  const { gateway, run } = await remote();
+  await secretOf(gateway, 'sync');
+  const send = (data: string, stdin = '') =>
+    run(['webhooks', 'send', 'senders', 'sync', '--data', data], stdin);
+  for (const stdin of ['-', '@-']) expect((await send(stdin, '{"id": 1}')).code).toBe(0);
+  const refused = await send('-', '{');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--data: stdin is not JSON')]);
+});
+
 test('pause and resume', async () => {
   const { gateway, run } = await remote();
   const secret = await secretOf(gateway, 'sync');

@@ -74,8 +74,8 @@ function concrete(
     summary: description ?? `The command ${id} of ${pluginId}`,
     example: `svc run ${pluginId} ${id}${flags.example}`,
     args: flags.args,
-    async run(args, { client }): Promise<CommandResult> {
-      return client.call(runCommand, { params, body: { input: inputOf(args, flags) } });
+    async run(args, { client, cwd }): Promise<CommandResult> {
+      return client.call(runCommand, { params, body: { input: await inputOf(args, flags, cwd) } });
     },
   });
 }

@@ -21,7 +21,7 @@ export const submit = defineCommand({
   summary: "Submit a background job to a plugin's job handler",
   example: `svc jobs submit github/sync --input '{"repository": "octo/hello"}'`,
   args: z.object({
-    handler: z.string().min(3).describe('<plugin>/<job>'),
+    handler: z.string().regex(/.\/./, 'must be <plugin>/<job>').describe('<plugin>/<job>'),
     input: InputFlag,
     key: z.string().optional().describe('an idempotency key: the same one submits one job'),
     priority: z.coerce

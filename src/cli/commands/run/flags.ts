@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { messageOf } from '../../../kit/errors.ts';
 import { kebab } from '../../command-arguments.ts';
 import { GLOBAL_FLAGS } from '../../globals.ts';
+import { readJson } from '../../json-flag.ts';
 import { UsageError } from '../../parse-args.ts';
 
 type JsonSchema = Record<string, unknown>;
@@ -53,13 +54,21 @@ export function flagsOf(schema: JsonSchema | null): Flags {
   shape[WHOLE] = z
     .string()
     .optional()
-    .meta({ description: 'the whole input as JSON; flags are put over it', placeholder: 'json' });
+    .meta({
+      description: 'the whole input as JSON, flags are put over it; "@<file>" reads a file, "-" reads stdin',
+      placeholder: 'json',
+    });
   return { args: z.object(shape), kinds, example };
 }
 
 /** The input that the given flags make. Throws UsageError for JSON that is none. */
-export function inputOf(args: Readonly<Record<string, unknown>>, { kinds }: Flags): unknown {
-  const whole = args[WHOLE] === undefined ? undefined : parse(String(args[WHOLE]), WHOLE);
+export async function inputOf(
+  args: Readonly<Record<string, unknown>>,
+  { kinds }: Flags,
+  cwd: string,
+): Promise<unknown> {
+  const whole =
+    args[WHOLE] === undefined ? undefined : await readJson(`--${WHOLE}`, String(args[WHOLE]), cwd);
   const given = Object.entries(args).filter(([name, value]) => name !== WHOLE && value !== undefined);
   if (given.length === 0) return whole ?? {};
   if (whole !== undefined && !isRecord(whole)) {

@@ -1,11 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { text as textOfStream } from 'node:stream/consumers';
 import { z } from 'zod';
 import { type ReplyOf, sendSample } from '../../../contracts/index.ts';
-import { messageOf } from '../../../kit/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { UsageError } from '../../parse-args.ts';
+import { readJson } from '../../json-flag.ts';
 import { parseHeader } from './header-args.ts';
 import { targetArgs, targetBody } from './target-args.ts';
 
@@ -16,13 +12,13 @@ export const send = defineCommand({
   example: "svc webhooks send github push --data @push.json --header 'x-github-event: push'",
   args: z.object({
     ...targetArgs,
-    data: z.string().optional().describe('the payload as JSON, @file, or @- for stdin'),
+    data: z.string().optional().describe('the payload as JSON; "@<file>" reads a file, "-" reads stdin'),
     header: z.array(z.string()).default([]).describe("a further header, 'name: value'; may be repeated"),
   }),
   async run({ data, header, ...target }, { client, cwd }) {
     const body = {
       ...targetBody(target),
-      ...(data === undefined ? {} : { data: await payloadOf(data, cwd) }),
+      ...(data === undefined ? {} : { data: await readJson('--data', data, cwd) }),
       headers: Object.fromEntries(header.map(parseHeader)),
     };
     const reply = await client.call(sendSample, { body });
@@ -39,13 +35,4 @@ function refusalOf({ status, body }: ReplyOf<typeof sendSample>): { code: string
     code: error?.code ?? 'EXECUTION_ERROR',
     message: `The sender would be answered ${status}${error ? `: ${error.message}` : '.'}`,
   };
-}
-
-async function payloadOf(data: string, cwd: string): Promise<unknown> {
-  try {
-    if (data === '@-') return JSON.parse(await textOfStream(process.stdin));
-    return JSON.parse(data.startsWith('@') ? await readFile(resolve(cwd, data.slice(1)), 'utf8') : data);
-  } catch (error) {
-    throw new UsageError(`--data cannot be read as JSON: ${messageOf(error)}.`);
-  }
 }

@@ -8,6 +8,7 @@ import {
   sendSignal,
 } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { readJson } from '../../json-flag.ts';
 import { InputFlag, readInput } from './input.ts';
 import { RunArg } from './read.ts';
 import { coloured, runPairs } from './views.ts';
@@ -68,7 +69,7 @@ export const decide = defineCommand({
     output: InputFlag.describe('with succeed: the output of the step, as JSON'),
   }),
   async run({ run, step, action, output }, { client, cwd }) {
-    const value = output === undefined ? null : await readInput(output, cwd);
+    const value = output === undefined ? null : ((await readJson('--output', output, cwd)) as never);
     const params = { runId: run as never, stepId: step };
     return ok(await client.call(decideStep, { params, body: { action, output: value } }));
   },
