@@ -44,7 +44,7 @@ describe('a static token beyond ASCII', () => {
     async (token) => {
       const gateway = await withToken(token);
       expect(await statusOf(gateway, Buffer.from(token))).toBe(200);
-      },
+    },
   );
 
   test('one byte a character, as browsers write it, counts too; bytes that are neither match nothing', async () => {
