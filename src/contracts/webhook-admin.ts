@@ -21,7 +21,10 @@ export const provisionWebhook = endpoint({
   body: z.strictObject({
     ...target,
     instanceId: InstanceId.optional(),
-    namespaceInUrl: z.boolean().optional(),
+    namespaceInUrl: z
+      .boolean()
+      .optional()
+      .describe('Whether the URL may name the namespace; default: as before, at first not'),
     secret: z
       .string()
       .optional()

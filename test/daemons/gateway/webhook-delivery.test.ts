@@ -53,7 +53,7 @@ test('step 2: a missing namespace header is 400, also when the URL names one tha
   expect(long.body.error.message).toBe('The x-svc-namespace header must be at most 128 characters long.');
 });
 
-test('the namespace may stand in the URL where provisioning said so', async () => {
+test('the namespace may stand in the URL where provisioning said so, also once the secret was rotated', async () => {
   const gateway = await startGateway();
   const { provisionWebhook } = await import('../../../src/contracts/index.ts');
   const { url, secret } = await gateway.call(provisionWebhook, {
@@ -62,12 +62,21 @@ test('the namespace may stand in the URL where provisioning said so', async () =
   expect(url).toBe(
     `${gateway.url.replace('127.0.0.1', 'localhost')}/webhooks/%40acme%2Forders/plain?namespace=default`,
   );
-  const response = await fetch(url.replace('localhost', '127.0.0.1'), {
-    method: 'POST',
-    body: '{}',
-    headers: { 'x-token': secret },
+  const deliverTo = async (at: string, token: string) => {
+    const to = at.replace('localhost', '127.0.0.1');
+    return (await fetch(to, { method: 'POST', body: '{}', headers: { 'x-token': token } })).status;
+  };
+  expect(await deliverTo(url, secret)).toBe(200);
+  const rotated = await gateway.call(provisionWebhook, {
+    body: { pluginId: '@acme/orders', event: 'plain' } as never,
   });
-  expect(response.status).toBe(200);
+  expect(rotated.url).toBe(url);
+  for (const token of [secret, rotated.secret]) expect(await deliverTo(url, token)).toBe(200);
+  const withdrawn = await gateway.call(provisionWebhook, {
+    body: { pluginId: '@acme/orders', event: 'plain', namespaceInUrl: false } as never,
+  });
+  expect(withdrawn.url).not.toContain('?');
+  expect(await deliverTo(url, withdrawn.secret)).toBe(400);
 });
 
 test('step 3: beyond the limit of the endpoint it is 429 with Retry-After, and one namespace does not use up another', async () => {

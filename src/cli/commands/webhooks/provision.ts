@@ -57,7 +57,7 @@ export const provision = defineCommand({
     namespaceInUrl: z
       .boolean()
       .default(false)
-      .describe('put the namespace into the URL, for senders that cannot set headers'),
+      .describe('put the namespace into the URL, for senders that cannot set headers; stays so when rotated'),
     secretStdin: z
       .boolean()
       .default(false)

@@ -33,7 +33,7 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: Webhook
   } as const;
 
   mount(http, provisionWebhook, changes, (call) => {
-    const { instanceId = '', namespaceInUrl = false, secret: given, ...target } = call.body;
+    const { instanceId = '', namespaceInUrl, secret: given, ...target } = call.body;
     const { id: requestId, traceId } = call.request;
     call.reply.header('cache-control', 'no-store');
     const key = { ...target, instanceId, namespaceId: scopeOf(admins, call) };
