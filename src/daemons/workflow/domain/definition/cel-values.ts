@@ -2,8 +2,12 @@ import type { JsonValue } from '../../../../store/ports/index.ts';
 
 /** Values on their way into CEL and back. */
 
-/** Whether such a map stands somewhere in a value that stays: it is looked through once. */
+/** Whether such a map stands somewhere in a large value that stays: it is looked through once. */
 const known = new WeakMap<object, boolean>();
+/** Looking through so many items costs less than remembering the answer. */
+const FEW = 64;
+/** Items that were looked at. */
+let looked = 0;
 
 /**
  * JSON for CEL. The library knows a map by `value.constructor`, of which JSON may say anything: then the map could not be read,
@@ -17,16 +21,18 @@ export function toCel(value: JsonValue | undefined, madeAnew = 0): unknown {
 function isOdd(value: JsonValue | undefined, madeAnew: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (madeAnew > 0) return someOf(value, (item) => isOdd(item, madeAnew - 1));
-  let odd = known.get(value);
-  if (odd === undefined) {
-    odd = isOddWithin(value);
-    known.set(value, odd);
-  }
+  const before = known.get(value);
+  if (before !== undefined) return before;
+  looked = 0;
+  const odd = isOddWithin(value);
+  if (looked > FEW) known.set(value, odd);
   return odd;
 }
 
-const isOddWithin = (value: JsonValue): boolean =>
-  typeof value === 'object' && value !== null && someOf(value, isOddWithin);
+function isOddWithin(value: JsonValue): boolean {
+  looked++;
+  return typeof value === 'object' && value !== null && someOf(value, isOddWithin);
+}
 
 function someOf(value: JsonValue & object, isOne: (item: JsonValue) => boolean): boolean {
   if (Array.isArray(value)) return value.some(isOne);
