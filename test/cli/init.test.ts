@@ -61,6 +61,8 @@ test('a project that is there is refused; --force writes the config anew and kee
   const refused = await runSvc(folder, ['init', '--plugin', 'rest', '--json']);
   expect([refused.code, refused.json.error.code]).toEqual([1, 'CONFLICT']);
   expect(refused.json.error.details.hint).toContain('--force');
+  // Not asked first which plugin it shall be.
+  expect((await runSvc(folder, ['init', '--json'])).json.error.code).toBe('CONFLICT');
   expect(await readFile(join(folder, 'svc.config.json'), 'utf8')).toBe('{"gateway":{"port":4999}}');
 
   const forced = await runSvc(folder, ['init', '--plugin', 'rest', '--force', '--json']);

@@ -7,7 +7,7 @@ import { defineCommand, ok } from '../define-command.ts';
 import { pairs } from '../style.ts';
 import { EXAMPLES, type ExampleName } from './init/examples.ts';
 import { nextSteps } from './init/next-steps.ts';
-import { createProject, type ProjectFile } from './init/project.ts';
+import { createProject, type ProjectFile, requireNoProject } from './init/project.ts';
 
 const NAMES = EXAMPLES.map(({ value }) => value) as [ExampleName, ...ExampleName[]];
 
@@ -36,6 +36,8 @@ export const init = defineCommand({
   async run({ folder: given, plugin: wanted, force }, context) {
     const { cwd, globals } = context;
     const folder = resolve(cwd, given);
+    // Before anything is asked.
+    requireNoProject({ folder, force });
     const chosen =
       wanted ??
       (globals.yes ? NAMES[0] : await choose(context, 'Which plugin to begin with?', EXAMPLES, '--plugin'));

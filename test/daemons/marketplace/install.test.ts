@@ -115,6 +115,16 @@ test.each([
   });
 });
 
+test('a plugin of the project is no plugin that is not there: an update says what it is', async () => {
+  const projectDir = await tempDir();
+  await writeFiles(join(projectDir, 'plugins', 'greeter'), greeter());
+  const daemon = await startMarketplace({ projectDir, dataDir: join(projectDir, '.svc') });
+  await expect(daemon.call(updatePlugin, { params, body: {} })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: expect.stringContaining('it lies in the project'),
+  });
+});
+
 test('an update shows what changes before it happens, and refuses what was not shown', async () => {
   const daemon = await startMarketplace();
   const folder = await pluginFolder(greeter('1.0.0', { permissions: { network: ['a.example'] } }));

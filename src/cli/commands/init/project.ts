@@ -61,7 +61,8 @@ export async function createProject(
   }
 }
 
-function requireNoProject({ folder, force }: ProjectOptions): void {
+/** Throws CONFLICT for a project that is there already. */
+export function requireNoProject({ folder, force }: Pick<ProjectOptions, 'folder' | 'force'>): void {
   const file = join(folder, CONFIG_FILE);
   if (force || !existsSync(file)) return;
   throw new PlatformError('CONFLICT', `${folder} is a project already: it has ${CONFIG_FILE}.`, {

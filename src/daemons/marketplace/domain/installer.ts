@@ -88,6 +88,12 @@ export function createInstaller(deps: InstallerDeps): Installer {
     });
   }
 
+  /** Throws CONFLICT for what is there in another way: a folder of the project is as new as it is. */
+  async function toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
+    if (!entryOf(lock, id)) await neighbours.requireOrigin(id, 'installed', lock);
+    return requireInstalled(lock, id);
+  }
+
   async function drop(id: string, origin: Exclude<PluginOrigin, 'project'>): Promise<void> {
     const lock = await entries.read();
     await neighbours.requireOrigin(id, origin, lock);
@@ -132,7 +138,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     plan: ({ source, pluginId }) =>
       inTurn(async () => {
         const lock = await entries.read();
-        const current = pluginId === undefined ? undefined : requireInstalled(lock, pluginId);
+        const current = pluginId === undefined ? undefined : await toUpdate(lock, pluginId);
         const parsed = parseSource(source ?? current!.source, projectDir);
         return folders.withStaged(parsed, async ({ plugin, resolved }) => {
           if (pluginId !== undefined) requireSame(plugin, pluginId);
@@ -167,7 +173,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
 
     update: (id, text, agreed) =>
       inTurn(async () => {
-        const source = parseSource(text ?? requireInstalled(await entries.read(), id).source, projectDir);
+        const entry = await toUpdate(await entries.read(), id);
+        const source = parseSource(text ?? entry.source, projectDir);
         return folders.withStaged(source, async (staged) => {
           requireSame(staged.plugin, id);
           requireAgreed(manifestDigest(staged.plugin.manifest), agreed);
