@@ -20,6 +20,7 @@ export * from './reply-stream.ts';
 export * from './request-ids.ts';
 export * from './request-line.ts';
 export * from './request-path.ts';
+export * from './request-target.ts';
 export { methodNotAllowed } from './route-table.ts';
 export * from './server.ts';
 export * from './standard-routes.ts';

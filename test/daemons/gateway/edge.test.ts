@@ -264,16 +264,21 @@ test('an administrator may act on another namespace by name, others may not', as
 
 test("so it is with the gateway's own endpoints: what is made is made there", async () => {
   const gateway = await startGateway({ gateway: { staticTokens, admins: ['root'] } });
-  const create = async (hostId: string, namespace: string) => {
-    const authorization = `Bearer ${await signJwt({ hostId })}`;
-    const headers = { authorization, 'x-svc-namespace': namespace, 'content-type': 'application/json' };
-    const body = '{"name":"nightly"}';
-    const response = await gateway.fetch('/api/v1/clients', { method: 'POST', headers, body });
-    return [response.status, ((await response.json()) as { namespaceId?: string }).namespaceId];
-  };
-  expect(await create('root', 'other')).toEqual([201, 'other']);
-  expect(await create('root', '../other')).toEqual([400, undefined]);
-  expect(await create('nobody', 'other')).toEqual([403, undefined]);
+  const host = { name: 'builder', capabilities: [], publicKey: Buffer.alloc(32, 1).toString('base64') };
+  for (const [path, given] of [
+    ['/api/v1/clients', { name: 'nightly' }],
+    ['/hosts/register', host],
+  ] as const) {
+    const create = async (hostId: string, namespace: string) => {
+      const authorization = `Bearer ${await signJwt({ hostId })}`;
+      const headers = { authorization, 'x-svc-namespace': namespace, 'content-type': 'application/json' };
+      const response = await gateway.fetch(path, { method: 'POST', headers, body: JSON.stringify(given) });
+      return [response.status, ((await response.json()) as { namespaceId?: string }).namespaceId];
+    };
+    expect(await create('root', 'other')).toEqual([201, 'other']);
+    expect(await create('root', '../other')).toEqual([400, undefined]);
+    expect(await create('nobody', 'other')).toEqual([403, undefined]);
+  }
 });
 
 test('an upgrade to a protocol we do not speak is declined by answering as usual', async () => {

@@ -10,6 +10,7 @@ import { answerChallenge, createHostKeys } from '../../../src/kit/host-proof.ts'
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { connectHost, connectRaw, refusedWith, registerTestHost } from '../../support/host-agent.ts';
+import { exchangeBytes } from './support/raw-http.ts';
 import { signJwt } from './support/start-gateway.ts';
 
 const PROJECT = fileURLToPath(new URL('../../fixtures/projects/hosts', import.meta.url));
@@ -54,6 +55,30 @@ describe('letting a host in', () => {
     const told = await plain({ authorization: `Bearer ${ADMIN_TOKEN}` });
     expect([told.status, told.headers.get('upgrade')]).toEqual([426, 'websocket']);
     expect(await told.json()).toMatchObject({ error: { code: 'UPGRADE_REQUIRED' } });
+  });
+
+  test.each([
+    ['an unknown version', { version: '12' }],
+    ['a key that is none', { key: 'x' }],
+    ['a subprotocol that is none', { protocol: ',' }],
+  ])('a handshake with %s is refused in the shape of every error', async (_name, broken) => {
+    const gateway = await start();
+    const {
+      version = '13',
+      key = 'dGhlIHNhbXBsZSBub25jZQ==',
+      protocol = 'a',
+    }: Record<string, string> = broken;
+    const answer = await exchangeBytes(
+      gateway,
+      `GET /hosts/connect HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${ADMIN_TOKEN}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: ${version}\r\nsec-websocket-key: ${key}\r\nsec-websocket-protocol: ${protocol}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*x-request-id: [^]*"code":"VALIDATION_ERROR"/);
+  });
+
+  test('a HEAD is answered as a plain request', async () => {
+    const gateway = await start();
+    expect((await gateway.fetch('/hosts/connect', { method: 'HEAD' })).status).toBe(401);
+    expect((await gateway.fetch('/openapi-merged.json', { method: 'HEAD' })).status).toBe(200);
   });
 
   test('a container token connects no host', async () => {

@@ -192,6 +192,17 @@ describe('an upgrade is refused', () => {
     expect(upgrades).toEqual([]);
   });
 
+  test('by the absolute form of the target, whose authority counts', async () => {
+    const { gateway } = await withSocketUpstream((socket) => socket.close());
+    const ask = (authority: string) =>
+      exchangeBytes(
+        gateway,
+        `GET http://${authority}/api/v1/live HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+      );
+    expect(await ask('localhost')).toMatch(/^HTTP\/1\.1 101/);
+    expect(await ask('evil.example')).toMatch(/^HTTP\/1\.1 403/);
+  });
+
   test('where there is no socket, with dot segments, and when it is no handshake', async () => {
     const { gateway } = await withSocketUpstream(() => {});
     expect(await opened(open(gateway, '/nowhere'))).toBe(404);

@@ -13,7 +13,7 @@ export function docsRoutes(
     const { method, path } = endpoint;
     http.kit.endpoints.push({ method, path, endpoint, authenticated: false });
   }
-  http.get('/openapi-merged.json', { exposeHeadRoute: false }, async () => {
+  http.get('/openapi-merged.json', async () => {
     // Loaded when asked for: describing schemas is of no use to a gateway that only forwards.
     const { openApiDocument } = await import('../../../http/openapi.ts');
     return mergedDescription(openApiDocument('gateway', version, http.kit.endpoints));

@@ -1,11 +1,12 @@
+import type { IncomingMessage } from 'node:http';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
-import { HOST_CLOSE, HOST_SOCKET } from '../../../contracts/index.ts';
+import { HEADERS, HOST_CLOSE, HOST_SOCKET } from '../../../contracts/index.ts';
 import type { Http } from '../../../http/index.ts';
 import { systemClock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { createTokenBucket, type PlatformServices } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
-import { createHostSession, type Wire } from '../domain/hosts/session.ts';
+import { createHostSession, type HostSession, type Wire } from '../domain/hosts/session.ts';
 import type { HostSessions } from '../domain/hosts/sessions.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
@@ -37,6 +38,16 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
     perMessageDeflate: false,
     maxPayload: HOST_SOCKET.messageBytes,
   });
+  const requestIds = new WeakMap<IncomingMessage, string>();
+  server.on('headers', (headers, request) => {
+    headers.push(`${HEADERS.requestId}: ${requestIds.get(request)}`);
+  });
+  // Comes out of `handleUpgrade`, to be answered in our shape: ws would say it in its own.
+  server.on('wsClientError', ({ message }) => {
+    throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
+      headers: { 'sec-websocket-version': '13' },
+    });
+  });
   let isDraining = false;
 
   function connect(upgrade: Upgrade, socket: WebSocket): void {
@@ -61,7 +72,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
       onClosed: hostSessions.remove,
     });
     hostSessions.greet(session);
-    readFrames(socket, session.receive);
+    readFrames(socket, session);
     socket.on('close', session.ended);
     session.start();
   }
@@ -71,10 +82,10 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
       throw new PlatformError('SERVICE_UNAVAILABLE', 'The gateway is stopping; connect again later.');
     if (upgrade.caller.kind === 'container')
       throw new PlatformError('FORBIDDEN', "A container's token connects no host.");
+    requestIds.set(upgrade.request, upgrade.requestId);
     server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => connect(upgrade, socket));
   });
   http.get(HOST_SOCKET.path, {
-    exposeHeadRoute: false,
     async onRequest(request) {
       request.caller = await kit.authenticate(request);
       throw new PlatformError(
@@ -110,7 +121,7 @@ function wireOf(socket: WebSocket): Wire {
   };
 }
 
-function readFrames(socket: WebSocket, receive: (text: string) => void): void {
+function readFrames(socket: WebSocket, session: HostSession): void {
   const frames = createTokenBucket(systemClock, RATE.framesPerSecond, RATE.frames);
   const bytes = createTokenBucket(systemClock, RATE.bytesPerSecond, RATE.bytes);
   const time = createTokenBucket(systemClock, TIME.msPerSecond, TIME.ms);
@@ -118,10 +129,10 @@ function readFrames(socket: WebSocket, receive: (text: string) => void): void {
   // ws itself closes with 1007, 1009 or 1002 for what breaks the protocol.
   socket.on('error', () => {});
   socket.on('message', (data: RawData, isBinary: boolean) => {
-    if (isBinary) return socket.close(HOST_CLOSE.binary, 'frames are text');
+    if (isBinary) return session.close(HOST_CLOSE.binary, 'frames are text');
     const text = (data as Buffer).toString('utf8');
     const startedAt = performance.now();
-    receive(text);
+    session.receive(text);
     const tookMs = performance.now() - startedAt;
     const waitMs = Math.max(frames.spend(1), bytes.spend(text.length), time.spend(tookMs));
     if (waitMs === 0) return;

@@ -14,6 +14,7 @@ import type { Admins } from '../domain/identity/admins.ts';
 import type { AttemptLimits } from '../domain/identity/attempt-limits.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import { authorizationOf, bearerToken } from '../domain/identity/bearer.ts';
+import { actingNamespace } from './acting-namespace.ts';
 import { subjectOf } from './subject.ts';
 
 export interface HostRoutesServices {
@@ -56,5 +57,5 @@ async function registrantNamespace(request: FastifyRequest, services: HostRoutes
   }
   const caller: Caller = await authenticator.authenticate(subjectOf(request));
   admins.require(caller);
-  return caller.namespaceId;
+  return actingNamespace(request.raw, caller, admins).namespaceId;
 }

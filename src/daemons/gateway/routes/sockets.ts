@@ -4,6 +4,7 @@ import {
   type ClientSideOf,
   type Http,
   idsOf,
+  originForm,
   pathOf,
   refuseUpgrade,
   requireSound,
@@ -59,6 +60,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
       kit.logger.access('GET', route, status, durationMs, { requestId, traceId, tenantId, spanId });
     }
     async function serve(): Promise<void> {
+      request.url = originForm(request);
       requireSound(request, kit.checkHost);
       const target = targetOf(request, services);
       route = target.route;
