@@ -63,12 +63,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     cache,
     logger,
     createBackend(services) {
-      // Executions of other namespaces are refused before they get there.
-      const backend = createWorkerBackend({
-        ...{ config, services, logger, clock },
-        dataDir: home,
-        oneTenant: true,
-      });
+      const backend = createWorkerBackend({ config, services, logger, clock, dataDir: home });
       closeBackend = () => backend.close();
       return {
         ...backend,

@@ -16,13 +16,38 @@ export interface FairShares {
   readonly count: number;
 }
 
-/** `forEachFree: Infinity` keeps nothing back: for what one tenant has to itself. */
-export function createFairShares(count: number, forEachFree = FOR_EACH_FREE): FairShares {
+/** Whether more than one tenant has come. */
+export interface Tenancy {
+  readonly isShared: boolean;
+  note(tenantId: string): void;
+}
+
+export function createTenancy(): Tenancy {
+  let first: string | undefined;
+  let isShared = false;
+  return {
+    get isShared() {
+      return isShared;
+    },
+    note(tenantId) {
+      first ??= tenantId;
+      isShared ||= tenantId !== first;
+    },
+  };
+}
+
+/**
+ * With `tenancy`, nothing is kept back before a second tenant has come, which then waits once: for places that come free before
+ * long by themselves. Most platforms serve one tenant, which is to have all there is.
+ */
+export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();
   let free = count;
 
-  const mayTake = (tenantId: string, places = 1): boolean =>
-    places <= free && (held.get(tenantId) ?? 0) < forEachFree * free;
+  function mayTake(tenantId: string, places = 1): boolean {
+    const isAlone = tenancy !== undefined && !tenancy.isShared;
+    return places <= free && (isAlone || (held.get(tenantId) ?? 0) < FOR_EACH_FREE * free);
+  }
   return {
     count,
     mayTake,

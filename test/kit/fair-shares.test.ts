@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFairShares, type FairShares } from '../../src/kit/fair-shares.ts';
+import { createFairShares, createTenancy, type FairShares } from '../../src/kit/fair-shares.ts';
 
 function takeAll(shares: FairShares, tenantId: string): number {
   let taken = 0;
@@ -43,7 +43,7 @@ test('what is given back can be taken again', () => {
   expect(takeAll(shares, 'b')).toBe(6);
 });
 
-test('several places are taken at once or not at all, and what is one tenant has to itself is kept for nobody', () => {
+test('several places are taken at once or not at all', () => {
   const shares = createFairShares(100);
   expect([shares.take('a', 101), shares.take('a', 60), shares.take('a', 30)]).toEqual([false, true, true]);
   expect([shares.take('a'), shares.take('b', 11), shares.take('b', 10), shares.free]).toEqual([
@@ -54,7 +54,18 @@ test('several places are taken at once or not at all, and what is one tenant has
   ]);
   shares.release('a', 90);
   expect(shares.take('a', 90)).toBe(true);
+});
 
-  const alone = createFairShares(5, Number.POSITIVE_INFINITY);
-  expect([takeAll(alone, 'a'), alone.mayTake('b')]).toEqual([5, false]);
+test('where it is known who comes, a lone tenant takes all, and leaves some from when another has come', () => {
+  const tenancy = createTenancy();
+  const shares = createFairShares(8, tenancy);
+  for (const tenantId of ['a', 'a']) tenancy.note(tenantId);
+  expect(takeAll(shares, 'a')).toBe(8);
+  tenancy.note('b');
+  expect(shares.mayTake('b')).toBe(false);
+  shares.release('a');
+  expect([shares.mayTake('a'), shares.take('b')]).toEqual([false, true]);
+  shares.release('a', 7);
+  shares.release('b');
+  expect(takeAll(shares, 'a')).toBe(6);
 });

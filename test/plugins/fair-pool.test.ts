@@ -3,7 +3,7 @@ import { manualClock } from '../../src/kit/clock.ts';
 import { eventually, failureOf, startBackend, type TestBackendOptions } from './support.ts';
 
 /** A backend whose calls run until they are told to end, each noted when it began. */
-async function startHeld(options: TestBackendOptions, quotas: object = {}) {
+async function startHeld(options: TestBackendOptions, quotas: object = {}, known = ['flood', 'guest']) {
   const begun: string[] = [];
   const held: Array<() => void> = [];
   const get = async (_: unknown, [key]: unknown[]) => {
@@ -19,8 +19,8 @@ async function startHeld(options: TestBackendOptions, quotas: object = {}) {
     outcome.catch(() => {});
     return outcome;
   };
-  // Until a process is there, all wait.
-  await call('attacks.js#ok', { tenantId: 'flood', permissions: { quotas } });
+  // Until a process is there, all wait; until a second tenant has come, nothing is kept for others.
+  for (const tenantId of known) await call('attacks.js#ok', { tenantId, permissions: { quotas } });
   return {
     ...started,
     begun,
@@ -93,32 +93,43 @@ describe('a tenant that floods a plugin', () => {
       failureOf(call(handler, { tenantId: 'flood', input, permissions, timeoutMs: 700 }));
     await Promise.all(times(3, () => flood('attacks.js#hangs')));
     await Promise.all(times(2, () => flood('attacks.js#hangs')).concat(flood('attacks.js#exits', 3)));
+    for (const tenantId of ['flood', 'guest']) await call('attacks.js#ok', { tenantId, permissions });
     const after = times(4, () => hold('flood'));
     await eventually(() => begun.length === 3);
     expect(load()).toEqual([3, 1]);
     await finish(after);
   });
 
-  test('has it all where there are no others', async () => {
-    const { hold, begun, load, finish } = await startHeld(
-      { config: { maxProcesses: 1 }, oneTenant: true },
+  test('has it all until another comes, and leaves a quarter from then on', async () => {
+    const { hold, begun, load, endOne, finish } = await startHeld(
+      { config: { maxProcesses: 1 } },
       { concurrency: 4, queue: 4 },
+      ['flood'],
     );
-    const calls = times(8, () => hold('only'));
+    const calls = times(8, () => hold('flood'));
     await eventually(() => begun.length === 4);
     expect(load()).toEqual([4, 4]);
-    expect((await failureOf(hold('only'))).message).toBe(
+    expect((await failureOf(hold('flood'))).message).toBe(
       'Plugin attacker takes no more calls: 4 calls are waiting already.',
     );
-    await finish(calls);
+    endOne();
+    await eventually(() => begun.length === 5);
+    const other = hold('other');
+    endOne();
+    await eventually(() => begun.includes('other'));
+    for (let i = 0; i < 3; i++) endOne();
+    await eventually(() => begun.length === 9);
+    endOne();
+    await other;
+    const late = hold('flood');
+    expect(load()).toEqual([3, 1]);
+    await finish([...calls, late]);
   });
 
   test('gives up a process where each serves one tenant, after a second of having it to itself', async () => {
     const clock = manualClock();
-    const { hold, begun, endOne, finish } = await startHeld({
-      clock,
-      config: { maxProcesses: 1, isolation: 'tenant' },
-    });
+    const config = { maxProcesses: 1, isolation: 'tenant' } as const;
+    const { hold, begun, endOne, finish } = await startHeld({ clock, config }, {}, ['flood']);
     const flood = times(6, () => hold('flood'));
     const other = hold('other');
     await eventually(() => begun.length === 1);

@@ -1,4 +1,4 @@
-import { createFairShares } from '../../kit/fair-shares.ts';
+import { createFairShares, type Tenancy } from '../../kit/fair-shares.ts';
 import { createTurns } from '../../kit/turns.ts';
 import type { Call } from './worker/call.ts';
 
@@ -8,8 +8,8 @@ export interface WaitingLineLimits {
   maxCalls: number;
   /** Of the calls' frames, which are held in memory until their turn; default 64 MiB. */
   maxBytes?: number;
-  /** Of places in the line; see `createFairShares`. */
-  forEachFree?: number | undefined;
+  /** Of whom it serves; see `createFairShares`. */
+  tenancy?: Tenancy;
 }
 
 /** Calls that wait for a place to run: tenants share the line and take turns, so that none keeps others out or behind it. */
@@ -28,10 +28,10 @@ export interface WaitingLine {
 }
 
 export function createWaitingLine(limits: WaitingLineLimits): WaitingLine {
-  const { maxCalls, maxBytes = MAX_BYTES, forEachFree } = limits;
+  const { maxCalls, maxBytes = MAX_BYTES, tenancy } = limits;
   const turns = createTurns<Call>();
-  const places = createFairShares(maxCalls, forEachFree);
-  const room = createFairShares(maxBytes, forEachFree);
+  const places = createFairShares(maxCalls, tenancy);
+  const room = createFairShares(maxBytes, tenancy);
   const bytesOf = new Map<Call, number>();
 
   function giveBack(call: Call): void {

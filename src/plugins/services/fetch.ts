@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../kit/clock.ts';
 import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
-import { createFairShares, type FairShares } from '../../kit/fair-shares.ts';
+import { createFairShares, createTenancy, type FairShares, type Tenancy } from '../../kit/fair-shares.ts';
 import { createTurns, type Turns } from '../../kit/turns.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
@@ -240,6 +240,7 @@ interface Places {
 }
 
 interface PluginPlaces {
+  tenancy: Tenancy;
   shares: FairShares;
   waiting: Turns<() => void>;
 }
@@ -249,13 +250,16 @@ function createPlaces(): Places {
   const busy = new Map<string, PluginPlaces>();
 
   function open(pluginId: string): PluginPlaces {
-    const opened = { shares: createFairShares(MAX_AT_ONCE), waiting: createTurns<() => void>() };
+    const tenancy = createTenancy();
+    const shares = createFairShares(MAX_AT_ONCE, tenancy);
+    const opened = { tenancy, shares, waiting: createTurns<() => void>() };
     busy.set(pluginId, opened);
     return opened;
   }
   return {
     async enter({ request: { plugin, tenantId }, signal }) {
-      const { shares, waiting } = busy.get(plugin.id) ?? open(plugin.id);
+      const { tenancy, shares, waiting } = busy.get(plugin.id) ?? open(plugin.id);
+      tenancy.note(tenantId);
       if (!shares.take(tenantId)) await turnIn(waiting, tenantId, signal);
       const next = () => waiting.next((other) => shares.take(other));
       return () => {

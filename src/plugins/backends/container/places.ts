@@ -1,7 +1,7 @@
 import { systemClock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import type { PlatformError } from '../../../kit/errors.ts';
-import { createFairShares } from '../../../kit/fair-shares.ts';
+import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
 import { createWaitingLine } from '../waiting-line.ts';
 import { type Call, cancelled, unavailable } from '../worker/call.ts';
 
@@ -18,8 +18,9 @@ interface Waiting {
  * @spec docs/decisions.md "Shares of tenants"
  */
 export function createPlaces(count: number) {
-  const shares = createFairShares(count);
-  const line = createWaitingLine({ maxCalls: count * QUEUE_PER_PLACE });
+  const tenancy = createTenancy();
+  const shares = createFairShares(count, tenancy);
+  const line = createWaitingLine({ maxCalls: count * QUEUE_PER_PLACE, tenancy });
   const waiting = new Map<Call, Waiting>();
   let isClosed = false;
   let onIdle = (): void => {};
@@ -57,6 +58,7 @@ export function createPlaces(count: number) {
     async enter(call: Call): Promise<() => void> {
       if (isClosed) throw stopping();
       const { tenantId } = call.request;
+      tenancy.note(tenantId);
       if (!shares.take(tenantId)) {
         const refused = line.enter(call);
         if (refused) throw unavailable(`No container is free: ${refused}.`, RETRY_AFTER_S);

@@ -40,8 +40,6 @@ export interface WorkerBackendDeps {
   limits?: Partial<RunnerLimits>;
   /** Calls that may wait per plugin; beyond it SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input). */
   maxQueue?: number;
-  /** All calls are of one tenant, which gets what tenants would share; default false. */
-  oneTenant?: boolean;
 }
 
 export interface WorkerBackend extends ExecutionBackend {
@@ -104,7 +102,6 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       concurrency: permissions.quotas?.concurrency ?? 1,
       idleMs: config.idleMs,
       maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, deps.maxQueue ?? MAX_QUEUE),
-      forEachFree: deps.oneTenant ? Number.POSITIVE_INFINITY : undefined,
       clock,
       async prepare() {
         root = await realRoot(plugin);

@@ -1,7 +1,7 @@
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import type { PlatformError } from '../../../kit/errors.ts';
-import { createFairShares } from '../../../kit/fair-shares.ts';
+import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
 import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { createWaitingLine } from '../waiting-line.ts';
@@ -28,8 +28,6 @@ export interface PoolDeps {
   concurrency: number;
   idleMs: number;
   maxQueue: number;
-  /** Places, and places in the line, that a tenant may hold for each that is free; see `createFairShares`. */
-  forEachFree?: number | undefined;
   clock: Clock;
   /** Works out the sandbox; called when processes are needed and none is there, so that changed files count. */
   prepare(): Promise<Launch>;
@@ -69,10 +67,11 @@ interface Kept {
 
 /** The processes of one plugin version under one set of permissions, and the calls that wait for them. */
 export function createPool(deps: PoolDeps): Pool {
-  const { pluginId, clock, concurrency, maxProcesses, forEachFree } = deps;
+  const { pluginId, clock, concurrency, maxProcesses } = deps;
   const processes = new Map<RunnerProcess, Kept>();
-  const shares = createFairShares(maxProcesses * concurrency, forEachFree);
-  const line = createWaitingLine({ maxCalls: deps.maxQueue, forEachFree });
+  const tenancy = createTenancy();
+  const shares = createFairShares(maxProcesses * concurrency, tenancy);
+  const line = createWaitingLine({ maxCalls: deps.maxQueue, tenancy });
   let launch: Promise<Launch> | undefined;
   let preparing = 0;
   let averageMs = 100;
@@ -84,6 +83,7 @@ export function createPool(deps: PoolDeps): Pool {
     if (closing) throw unavailable('The platform is stopping.', 5);
     if (options.signal?.aborted) throw cancelled(request);
     loadDeaths.refuseMeanwhile();
+    tenancy.note(request.tenantId);
     const call = createCall(request, options);
     const process = freeProcess(call);
     if (process) assign(process, call);
