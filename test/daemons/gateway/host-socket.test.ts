@@ -72,7 +72,7 @@ describe('letting a host in', () => {
       gateway,
       `GET /hosts/connect HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${ADMIN_TOKEN}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: ${version}\r\nsec-websocket-key: ${key}\r\nsec-websocket-protocol: ${protocol}\r\n\r\n`,
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*x-request-id: [^]*"code":"VALIDATION_ERROR"/);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*x-request-id: .*"code":"VALIDATION_ERROR"/s);
   });
 
   test('a HEAD is answered as a plain request', async () => {

@@ -51,13 +51,10 @@ export function flagsOf(schema: JsonSchema | null): Flags {
     if (required.has(name))
       example += ` --${kebab(name)}${kind === 'boolean' ? '' : ` <${PLACEHOLDERS[kind]}>`}`;
   }
-  shape[WHOLE] = z
-    .string()
-    .optional()
-    .meta({
-      description: 'the whole input as JSON, flags are put over it; "@<file>" reads a file, "-" reads stdin',
-      placeholder: 'json',
-    });
+  shape[WHOLE] = z.string().optional().meta({
+    description: 'the whole input as JSON, flags are put over it; "@<file>" reads a file, "-" reads stdin',
+    placeholder: 'json',
+  });
   return { args: z.object(shape), kinds, example };
 }
 
