@@ -92,7 +92,10 @@ function readOrCreate<T>(
   create: () => T,
 ): { value: T; created: boolean } {
   const kept = readJson(file, schema);
-  if (kept) return { value: kept, created: false };
+  if (kept) {
+    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
+    return { value: kept, created: false };
+  }
   const value = create();
   writePrivateFile(file, `${JSON.stringify(value, null, 2)}\n`);
   return { value, created: true };
@@ -101,7 +104,6 @@ function readOrCreate<T>(
 function readJson<T>(file: string, schema: z.ZodType<T>): T | null {
   try {
     const text = readFileSync(file, 'utf8');
-    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
     return schema.parse(JSON.parse(text));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;

@@ -57,8 +57,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let restarts = 0;
   let lastExit: LastExit | null = null;
   let cancelRestart = (): void => {};
-  /** Whether the process had to be ended since it did not drain in time. */
-  let isOverdue = false;
+  /** Whether the process was not left to drain: it took too long, or nobody wanted to wait. */
+  let isForced = false;
   /** The address that `bound` is at. */
   let boundTo = '';
 
@@ -108,6 +108,11 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     onEvent({ type: 'ready', service: name, url: bound!.url, pid: child.pid, tookMs: readyAt - startedAt });
   }
 
+  function force(): void {
+    isForced = true;
+    current?.kill();
+  }
+
   // A function, because the compiler does not see that `stop` changes the state while `launch` waits.
   const isStopping = (): boolean => state === 'stopping' || state === 'stopped';
 
@@ -146,7 +151,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     options.onProcess();
     if (before === 'stopping') {
       state = 'stopped';
-      onEvent({ type: 'stopped', service: name, reason: how, killed: isOverdue });
+      onEvent({ type: 'stopped', service: name, reason: how, killed: isForced });
     } else if (before === 'ready') comeBack(reason, uptimeMs);
     // Otherwise launch() sees it and tells its caller.
   }
@@ -198,16 +203,13 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
         return;
       }
       state = 'stopping';
-      isOverdue = false;
+      isForced = false;
       child.stop();
-      const timer = setTimeout(() => {
-        isOverdue = true;
-        child.kill();
-      }, STOP_DEADLINE_MS);
+      const timer = setTimeout(force, STOP_DEADLINE_MS);
       await child.exited;
       clearTimeout(timer);
     },
-    kill: () => current?.kill(),
+    kill: force,
     sendPeers: (urls) => current?.sendPeers(urls),
     status: () => ({
       name,

@@ -264,7 +264,7 @@ function logEvent(logger: Logger, event: SupervisorEvent): void {
     });
   } else if (event.type === 'stopped') {
     const { service, reason, killed } = event;
-    logger.info(`${service} stopped${killed ? ' by force, after its deadline' : ''}`, {
+    logger.info(`${service} stopped${killed ? ' by force' : ''}`, {
       meta: { service, reason },
     });
   } else if (event.type === 'crashed') {

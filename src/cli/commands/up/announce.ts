@@ -16,7 +16,7 @@ export function announce(event: SupervisorEvent, { note, warn, err }: Ui): void 
     for (const line of event.lastLines) note(err.dim(`  | ${line}`));
     note(`  Mend the cause, then: svc restart ${event.service}`);
   } else {
-    const how = event.killed ? ' by force, after its deadline' : '';
+    const how = event.killed ? ' by force' : '';
     note(`${err.dim('■')} ${event.service} stopped${how}`);
   }
 }
