@@ -26,34 +26,30 @@ export interface Seal {
 
 const SEAL_VERSION = 'v1';
 
-/** AES-256-GCM; the result names its key, so that a master key can be rotated: `v1.<key id>.<iv><tag><text>`. */
-export function createSeal(masterKey: string, retiredKeys: string[] = []): Seal {
-  const keys = [masterKey, ...retiredKeys].map((text) => {
-    const key = Buffer.from(text, 'base64url');
-    if (key.length !== 32)
-      throw new Error(
-        'The master key must be 32 bytes in base64url; unset SVC_MASTER_KEY to use the one in keys.json.',
-      );
-    return { key, id: masterKeyId(text) };
-  });
-  const current = keys[0]!;
+/** AES-256-GCM; the result names its key, so that another one is told from damage: `v1.<key id>.<iv><tag><text>`. */
+export function createSeal(masterKey: string): Seal {
+  const key = Buffer.from(masterKey, 'base64url');
+  if (key.length !== 32)
+    throw new Error(
+      'The master key must be 32 bytes in base64url; unset SVC_MASTER_KEY to use the one in keys.json.',
+    );
+  const keyId = masterKeyId(masterKey);
   return {
     seal(plain, context) {
       const iv = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', current.key, iv).setAAD(Buffer.from(context));
+      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(context));
       const text = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
       const packed = Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url');
-      return `${SEAL_VERSION}.${current.id}.${packed}`;
+      return `${SEAL_VERSION}.${keyId}.${packed}`;
     },
     open(sealed, context) {
       const [version, id, packed] = sealed.split('.');
-      const entry = keys.find((candidate) => candidate.id === id);
-      if (version !== SEAL_VERSION || !entry || !packed)
+      if (version !== SEAL_VERSION || id !== keyId || !packed)
         throw new Error(
           `No master key with id ${id}: restore the keys.json or SVC_MASTER_KEY that sealed this.`,
         );
       const bytes = Buffer.from(packed, 'base64url');
-      const decipher = createDecipheriv('aes-256-gcm', entry.key, bytes.subarray(0, 12));
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12));
       decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(12, 28));
       return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
     },
