@@ -1,5 +1,7 @@
 import { cpSync, existsSync, readdirSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
 import { stageData } from '../../../src/cli/commands/backup/stage.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
 import type { NewDelivery } from '../../../src/store/ports/index.ts';
@@ -64,22 +66,27 @@ test('files that are full wait until they are applied, and are written over then
   const segments = { segmentBytes: 20_000, mostSegments: 3, keptSegments: 1 };
   const store = await openStore(dataDir, silentLogger, { segments });
   const files = () =>
-    readdirSync(journalOf(dataDir))
+    (existsSync(journalOf(dataDir)) ? readdirSync(journalOf(dataDir)) : [])
       .map((name) => name.replace(/^\d+/, ''))
       .sort();
+  const other = new Sqlite(join(dataDir, 'svc.db'));
+  onTestFinished(() => void other.close());
   const accepted: NewDelivery[] = [];
   for (const burst of [1, 2]) {
     let most = 0;
     const deliveries = Array.from({ length: 1000 }, (_, n) => delivery({ body: Buffer.alloc(burst * n) }));
-    await Promise.all(
-      deliveries.map(async (one, n) => {
-        // Each in a turn of its own, or one frame would hold them all.
-        await new Promise((resolve) => setTimeout(resolve, n / 4));
-        const claim = { key: one.webhookId, expiresAt: inAWeek() };
-        expect(await store.inbox.accept(one, claim, '')).toBe('begun');
-        most = Math.max(most, files().length);
-      }),
-    );
+    // Nothing can be applied until all files are full.
+    other.exec('begin immediate');
+    const accepting = deliveries.map(async (one, n) => {
+      // Each in a turn of its own, or one frame would hold them all.
+      await new Promise((resolve) => setTimeout(resolve, n / 4));
+      const claim = { key: one.webhookId, expiresAt: inAWeek() };
+      expect(await store.inbox.accept(one, claim, '')).toBe('begun');
+      most = Math.max(most, files().length);
+    });
+    await expect.poll(files).toEqual(['.log', '.log', '.log']);
+    other.exec('rollback');
+    await Promise.all(accepting);
     accepted.push(...deliveries);
     expect(most).toBe(3);
     await expect.poll(files).toEqual(['.log', '.log.spare']);
