@@ -49,7 +49,11 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
       'VALIDATION_ERROR',
       `The master key must be ${SECRET_BYTES} bytes in base64url.`,
       {
-        details: { hint: 'Unset SVC_MASTER_KEY to use the one in keys.json.' },
+        details: {
+          hint: env.SVC_MASTER_KEY
+            ? 'Unset SVC_MASTER_KEY to use the one in keys.json.'
+            : `Put ${folder.keys} back from a backup: what its master key sealed opens with no other.`,
+        },
       },
     );
   }
