@@ -51,8 +51,7 @@ export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
   return {
     arrive(key, limit, strategy) {
       if (key === null || hasRoom(key, limit)) return WELCOME;
-      const rejected = strategy === 'reject';
-      return { hasRoom: false, rejected, supersedes: rejected ? [] : superseded(key, strategy) };
+      return { hasRoom: false, rejected: strategy === 'reject', supersedes: superseded(key, strategy) };
     },
     promote(key) {
       const promoted: RunRecord[] = [];

@@ -1,5 +1,5 @@
-import { PlatformError } from '../../../../kit/errors.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
+import { isLostDefinition } from '../definition/definition-faults.ts';
 import { keyTaken } from '../starts/over-limit.ts';
 import { move } from '../states.ts';
 import type { EngineDeps } from './engine-ports.ts';
@@ -17,8 +17,8 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, ...deps }
     try {
       return (await definitionOf(definitionHash)).definition.concurrency?.strategy;
     } catch (error) {
-      if (error instanceof PlatformError && error.code === 'STORE_ERROR') throw error;
-      // A definition that cannot be compiled any more: its run fails with that once it is taken up.
+      if (!isLostDefinition(error)) throw error;
+      // Its run fails with that once it is taken up.
       return undefined;
     }
   }
