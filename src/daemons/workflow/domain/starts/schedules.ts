@@ -85,7 +85,8 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
 
   async function serveOne(schedule: ScheduleRecord, now: number): Promise<void> {
     const { id, nextAt, catchUp, overlap, lastRunId } = schedule;
-    const slots = slotsToServe(schedule, now, overlap === 'queue' ? await heldBackUntil(lastRunId, now) : 0);
+    const mayBeHeld = overlap === 'queue' && catchUp === 'none';
+    const slots = slotsToServe(schedule, now, mayBeHeld ? await heldBackUntil(lastRunId, now) : 0);
     let served: { lastAt: number | null; lastRunId: string | null } = { lastAt: nextAt, lastRunId: null };
     for (const slot of slots) {
       const previous = served.lastRunId ?? lastRunId;
