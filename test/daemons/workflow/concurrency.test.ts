@@ -115,7 +115,19 @@ describe('a planned run whose key is taken when its time comes', () => {
     await it.until(planned, 'waiting');
   });
 
-  test('waits with `queue`, and has the key when that is free at its time', async () => {
+  test('waits with `queue`', async () => {
+    const it = await setUp();
+    const planned = await it.plan('queue');
+    await timeComes(it);
+    expect(await it.run(planned)).toMatchObject({
+      status: 'queued',
+      queuedReason: expect.stringContaining('"deploy-prod"'),
+    });
+    await it.services.desk.cancel('default', it.holder);
+    await it.until(planned, 'waiting');
+  });
+
+  test('has the key when that is free at its time', async () => {
     const it = await setUp();
     const [first, second] = [await it.plan('queue'), await it.plan('reject')];
     await it.services.desk.cancel('default', it.holder);
