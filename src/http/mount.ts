@@ -13,17 +13,16 @@ import { PlatformError } from '../kit/errors.ts';
 import type { RateVerdict, SharedLimiter } from '../kit/rate-limiter.ts';
 import type { Http } from './server.ts';
 
-/** A limiter for endpoints that count together, and whose budget a call uses; default: that of the caller's namespace. */
+/** A limiter for endpoints that count together. */
 export interface SharedLimit {
   limiter: SharedLimiter;
   limit: number;
-  keyOf?: (request: FastifyRequest, caller: Caller) => string;
 }
 
 export interface MountOptions {
   /** `caller`: authenticated first, 401 otherwise; `open`: anybody. */
   auth: 'caller' | 'open';
-  /** Calls a minute per namespace of the caller. */
+  /** Calls a minute per namespace that the caller acts on. */
   perMinute?: number | SharedLimit;
   /** Default: what the service takes, but for `open` what a stranger may have us read. */
   bodyLimitBytes?: number;
@@ -70,7 +69,7 @@ export function mount<E extends Endpoint>(
       : {}),
     async handler(request, reply) {
       const caller = request.caller ?? NOBODY;
-      const counted = limit?.(request, caller);
+      const counted = limit?.(caller);
       if (counted) await counted;
       const input = {
         params: parse(endpoint.params, request.params, 'params'),
@@ -104,18 +103,18 @@ function limitOf(
   perMinute: MountOptions['perMinute'],
   { method, path }: Endpoint,
   http: Http,
-): ((request: FastifyRequest, caller: Caller) => Promise<void> | undefined) | undefined {
+): ((caller: Caller) => Promise<void> | undefined) | undefined {
   if (perMinute === undefined) return undefined;
   const shared: SharedLimit =
     typeof perMinute === 'number'
       ? { limiter: http.kit.createLimiter(`${method} ${path}`, { windowMs: minutes(1) }), limit: perMinute }
       : perMinute;
-  const { limiter, limit, keyOf = (_request, { namespaceId }) => namespaceId } = shared;
+  const { limiter, limit } = shared;
   const judge = ({ allowed, resetMs }: RateVerdict): void => {
     if (!allowed) throw rateLimited(limit, resetMs);
   };
-  return (request, caller) => {
-    const taken = limiter.take(keyOf(request, caller), limit);
+  return ({ namespaceId }) => {
+    const taken = limiter.take(namespaceId, limit);
     if (taken instanceof Promise) return taken.then(judge);
     judge(taken);
     return undefined;

@@ -1,6 +1,4 @@
-import type { FastifyRequest } from 'fastify';
 import {
-  type Caller,
   LIMITS,
   listWebhooks,
   pauseWebhook,
@@ -11,24 +9,20 @@ import {
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/duration.ts';
-import type { Admins } from '../domain/identity/admins.ts';
 import type { WebhookAdmin } from '../domain/webhooks/admin.ts';
-import { scopeOf } from './webhook-scope.ts';
 
 export interface WebhookAdminServices {
   webhookAdmin: WebhookAdmin;
-  admins: Admins;
 }
 
 /** @spec Webhook admin API; Limits: 10 provisions and revocations a minute together, 60 lists */
-export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: WebhookAdminServices): void {
+export function webhookAdminRoutes(http: Http, { webhookAdmin }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
+    // Counted for the namespace acted on: a tenant must not use up what the operator needs elsewhere.
     perMinute: {
       limiter: http.kit.createLimiter('webhook changes', { windowMs: minutes(1) }),
       limit: LIMITS.webhookProvisionsPerMinute,
-      // Of the namespace acted on: a tenant must not use up what the operator needs elsewhere.
-      keyOf: (request: FastifyRequest, caller: Caller) => scopeOf(admins, { request, caller }),
     },
   } as const;
 
@@ -36,25 +30,25 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin, admins }: Webhook
     const { instanceId = '', namespaceInUrl, secret: given, ...target } = call.body;
     const { id: requestId, traceId } = call.request;
     call.reply.header('cache-control', 'no-store');
-    const key = { ...target, instanceId, namespaceId: scopeOf(admins, call) };
+    const key = { ...target, instanceId, namespaceId: call.caller.namespaceId };
     return webhookAdmin.provision(key, { namespaceInUrl, given, requestId, traceId });
   });
   mount(http, listWebhooks, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) => ({
-    items: await webhookAdmin.list(scopeOf(admins, call)),
+    items: await webhookAdmin.list(call.caller.namespaceId),
     nextCursor: null,
   }));
   mount(http, revokeWebhook, changes, (call) =>
-    webhookAdmin.revoke({ ...call.params, instanceId: '', namespaceId: scopeOf(admins, call) }),
+    webhookAdmin.revoke({ ...call.params, instanceId: '', namespaceId: call.caller.namespaceId }),
   );
   mount(http, revokeWebhookInstance, changes, (call) =>
-    webhookAdmin.revoke({ ...call.params, namespaceId: scopeOf(admins, call) }),
+    webhookAdmin.revoke({ ...call.params, namespaceId: call.caller.namespaceId }),
   );
   mount(http, pauseWebhook, changes, (call) => {
     const { instanceId = '', ...target } = call.body;
-    return webhookAdmin.pause({ ...target, instanceId, namespaceId: scopeOf(admins, call) });
+    return webhookAdmin.pause({ ...target, instanceId, namespaceId: call.caller.namespaceId });
   });
   mount(http, resumeWebhook, changes, (call) => {
     const { instanceId = '', ...target } = call.body;
-    return webhookAdmin.resume({ ...target, instanceId, namespaceId: scopeOf(admins, call) });
+    return webhookAdmin.resume({ ...target, instanceId, namespaceId: call.caller.namespaceId });
   });
 }

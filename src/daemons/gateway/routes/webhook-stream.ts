@@ -3,18 +3,15 @@ import { streamDeliveries } from '../../../contracts/index.ts';
 import { createEventStreams, type EndpointContext, type Http, mount } from '../../../http/index.ts';
 import type { WrittenEvent } from '../../../kit/server-sent-events.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../store/ports/index.ts';
-import type { Admins } from '../domain/identity/admins.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import { textOf, viewOf } from '../domain/webhooks/delivery-view.ts';
 import type { Resign } from '../domain/webhooks/resigning.ts';
 import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhooks/tail.ts';
 import { subjectOf } from './subject.ts';
-import { scopeOf } from './webhook-scope.ts';
 
 export interface WebhookStreamServices {
   tailedInbox: WebhookInbox;
   resign: Resign;
-  admins: Admins;
   authenticator: Pick<Authenticator, 'authenticate'>;
 }
 
@@ -40,7 +37,7 @@ async function* follow(
   call: Call,
   signal: AbortSignal,
 ): AsyncGenerator<WrittenEvent[], void> {
-  const namespaceId = scopeOf(services.admins, call);
+  const { namespaceId } = call.caller;
   let cursor = await startOf(services.tailedInbox, call);
   const start = formatCursor(cursor);
   yield [{ comment: `from ${start}`, id: start, event: 'hello', data: '{}' }];
