@@ -60,8 +60,8 @@ const LONGEST_PLAIN_ID = 200;
 
 /**
  * The sender's id of a delivery: by dot-path in the body, or of a header. Undefined when it brings none,
- * or nothing that can be an id (text or a number). A number and its digits as text are two ids. Numbers beyond 2^53 lose
- * their last digits in parsing: of two that look alike then, the whole body tells whether they are one.
+ * or nothing that can be an id (text or a number). A number and its digits as text are two ids. Parsing rounds numbers
+ * beyond 2^53 and fractions of many digits: of two that look alike then, the whole body tells whether they are one.
  */
 export function deliveryIdOf(
   source: string,
@@ -71,10 +71,17 @@ export function deliveryIdOf(
   const id = source.startsWith(HEADER_PREFIX)
     ? singleHeader(rawHeaders, source.slice(HEADER_PREFIX.length))
     : readDotPath(payload().value, source);
-  if (typeof id === 'number')
-    return Math.abs(id) <= Number.MAX_SAFE_INTEGER ? `n:${id}` : `b:${id}:${digest(payload().text!)}`;
+  if (typeof id === 'number') return isExact(id) ? `n:${id}` : `b:${id}:${digest(payload().text!)}`;
   if (typeof id !== 'string' || id === '') return undefined;
   return id.length <= LONGEST_PLAIN_ID ? `s:${id}` : `h:${digest(id)}`;
+}
+
+/** No two fractions of so many digits become one number. */
+const EXACT_DIGITS = 15;
+
+function isExact(id: number): boolean {
+  if (Math.abs(id) > Number.MAX_SAFE_INTEGER) return false;
+  return Number.isInteger(id) || String(id).replace(/\D/g, '').length <= EXACT_DIGITS;
 }
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
