@@ -9,7 +9,7 @@ import { manifestDigest, type PluginDescriber, type PluginRegistry } from '../..
 import { parseSource, type Source } from '../sources/parse-source.ts';
 import { createAnnounce } from './announce.ts';
 import type { Lifecycle, LifecycleReason } from './lifecycle.ts';
-import { createLockEntries, entryOf, requireInstalled } from './lock-entries.ts';
+import { createLockEntries, entryOf, nothingToUpdate, requireInstalled } from './lock-entries.ts';
 import { createNeighbours } from './neighbours.ts';
 import { changesBetween, warningsOf } from './plan.ts';
 import { createPluginFolders, type Staged } from './plugin-folders.ts';
@@ -90,7 +90,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
 
   /** Throws CONFLICT for what is there in another way: a folder of the project is as new as it is. */
   async function toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
-    if (!entryOf(lock, id)) await neighbours.requireOrigin(id, 'installed', lock);
+    if (!entryOf(lock, id) && (await load()).find(id)) throw nothingToUpdate(id, 'project');
     return requireInstalled(lock, id);
   }
 

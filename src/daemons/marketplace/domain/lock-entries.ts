@@ -1,4 +1,4 @@
-import type { LockEntry, LockFile, PluginId } from '../../../contracts/index.ts';
+import type { LockEntry, LockFile, PluginId, PluginOrigin } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { ownValue } from '../../../kit/own-value.ts';
@@ -56,8 +56,12 @@ export function requireInstalled(lock: LockFile, id: string): LockEntry {
   const entry = entryOf(lock, id);
   if (entry?.origin === 'installed') return entry;
   if (!entry) throw unknown(id);
-  throw new PlatformError(
+  throw nothingToUpdate(id, entry.origin);
+}
+
+export function nothingToUpdate(id: string, origin: PluginOrigin): PlatformError {
+  return new PlatformError(
     'CONFLICT',
-    `${id} is ${entry.origin}: its folder is used as it is, so there is nothing to update.`,
+    `${id} is ${origin}: its folder is used as it is, so there is nothing to update.`,
   );
 }
