@@ -51,9 +51,11 @@ async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<Des
 /** Anybody may ask for this description, at any time: a plugin's part of it has bounds. */
 const PLUGIN_CHARS = 4 * 1024 * 1024;
 
+/** What each takes as JSON: they stay the same objects from one request to the next. */
+const sizes = new WeakMap<object, number>();
+
 /** Leaves out the schemas of a plugin that come after so much of it. One that serves many routes counts for each. */
 function withinRoom(described: DescribedRoute[]): DescribedRoute[] {
-  const sizes = new Map<object, number>();
   const left = new Map<string, number>();
   return described.map(({ route, ...schemas }) => {
     const kept = (schema: Record<string, unknown> | undefined): Record<string, unknown> | undefined => {
