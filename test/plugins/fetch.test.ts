@@ -275,25 +275,29 @@ test('a server that does not answer, or is not there, is told apart', async () =
   );
 });
 
-test('eight calls of a tenant are made at once; who waits is served in turn, or leaves with its handler', async () => {
+test('ten calls of a plugin are made at once; who waits is served in turn, or leaves with its handler', async () => {
   const answers: Array<() => void> = [];
   const { url, seen } = await serve((_, response) => void answers.push(() => response.end()));
   const service = createFetchService();
-  const request = requestFor('h.js#h', { permissions: { network: ['127.0.0.1'] } });
-  const call = (path: number, { signal } = new AbortController()) =>
+  const own = requestFor('h.js#h', { permissions: { network: ['127.0.0.1'] } });
+  const call = (path: string, { signal } = new AbortController(), request = own) =>
     service.request({ request, signal }, [{ url: `${url}/${path}`, method: 'GET', headers: [], body: null }]);
-  const first = Array.from({ length: 8 }, (_, path) => call(path));
-  await eventually(() => answers.length === 8);
+  const first = Array.from({ length: 10 }, (_, path) => call(`${path}`));
+  await eventually(() => answers.length === 10);
   const leaving = new AbortController();
-  const left = failureOf(call(8, leaving));
-  const last = call(9);
+  const left = failureOf(call('10', leaving));
+  const last = call('11');
+  // Places are a plugin's own: what another sends later arrives, what waits does not.
+  const other = call('other', undefined, { ...own, plugin: { ...own.plugin, id: 'other' } });
+  await eventually(() => seen.includes('GET /other'));
+  expect(seen).toHaveLength(11);
   leaving.abort(new PlatformError('EXECUTION_ERROR', 'over'));
   expect((await left).message).toBe('over');
-  for (const answer of answers.splice(0, 1)) answer();
-  await eventually(() => answers.length === 8);
-  expect(seen.at(-1)).toBe('GET /9');
+  answers.shift()!();
+  await eventually(() => seen.length === 12);
+  expect(seen.at(-1)).toBe('GET /11');
   for (const answer of answers) answer();
-  expect(await Promise.all([...first, last])).toHaveLength(9);
+  expect(await Promise.all([...first, last, other])).toHaveLength(12);
 });
 
 test('a tenant whose calls are slow has all places while it is alone, and keeps room for others from then on', async () => {

@@ -15,7 +15,7 @@ export interface WaitingLineLimits {
 /** Calls that wait for a place to run: tenants share the line and take turns, so that none keeps others out or behind it. */
 export interface WaitingLine {
   readonly size: number;
-  /** Why there is no room for the call, to complete "the call of … was turned away: …"; undefined once it waits. */
+  /** Why there is no room for the call, to complete "… takes no more calls: …"; undefined once it waits. */
   enter(call: Call): string | undefined;
   /** False when it does not wait (any more). */
   leave(call: Call): boolean;

@@ -17,7 +17,7 @@ import { requireHost } from './network-permission.ts';
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 10;
 const TIMEOUT_MS = 30_000;
-/** Calls of one plugin that hold a response in our memory at a time; further ones wait. A tenant alone gets eight. */
+/** Calls of one plugin that hold a response in our memory at a time; further ones wait. Of several tenants one gets eight at most. */
 const MAX_AT_ONCE = 10;
 
 /** Headers that belong to the connection, which is ours. */
