@@ -51,7 +51,7 @@ export const registerHost = endpoint({
     name: DisplayName,
     publicKey: PublicKey,
     capabilities: z.array(Capability).max(64).default([]),
-    labels: z.record(Label, Label).refine(isFew, `must be at most ${MAX_LABELS}`).default({}),
+    labels: z.record(Label, Label).refine(isFew, `must be at most ${MAX_LABELS} labels`).default({}),
     metadata: z.record(z.string().max(256), z.json()).default({}),
   }),
   reply: z.object({

@@ -44,7 +44,10 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
 
 /** `CONNECT` in our shape; Node would hang up without a word. */
 export function refuseTunnels(server: Server, random: Random): void {
-  const error = new PlatformError('NOT_IMPLEMENTED', 'This is no forward proxy: CONNECT is not done here.');
+  const error = new PlatformError(
+    'NOT_IMPLEMENTED',
+    "This is no forward proxy: CONNECT is not done here; take this address out of the client's proxy settings.",
+  );
   server.on('connect', ({ headers }: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
     refuseUpgrade(socket, error, saneId(headers[HEADERS.requestId], random));

@@ -257,7 +257,10 @@ function parseJsonStrictly(http: Http): void {
     // Ten megabytes of `[]` or of keys would stop this service for seconds, for everybody.
     const times = Math.max(1, Math.ceil(request.routeOptions.bodyLimit / BODY_LIMIT_BYTES));
     const fault = costFault(text, LIMITS.jsonDepth, times);
-    if (fault) return done(new PlatformError('VALIDATION_ERROR', `The body is JSON ${fault}; send less.`));
+    if (fault)
+      return done(
+        new PlatformError('VALIDATION_ERROR', `The body is JSON ${fault}; send less, or nest it less.`),
+      );
     try {
       done(null, JSON.parse(text));
     } catch (error) {

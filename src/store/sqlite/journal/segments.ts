@@ -38,7 +38,7 @@ export interface Segments {
   writable(applied: number): Segment | Promise<Segment | undefined>;
   /** Gives the disk back what a large burst took. What stays spares the next one: blocks that are there already are synced in half the time. */
   trim(applied: number): void;
-  /** Closes all; with `remove`, the files go too, and their folder when nobody keeps anything else in it. */
+  /** Closes all, and removes the spare ones; with `remove`, the other files go too, and their folder when nobody keeps anything else in it. */
   close(options: { remove: boolean }): Promise<void>;
 }
 

@@ -67,7 +67,7 @@ export function createWebhookSecrets({
 }: WebhookSecretsDeps): WebhookSecrets {
   const unseal = rememberUnsealed(seal);
   /** One whose master key is lost is gone: the secret that was provisioned since is to work without it. */
-  const unsealFormer = (...[sealed, context]: Parameters<typeof unseal>): VerificationKey | null => {
+  const unsealFormer = (sealed: string, context: string): VerificationKey | null => {
     try {
       return unseal(sealed, context);
     } catch {
