@@ -1,7 +1,8 @@
 import { type CommandResult, HEADERS, internalDispatch, type PlatformConfig } from '../../contracts/index.ts';
-import { createPatientClient, type PatientReply, parseReply } from '../../http/index.ts';
+import { createPatientClient, type PatientReply, parseReply, serviceHeaders } from '../../http/index.ts';
 import { seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
+import { traceparent } from '../../kit/trace.ts';
 import type { ExecutionBackend, StreamSink } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 
@@ -20,11 +21,16 @@ export function gatewayDispatch(
   return {
     name,
     async run(request, { signal, stream, target } = {}) {
-      const { plugin, config: _, ...rest } = request;
+      const { plugin, config: _, spanId, ...rest } = request;
       const narrowing = { ...(stream ? { streams: true } : {}), ...(target ? { target } : {}) };
       try {
         const reply = await client.post(peers.urlOf('gateway'), internalDispatch.path, {
-          headers: { [HEADERS.internalSecret]: keys.internalSecret },
+          headers: {
+            [HEADERS.internalSecret]: keys.internalSecret,
+            // Proves a service of the platform, which records its executions itself.
+            ...serviceHeaders(keys.internalSecret),
+            ...(spanId === undefined ? {} : { traceparent: traceparent(request.traceId, spanId) }),
+          },
           body: { ...rest, plugin: { id: plugin.id }, ...narrowing },
           signal,
           patienceMs: request.timeoutMs + GRACE_MS,

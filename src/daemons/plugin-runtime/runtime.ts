@@ -43,13 +43,15 @@ type CallFields =
 
 /**
  * A call of one handler. `permissions` replace those of the plugin (a route's own); `timeoutMs` is 60 s and
- * `schemas` are none unless given; `executionId` is made unless another daemon sent one.
+ * `schemas` are none unless given; `executionId` is made unless the caller chose one.
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,
     Partial<
       Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>
     > {
+  /** The span of a service that records this execution itself; otherwise it is recorded here. */
+  recordedSpanId?: string;
   /** The plugin, or the id of a loaded one. */
   plugin: RunnablePlugin | string;
 }
@@ -151,7 +153,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     },
     describer,
     services,
-    async execute({ plugin, ...call }, options) {
+    async execute({ plugin, recordedSpanId, ...call }, options) {
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
       const backend = backendFor(config.execution, id, backends, options?.target);
       const request: ExecutionRequest = {
@@ -163,8 +165,8 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
         schemas: call.schemas ?? {},
         timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
       };
-      // Whoever sent the id counts the call.
-      if (call.executionId !== undefined) return backend.run(request, options);
+      // Two records of one execution would count it twice.
+      if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
       return track(request, manifest, () => backend.run(request, options));
     },
     read: load,

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS, internalDispatch } from '../../../contracts/index.ts';
 import { abortedWithCaller, CALLER_LEFT, createReplyStream, type Http, mount } from '../../../http/index.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import { safeEqual } from '../../../kit/keys.ts';
+import { safeEqual, serviceKey } from '../../../kit/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
 import { type ContainerPasses, executionOf } from '../domain/hosts/container-passes.ts';
 import type { Dispatch, Dispatcher, NamedRequest } from '../domain/hosts/dispatch.ts';
@@ -34,12 +34,13 @@ export function internalDispatchRoutes(http: Http, services: InternalDispatchSer
       internalDispatch,
       { auth: 'open', bodyLimitBytes: BODY_LIMIT_BYTES },
       ({ body, request, reply }) => {
-        const { id: requestId, traceId } = request;
+        const { id: requestId, traceId, spanId } = request;
         const named = {
           ...body,
           executionId: body.executionId ?? http.kit.random.uuid(),
           requestId: body.requestId ?? requestId,
           traceId: body.traceId ?? traceId,
+          spanId,
         };
         return run(named, dispatchers.get(request)!, services, request, reply);
       },
@@ -99,9 +100,15 @@ async function admit(request: FastifyRequest, services: InternalDispatchServices
   const container = await containerOf(request, authenticator);
   if (container) {
     const isItsOwn = passes.isOwn(shown, executionOf(container));
-    if (isOurs || isItsOwn) return { namespaceId: container.namespaceId };
-  } else if (isOurs) return { namespaceId: null };
+    if (isOurs || isItsOwn) return { namespaceId: container.namespaceId, records: false };
+  } else if (isOurs) return { namespaceId: null, records: isService(request, internalSecret) };
   throw refuse(request, 'WRONG_SECRET');
+}
+
+/** The internal secret alone is also held by callers outside; the service key is derived from it for services. */
+function isService(request: FastifyRequest, internalSecret: string): boolean {
+  const shown = request.headers[HEADERS.serviceKey];
+  return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
 }
 
 /** The container whose token the call carries; refuses one that is not in force. */

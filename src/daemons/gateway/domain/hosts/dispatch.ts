@@ -9,6 +9,8 @@ import type { ExecutionClaims } from './execution-claims.ts';
 export interface Dispatcher {
   /** The namespace it may act for; null: any. */
   namespaceId: string | null;
+  /** Whether the caller is a service that records events, metrics and spans of its executions itself. */
+  records: boolean;
 }
 
 export interface DispatchDeps {
@@ -17,7 +19,8 @@ export interface DispatchDeps {
 }
 
 /** With the ids that were made for what the caller left out. */
-export type NamedRequest = DispatchRequest & Record<'executionId' | 'requestId' | 'traceId', string>;
+export type NamedRequest = DispatchRequest &
+  Record<'executionId' | 'requestId' | 'traceId' | 'spanId', string>;
 
 export interface Dispatch {
   /** Throws CONFLICT for an execution that is running already, and what running it throws. */
@@ -39,6 +42,7 @@ export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
         executionId,
         requestId,
         traceId,
+        spanId,
         plugin: { id },
         handler,
         timeoutMs,
@@ -65,6 +69,7 @@ export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
             permissions,
             schemas: request.schemas,
             ...(timeoutMs === undefined ? {} : { timeoutMs }),
+            ...(by.records ? { recordedSpanId: spanId } : { parentSpanId: spanId }),
           },
           { ...options, ...(target ? { target } : {}) },
         );
