@@ -1,6 +1,7 @@
-/** Writes the generated files of `config/`: `npm run generate`. A test fails when they are out of date. */
+/** Writes `config/` and the reference pages made from schemas: `npm run generate`. A test fails when they are out of date. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { configurationPage, manifestPage } from '../src/contracts/descriptions/reference-page.ts';
 import { asJsonFile, configFileSchema, defaultConfig } from '../src/kit/config/files.ts';
 import { packageRoot } from '../src/kit/paths.ts';
 import { manifestSchema } from '../src/plugins/manifest-schema.ts';
@@ -10,3 +11,5 @@ mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'svc.schema.json'), asJsonFile(configFileSchema()));
 writeFileSync(join(folder, 'default.json'), asJsonFile(defaultConfig()));
 writeFileSync(join(folder, 'plugin.schema.json'), asJsonFile(manifestSchema()));
+writeFileSync(join(packageRoot, 'docs/configuration.md'), configurationPage(configFileSchema()));
+writeFileSync(join(packageRoot, 'docs/manifest.md'), manifestPage(manifestSchema()));

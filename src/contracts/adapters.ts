@@ -20,17 +20,17 @@ const objectBytes = PositiveInt.max(LIMITS.storageObjectBytes).default(LIMITS.st
 const FileStorage = z.strictObject({
   type: z.literal('files'),
   maxObjectBytes: objectBytes,
-  quotaBytes: PositiveInt.default(1024 ** 3).describe('Of one plugin and one tenant, all objects together'),
+  quotaBytes: PositiveInt.default(1024 ** 3),
 });
 
 const S3Storage = z.strictObject({
   type: z.literal('s3'),
   bucket: z.string().min(1),
   region: z.string().min(1).default('us-east-1'),
-  endpoint: HttpUrl.nullable().default(null).describe('null: Amazon; else any S3-compatible service'),
-  pathStyle: z.boolean().default(false).describe('The bucket in the path instead of the host name'),
-  prefix: z.string().default('').describe('Goes before every key, for a bucket that others use too'),
-  accessKeyId: SecretRef.nullable().default(null).describe('null: what the machine itself offers (its role)'),
+  endpoint: HttpUrl.nullable().default(null),
+  pathStyle: z.boolean().default(false),
+  prefix: z.string().default(''),
+  accessKeyId: SecretRef.nullable().default(null),
   secretAccessKey: SecretRef.nullable().default(null),
   sessionToken: SecretRef.nullable().default(null),
   timeoutMs: Ms.default(30_000),
@@ -46,9 +46,9 @@ export type ModelPrice = z.infer<typeof Price>;
 
 /** What every call of an OpenAI-compatible endpoint needs. */
 const endpoint = {
-  baseUrl: HttpUrl.describe('Up to and with /v1'),
-  apiKey: SecretRef.nullable().default(null).describe('null: the endpoint wants none'),
-  timeoutMs: Ms.default(60_000).describe('Of one try; of a stream, between two pieces'),
+  baseUrl: HttpUrl,
+  apiKey: SecretRef.nullable().default(null),
+  timeoutMs: Ms.default(60_000),
   maxAttempts: z.number().int().min(1).max(10).default(3),
   maxResponseBytes: PositiveInt.default(4 * 1024 ** 2),
   prices: z.record(z.string().min(1), Price).default({}),
@@ -61,13 +61,9 @@ const LanguageModel = z.strictObject({
   ...endpoint,
   models: z
     .record(z.string().min(1).max(64), z.string().min(1))
-    .refine((models) => Object.hasOwn(models, DEFAULT_TIER), 'must name a model for the tier "default"')
-    .describe('Models by tier: {"default": …, "small": …}'),
-  maxTokensField: z
-    .enum(['max_tokens', 'max_completion_tokens'])
-    .default('max_tokens')
-    .describe('What the endpoint calls the limit; newer models of OpenAI want max_completion_tokens'),
-  maxOutputTokens: PositiveInt.default(4096).describe('What a call may ask for at most'),
+    .refine((models) => Object.hasOwn(models, DEFAULT_TIER), 'must name a model for the tier "default"'),
+  maxTokensField: z.enum(['max_tokens', 'max_completion_tokens']).default('max_tokens'),
+  maxOutputTokens: PositiveInt.default(4096),
 });
 
 const Embeddings = z.strictObject({
@@ -75,24 +71,20 @@ const Embeddings = z.strictObject({
   // 256 vectors of 3,072 dimensions, as JSON.
   maxResponseBytes: PositiveInt.default(16 * 1024 ** 2),
   model: z.string().min(1),
-  dimensions: PositiveInt.nullable().default(null).describe("null: the model's own"),
+  dimensions: PositiveInt.nullable().default(null),
 });
 
 const VectorStore = z.strictObject({
   type: z.literal('sqlite').default('sqlite'),
-  maxVectors: PositiveInt.default(1_000_000).describe('Of one plugin and one tenant'),
+  maxVectors: PositiveInt.default(1_000_000),
 });
 
 /** What plugins reach through `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`. @spec docs/operations.md "Adapters" */
 export const AdaptersConfig = z.strictObject({
-  storage: z
-    .discriminatedUnion('type', [FileStorage, S3Storage])
-    .nullable()
-    .prefault({ type: 'files' })
-    .describe('null: none'),
+  storage: z.discriminatedUnion('type', [FileStorage, S3Storage]).nullable().prefault({ type: 'files' }),
   llm: LanguageModel.nullable().default(null),
   embeddings: Embeddings.nullable().default(null),
-  vectorStore: VectorStore.nullable().prefault({}).describe('null: none'),
+  vectorStore: VectorStore.nullable().prefault({}),
 });
 export type AdaptersConfig = z.infer<typeof AdaptersConfig>;
 export type FileStorageConfig = z.infer<typeof FileStorage>;

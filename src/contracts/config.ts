@@ -5,7 +5,7 @@ import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
 
 const Host = z.string().min(1);
-const Port = z.number().int().min(0).max(65535).describe('0 takes any free port');
+const Port = z.number().int().min(0).max(65535);
 const Ms = z.number().int().positive();
 const PerMinute = z.number().int().positive().nullable().default(null);
 const HttpUrl = z.url({ protocol: /^https?$/, abort: true });
@@ -23,7 +23,7 @@ const listener = (port: number) => ({ host: Host.default('127.0.0.1'), port: Por
 
 const upstream = (prefix: string | string[], websocket = false) =>
   section({
-    url: HttpUrl.nullable().default(null).describe('null: the daemon of this platform'),
+    url: HttpUrl.nullable().default(null),
     prefix: z.union([z.string().startsWith('/'), z.array(z.string().startsWith('/'))]).default(prefix),
     websocket: z.boolean().default(websocket),
   });
@@ -51,7 +51,7 @@ export const OAuthIssuer = z.strictObject({
     'must be https: whoever can change these keys can sign any token (http is taken on this machine alone)',
   ),
   audience: z.string().min(1),
-  namespaceClaim: z.string().min(1).describe('The claim that names the namespace of its bearer'),
+  namespaceClaim: z.string().min(1),
 });
 export type OAuthIssuer = z.infer<typeof OAuthIssuer>;
 
@@ -100,27 +100,16 @@ const Execution = section({
     memoryMb: z.number().int().min(32).default(256),
     idleMs: Ms.default(60_000),
     sandbox: z.enum(['auto', 'bwrap', 'permission']).default('auto'),
-    isolation: z
-      .enum(['plugin', 'tenant'])
-      .default('plugin')
-      .describe(
-        '"tenant": a process serves one tenant and no other; where tenants take turns, it starts anew',
-      ),
+    isolation: z.enum(['plugin', 'tenant']).default('plugin'),
   }),
   container: section({
     socket: z.string().default('/var/run/docker.sock'),
     image: z.string().default('svc-runner'),
-    network: z
-      .string()
-      .default('bridge')
-      .describe('For plugins with permissions.network ["*"]; others have none'),
+    network: z.string().default('bridge'),
     memoryMb: z.number().int().min(64).default(256),
     pidsLimit: z.number().int().min(16).default(128),
-    requireLimits: z
-      .boolean()
-      .default(true)
-      .describe('Whether containers run only where the engine holds them to memoryMb and pidsLimit'),
-    cpus: z.number().positive().nullable().default(null).describe('null: as many as there are'),
+    requireLimits: z.boolean().default(true),
+    cpus: z.number().positive().nullable().default(null),
     maxContainers: z.number().int().min(1).max(1000).default(8),
   }),
   plugins: z
@@ -152,30 +141,10 @@ export const PlatformConfig = z.strictObject({
   }),
   workflow: section({
     ...listener(7778),
-    maxRunningRuns: z
-      .number()
-      .int()
-      .min(1)
-      .max(100_000)
-      .default(500)
-      .describe('Runs in memory at a time; of one tenant at most three quarters'),
-    maxRunningSteps: z
-      .number()
-      .int()
-      .min(1)
-      .max(10_000)
-      .default(64)
-      .describe('Steps that call something at a time; of one tenant at most three quarters'),
-    poisonAfter: z
-      .number()
-      .int()
-      .min(1)
-      .default(3)
-      .describe('Interruptions without a finished step in between after which a run fails'),
-    httpAllow: z
-      .array(z.string().min(1))
-      .default([])
-      .describe('Private hosts that "http" steps may call: "10.0.0.5", "intranet:8080"'),
+    maxRunningRuns: z.number().int().min(1).max(100_000).default(500),
+    maxRunningSteps: z.number().int().min(1).max(10_000).default(64),
+    poisonAfter: z.number().int().min(1).default(3),
+    httpAllow: z.array(z.string().min(1)).default([]),
   }),
   marketplace: section(listener(5070)),
   state: section(listener(7777)),
@@ -186,7 +155,7 @@ export const PlatformConfig = z.strictObject({
       .default('sqlite:.svc'),
   }),
   cache: section({
-    url: z.literal(null).default(null).describe('In this version the cache is in the store'),
+    url: z.literal(null).default(null),
   }),
   plugins: z.array(z.string()).default(['./plugins/*']),
   workflows: z.array(z.string()).default(['./workflows/*.yaml']),
@@ -202,8 +171,7 @@ export const PlatformConfig = z.strictObject({
       .number()
       .int()
       .positive()
-      .default(2 * 1024 ** 3)
-      .describe('Of log records and analytics events together; the oldest log records go first'),
+      .default(2 * 1024 ** 3),
     deliveriesDays: z.number().positive().default(7),
     deliveriesMaxBytes: z
       .number()
@@ -213,10 +181,7 @@ export const PlatformConfig = z.strictObject({
     runsDays: z.number().positive().default(30),
   }),
   auth: section({
-    mode: z
-      .enum(['optional', 'required'])
-      .optional()
-      .describe('Default: required under production, else optional'),
+    mode: z.enum(['optional', 'required']).optional(),
   }),
 });
 export type PlatformConfig = z.infer<typeof PlatformConfig>;

@@ -69,7 +69,7 @@ export type RetryPolicy = z.infer<typeof RetryPolicy>;
 const Condition = z.union([z.string().min(1).max(4096), z.boolean()]);
 
 export const StepDefinition = z.strictObject({
-  id: Name.optional().describe('Default: step1, step2, …'),
+  id: Name.optional(),
   name: z.string().max(256).optional(),
   uses: z.string().min(1).max(512),
   with: z.record(z.string(), AnyJson).default({}),
@@ -125,7 +125,7 @@ export const CONCURRENCY_STRATEGIES = ['queue', 'cancel-running', 'replace-queue
 export const WebhookTrigger = z.strictObject({
   pluginId: PluginId,
   event: EventName,
-  instanceId: z.string().min(1).max(256).optional().describe('Default: every instance'),
+  instanceId: z.string().min(1).max(256).optional(),
   if: Condition.optional(),
   /** Over `delivery {payload, event, webhookId, instanceId, receivedAt}`; the payload itself unless told. */
   input: AnyJson.optional(),
@@ -142,7 +142,7 @@ const common = {
     .union([z.string().max(64), z.number()])
     .transform(String)
     .default('1'),
-  inputs: z.record(z.string(), AnyJson).optional().describe('A JSON Schema (2020-12) of the input'),
+  inputs: z.record(z.string(), AnyJson).optional(),
   on: z
     .strictObject({
       manual: z.boolean().default(true),
@@ -162,7 +162,7 @@ const common = {
     })
     .optional(),
   timeoutMs: Ms.optional(),
-  retry: RetryPolicy.optional().describe('For every step without a policy of its own'),
+  retry: RetryPolicy.optional(),
 };
 
 /** A workflow as written, YAML or JSON. @spec docs/workflows.md */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { describeSchema } from '../contracts/descriptions/describe.ts';
+import { MANIFEST_DESCRIPTIONS } from '../contracts/descriptions/manifest.ts';
 import { ManifestV3, PluginSchedule, PluginWorkflow } from '../contracts/index.ts';
 
 /** Workflows and schedules are checked by the service that runs them, one by one; editors check them at once. */
@@ -14,6 +16,6 @@ export function manifestSchema(): Record<string, unknown> {
     $schema,
     title: 'svc.plugin.json',
     description: 'Manifest of a plugin of the svc platform (svc.plugin/3)',
-    ...schema,
+    ...describeSchema(schema, MANIFEST_DESCRIPTIONS),
   };
 }

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { CONFIG_DESCRIPTIONS } from '../../contracts/descriptions/config.ts';
+import { describeSchema } from '../../contracts/descriptions/describe.ts';
 import { PlatformConfig, PROFILES_KEY } from '../../contracts/index.ts';
 
 /** The JSON schema of `svc.config.json` as written: base keys, each optional, and `profiles` of the same form. */
@@ -10,7 +12,7 @@ export function configFileSchema(): Record<string, unknown> {
   const { $schema, ...section } = base;
   const keys = Object.keys(section.properties).filter((key) => key !== '$schema');
   const inProfile = Object.fromEntries(keys.map((key) => [key, { $ref: `#/properties/${key}` }]));
-  return {
+  const schema = {
     $schema,
     title: 'svc.config.json',
     description: 'Configuration of the svc platform; every key has a default.',
@@ -19,11 +21,11 @@ export function configFileSchema(): Record<string, unknown> {
       ...section.properties,
       [PROFILES_KEY]: {
         type: 'object',
-        description: 'Keys merged over the base under --profile, SVC_PROFILE or NODE_ENV',
         additionalProperties: { type: 'object', properties: inProfile, additionalProperties: false },
       },
     },
   };
+  return describeSchema(schema, CONFIG_DESCRIPTIONS);
 }
 
 /** The packaged defaults: what an empty config means. */

@@ -1,0 +1,172 @@
+import { type Descriptions, under } from './describe.ts';
+
+const listener = (port: string): Descriptions => ({
+  host: 'Address to listen on. Use 0.0.0.0 only behind a firewall or a proxy with TLS.',
+  port: `Port to listen on; 0 takes any free port. SVC_${port}_PORT and \`svc up --port\` win over it.`,
+});
+
+const upstream: Descriptions = {
+  url: 'Base URL of the service; null: the service of this platform.',
+  prefix: 'Path prefixes that are forwarded to it.',
+  websocket: 'Whether WebSocket upgrades are forwarded to it.',
+};
+
+const oauth: Descriptions = {
+  '': 'Identity provider whose access tokens are accepted beside those of the platform; null: none.',
+  issuer: 'Expected `iss` claim.',
+  jwksUri: 'URL of the signing keys (JWKS). Must be https, except on this machine.',
+  audience: 'Expected `aud` claim.',
+  namespaceClaim: 'Claim that names the namespace of the caller.',
+};
+
+const model: Descriptions = {
+  baseUrl: 'Base URL of an OpenAI-compatible endpoint, up to and including /v1.',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the form of the value
+  apiKey: 'Environment variable that holds the API key, such as "${OPENAI_API_KEY}"; null: no key is sent.',
+  timeoutMs: 'Time limit of one attempt; for a stream, between two chunks.',
+  maxAttempts: 'Attempts in all, for failures that may pass.',
+  maxResponseBytes: 'Largest response that is read.',
+  prices: 'Prices by model name, for the cost in metrics and events.',
+  'prices.*.inputPerMillion': 'US dollars for a million input tokens.',
+  'prices.*.outputPerMillion': 'US dollars for a million output tokens.',
+};
+
+const storage: Descriptions = {
+  '': 'Where `ctx.storage` keeps objects; null: plugins have no storage.',
+  type: '"files": in `.svc/storage`; "s3": an S3-compatible bucket.',
+  maxObjectBytes: 'Largest object.',
+  quotaBytes: 'Limit for one plugin and one tenant, all objects together ("files" only).',
+  bucket: 'Bucket name.',
+  region: 'Region of the bucket.',
+  endpoint: 'URL of the service; null: Amazon S3.',
+  pathStyle: 'Whether the bucket is named in the path instead of the host name (MinIO, Ceph).',
+  prefix: 'Prefix of every key, for a bucket that is shared.',
+  accessKeyId: 'Environment variable with the access key id; null: the role of the machine.',
+  secretAccessKey: 'Environment variable with the secret access key.',
+  sessionToken: 'Environment variable with the session token, for temporary credentials.',
+  timeoutMs: 'Time limit of one call.',
+};
+
+const gateway: Descriptions = {
+  '': 'The single entry point: authentication, routing, webhooks.',
+  ...listener('GATEWAY'),
+  publicUrl:
+    'URL under which clients reach the gateway; webhook URLs are built from it. GATEWAY_PUBLIC_URL wins over it; null: http://localhost:<port>.',
+  processes: 'Processes that share the port (Linux).',
+  allowedHosts: 'Further `Host` names that a gateway on loopback answers.',
+  staticTokens: 'Bearer tokens that never expire, by token.',
+  'staticTokens.*.hostId': 'Identity of the caller.',
+  'staticTokens.*.namespaceId': 'Namespace (tenant) of the caller.',
+  admins: 'Host ids whose callers administer the platform.',
+  trustedProxies: 'Addresses or ranges of proxies whose X-Forwarded-* headers count.',
+  cors: 'Cross-origin calls from browsers.',
+  'cors.origins': 'Origins that may call the gateway, such as "https://app.example.com".',
+  upstreams: 'Services behind the gateway.',
+  'upstreams.rest': 'The REST API.',
+  ...under('upstreams.rest', upstream),
+  'upstreams.workflow': 'The workflow service.',
+  ...under('upstreams.workflow', upstream),
+  rateLimit: 'Limits on authenticated calls; null: no limit.',
+  'rateLimit.perTokenPerMinute': 'Calls a minute for one token.',
+  'rateLimit.perTenantPerMinute': 'Calls a minute for one tenant; `tenants` may set another number.',
+  'rateLimit.perIpPerMinute': 'Calls a minute from one address.',
+  bodyLimitBytes: 'Largest request body, webhooks excepted: they declare their own limit.',
+  upstreamTimeoutMs: 'Time limit for an upstream to begin its answer; then 504.',
+  publicPluginRoutes: 'Whether plugin routes that list "none" in `security` are served without a token.',
+  ...under('oauth', oauth),
+};
+
+const execution: Descriptions = {
+  '': 'Where and how plugin code runs.',
+  default: 'Backend of plugins that `execution.plugins` does not name.',
+  worker: 'Sandboxed processes on this machine.',
+  'worker.maxProcesses': 'Processes for one plugin.',
+  'worker.memoryMb': 'Resident memory above which a process is ended.',
+  'worker.idleMs': 'Idle time after which a process is ended.',
+  'worker.sandbox':
+    '"bwrap": bubblewrap or nothing runs; "permission": the permission model of Node alone; "auto": bubblewrap where it works.',
+  'worker.isolation':
+    '"plugin": tenants share the processes of a plugin; "tenant": a process serves one tenant and no other.',
+  container: 'Containers of Docker or Podman.',
+  'container.socket': 'Unix socket of the container engine.',
+  'container.image': 'Image of the plugin runner.',
+  'container.network': 'Network of containers whose plugin has permissions.network ["*"]; others have none.',
+  'container.memoryMb': 'Memory limit of a container.',
+  'container.pidsLimit': 'Limit of processes and threads in a container.',
+  'container.requireLimits': 'Whether containers are refused where the engine cannot enforce these limits.',
+  'container.cpus': 'CPUs of a container; null: no limit.',
+  'container.maxContainers': 'Containers at a time.',
+  plugins: 'Backend by plugin id.',
+  'plugins.*.backend': 'Backend of this plugin.',
+  'plugins.*.hostId': 'Host to run on; without it any host that matches ("host" only).',
+  'plugins.*.labels': 'Labels that the host must have ("host" only).',
+  'plugins.*.capability': 'Capability that the host must have ("host" only).',
+};
+
+const workflow: Descriptions = {
+  '': 'The workflow service.',
+  ...listener('WORKFLOW'),
+  maxRunningRuns: 'Runs in memory at a time; one tenant gets three quarters at most.',
+  maxRunningSteps: 'Steps in flight at a time; one tenant gets three quarters at most.',
+  poisonAfter: 'Interruptions without progress after which a run fails as poison.',
+  httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
+};
+
+const retention: Descriptions = {
+  '': 'How long records are kept.',
+  logsDays: 'Days for log records.',
+  analyticsDays: 'Days for analytics events.',
+  telemetryMaxBytes: 'Limit for log records and analytics events together; the oldest log records go first.',
+  deliveriesDays: 'Days for records of webhook deliveries.',
+  deliveriesMaxBytes: 'Limit for deliveries; the oldest bodies go first, then the oldest records.',
+  runsDays: 'Days for finished workflow runs and jobs.',
+};
+
+/** Each key of `svc.config.json`, as editors and docs/configuration.md show it. */
+export const CONFIG_DESCRIPTIONS: Descriptions = {
+  $schema: 'JSON Schema of this file, for editors.',
+  profiles: 'Keys merged over the base, by profile: --profile, SVC_PROFILE or NODE_ENV selects one.',
+  ...under('gateway', gateway),
+  rest: 'The REST API.',
+  ...under('rest', listener('REST')),
+  'rest.timeoutMs': 'Time limit of plugin routes that declare none.',
+  ...under('rest.oauth', oauth),
+  ...under('workflow', workflow),
+  marketplace: 'The service that installs plugins.',
+  ...under('marketplace', listener('MARKETPLACE')),
+  state: 'The service that keeps the state and cache of plugins.',
+  ...under('state', listener('STATE')),
+  store: 'The database of the platform.',
+  'store.url': '"sqlite:<folder>", relative to the project.',
+  cache: 'The platform cache.',
+  'cache.url': 'Must be null: this version keeps the cache in the store.',
+  plugins: 'Folders (globs) of the plugins of this project.',
+  workflows: 'Files (globs) of workflow definitions.',
+  pluginConfig: 'Settings that a plugin reads as `ctx.config`, by plugin id.',
+  ...under('execution', execution),
+  tenants: 'Limits by namespace; null: no limit.',
+  'tenants.*.requestsPerMinute':
+    'Authenticated calls a minute; wins over gateway.rateLimit.perTenantPerMinute.',
+  'tenants.*.runsPerDay': 'Runs started in a day.',
+  'tenants.*.runsPerMonth': 'Runs started in a month.',
+  'tenants.*.concurrentRuns': 'Unfinished runs at a time.',
+  adapters: 'Storage, models and vectors for plugins.',
+  ...under('adapters.storage', storage),
+  'adapters.llm': 'Language models for `ctx.llm`; null: none.',
+  ...under('adapters.llm', model),
+  'adapters.llm.models': 'Models by tier: {"default": …, "small": …}. "default" is required.',
+  'adapters.llm.maxTokensField':
+    'Name of the output limit at the endpoint; newer OpenAI models want max_completion_tokens.',
+  'adapters.llm.maxOutputTokens': 'Largest output limit that a call may ask for.',
+  'adapters.embeddings': 'Embedding model for `ctx.embeddings`; null: none.',
+  ...under('adapters.embeddings', model),
+  'adapters.embeddings.model': 'Name of the model.',
+  'adapters.embeddings.dimensions': 'Length of the vectors; null: what the model gives.',
+  'adapters.vectorStore': 'Vectors for `ctx.vectorStore`; null: none.',
+  'adapters.vectorStore.type': 'Must be "sqlite".',
+  'adapters.vectorStore.maxVectors': 'Limit for one plugin and one tenant.',
+  ...under('retention', retention),
+  auth: 'Direct calls to the services, past the gateway.',
+  'auth.mode':
+    '"optional": answered without identity, for development; "required": only the gateway and other services may call. Default: required under the profile production, else optional.',
+};
