@@ -202,9 +202,18 @@ export const WorkflowSummary = z
   .meta({ id: 'WorkflowSummary' });
 export type WorkflowSummary = z.infer<typeof WorkflowSummary>;
 
-/** A definition that could not be registered. */
+/** What is wrong with a definition; one that could not be registered, unless `unresolved` is set. */
 export const WorkflowFault = z
-  .object({ source: z.string(), path: z.string(), message: z.string() })
+  .object({
+    source: z.string().describe('The file with line and column (`ship.yaml:12:5`), or the plugin'),
+    path: z.string().describe('In the definition; empty for the file as a whole'),
+    message: z.string(),
+    text: z.string().optional().describe('The line of the file'),
+    unresolved: z
+      .literal(true)
+      .optional()
+      .describe('The workflow is registered, but names a plugin, command or webhook that does not exist'),
+  })
   .meta({ id: 'WorkflowFault' });
 export type WorkflowFault = z.infer<typeof WorkflowFault>;
 

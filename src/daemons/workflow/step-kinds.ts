@@ -37,3 +37,16 @@ export function stepKinds(deps: {
     return builtins.get(uses) ?? (HANDLER.test(name) ? plugin : undefined);
   };
 }
+
+/** Kinds for checking a definition where no service runs; they run nothing. */
+export function checkingKinds(): KindOf {
+  const refuse = (): never => {
+    throw new Error('A step was run where definitions are only checked.');
+  };
+  return stepKinds({
+    http: refuse,
+    handlers: { command: refuse, job: refuse, execute: refuse },
+    children: { startChild: refuse },
+    now: refuse,
+  });
+}

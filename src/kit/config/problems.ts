@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { PlatformConfig } from '../../contracts/index.ts';
 import { nearest } from '../nearest.ts';
+import { bare, keysAt } from '../schema-keys.ts';
+import { typeName, valueAt, withArticle } from '../schema-problems.ts';
 
 /** One fault of the config: where it stands and what would be right. */
 export interface ConfigProblem {
@@ -73,27 +75,6 @@ function choices(message: string): string | undefined {
   return values.length === 0 ? undefined : `must be one of ${values.join(', ')}`;
 }
 
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  let current = value;
-  for (const key of path) current = (current as Record<PropertyKey, unknown> | null | undefined)?.[key];
-  return current;
-}
-
-function typeName(value: unknown): string {
-  if (value === undefined) return 'absent';
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'number') return Number.isInteger(value) ? 'a whole number' : 'a fraction';
-  return withArticle(typeof value);
-}
-
-function withArticle(type: string): string {
-  if (type === 'int') return 'a whole number';
-  if (type === 'array') return 'a list';
-  if (type === 'record') return 'an object';
-  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
-}
-
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 /** Names the key that was probably meant: a sibling, or a key of this very name that lives elsewhere. */
@@ -109,29 +90,6 @@ function unknownKey(parent: readonly PropertyKey[], key: string): string {
     : 'is not a known key';
 }
 
-function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
-  let current = bare(schema);
-  for (const key of path) {
-    const next = childOf(current, String(key));
-    if (!next) return [];
-    current = bare(next);
-  }
-  return keysOf(current);
-}
-
-/** Of a choice between objects, the keys of any of them. */
-function keysOf(schema: z.core.$ZodType): string[] {
-  if (schema instanceof z.ZodUnion)
-    return [...new Set(schema.options.flatMap((option) => keysOf(bare(option))))];
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
-}
-
-function childOf(schema: z.core.$ZodType, key: string): z.core.$ZodType | undefined {
-  if (schema instanceof z.ZodObject) return schema.shape[key];
-  if (schema instanceof z.ZodRecord) return schema.valueType;
-  return undefined;
-}
-
 function knownPaths(schema: z.core.$ZodType, at: string[]): string[][] {
   const object = bare(schema);
   if (!(object instanceof z.ZodObject)) return [];
@@ -139,17 +97,4 @@ function knownPaths(schema: z.core.$ZodType, at: string[]): string[][] {
     [...at, key],
     ...knownPaths(child, [...at, key]),
   ]);
-}
-
-/** The schema without its wrappers: optional, nullable, default. */
-function bare(schema: z.core.$ZodType): z.core.$ZodType {
-  let current = schema;
-  while (
-    current instanceof z.ZodOptional ||
-    current instanceof z.ZodNullable ||
-    current instanceof z.ZodDefault ||
-    current instanceof z.ZodPrefault
-  )
-    current = current.unwrap();
-  return current;
 }

@@ -10,8 +10,8 @@ import type { JsonValue, StepRecord } from '../../../../store/ports/index.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import { compileCommon, pinned } from './compile-common.ts';
 import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow.ts';
-import { invalidDefinition } from './definition-faults.ts';
-import { type DefinitionIssue, type Path, type Template, WHEN_SUCCESSFUL } from './templates.ts';
+import { invalidDefinition, schemaIssues } from './definition-faults.ts';
+import { type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
 
 /** The one job of a workflow in code. */
 export const CODE_JOB = 'main';
@@ -19,12 +19,8 @@ export const CODE_JOB = 'main';
 /** Compiles an entry of a plugin's manifest. Throws VALIDATION_ERROR as `compileDefinition` does. */
 export function compileCode(written: object, pluginId: string, kindOf: KindOf): CompiledWorkflow {
   const parsed = CodeWorkflowDefinition.safeParse(written);
-  if (!parsed.success) {
-    throw invalidDefinition(
-      parsed.error.issues.map(({ path, message }) => ({ path: path as Path, message })),
-      written,
-    );
-  }
+  if (!parsed.success)
+    throw invalidDefinition(schemaIssues(parsed.error, written, CodeWorkflowDefinition), written);
   const { handler, ...definition } = parsed.data;
   const issues: DefinitionIssue[] = [];
   const common = compileCommon(definition, issues);

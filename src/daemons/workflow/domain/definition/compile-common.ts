@@ -6,6 +6,7 @@ import type {
   WorkflowDefinition,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
+import { problemsOf } from '../../../../kit/schema-problems.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { scheduleFault } from '../starts/schedule-times.ts';
 import { only } from './compile-names.ts';
@@ -75,7 +76,7 @@ function inputCheck(
   return (input) => {
     const parsed = inTime(() => schema.safeParse(input));
     if (parsed.success) return parsed.data as JsonValue;
-    throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path as Path, message })));
+    throw invalidInput(problemsOf(parsed.error.issues, input) as Array<{ path: Path; message: string }>);
   };
 }
 

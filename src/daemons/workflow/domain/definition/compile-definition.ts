@@ -4,38 +4,58 @@ import { compileCommon, pinned } from './compile-common.ts';
 import { compileJobs } from './compile-jobs.ts';
 import { names } from './compile-names.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
-import { invalidDefinition } from './definition-faults.ts';
+import { invalidDefinition, schemaIssues } from './definition-faults.ts';
+import { mendShape } from './mend-shape.ts';
 import { compileTemplate, type DefinitionIssue, type Path } from './templates.ts';
 
 /** Compiles a definition as written. Throws VALIDATION_ERROR with every fault and its place in `details.issues`. */
 export function compileDefinition(written: unknown, kindOf: KindOf): CompiledWorkflow {
   const parsed = WorkflowDefinition.safeParse(written);
   if (!parsed.success) {
-    throw invalidDefinition(
-      parsed.error.issues.map(({ path, message }) => ({ path: path as Path, message })),
-      written,
-    );
+    const issues = schemaIssues(parsed.error, written, WorkflowDefinition);
+    throw invalidDefinition([...issues, ...issuesBeside(issues, written, kindOf)], written);
   }
-  const definition = parsed.data;
   const issues: DefinitionIssue[] = [];
+  const compiled = compileParsed(parsed.data, kindOf, issues);
+  if (issues.length > 0) throw invalidDefinition(issues, written);
+  return { ...compiled, ...pinned(parsed.data) };
+}
+
+function compileParsed(
+  definition: WorkflowDefinition,
+  kindOf: KindOf,
+  issues: DefinitionIssue[],
+): Omit<CompiledWorkflow, 'hash' | 'body'> {
   const count = Object.values(definition.jobs).reduce((sum, { steps }) => sum + steps.length, 0);
   if (count > MOST_STEPS)
     issues.push({ path: ['jobs'], message: `have ${count} steps; ${MOST_STEPS} are the most` });
   const jobs = compileJobs(definition, kindOf, issues);
-  const compiled = {
+  const ids = Object.keys(definition.jobs);
+  return {
     definition,
     code: null,
     jobs,
     ...compileCommon(definition, issues),
     outputs: definition.outputs
-      ? names(
-          compileTemplate(definition.outputs, ['outputs'], issues),
-          'jobs',
-          Object.keys(definition.jobs),
-          issues,
-        )
+      ? names(compileTemplate(definition.outputs, ['outputs'], issues), 'jobs', ids, issues)
       : null,
   };
-  if (issues.length > 0) throw invalidDefinition(issues, written);
-  return { ...compiled, ...pinned(definition) };
 }
+
+/** Faults of expressions, times and steps in a definition whose shape is wrong: its author mends all at once. */
+function issuesBeside(
+  shapeIssues: readonly DefinitionIssue[],
+  written: unknown,
+  kindOf: KindOf,
+): DefinitionIssue[] {
+  const mended = mendShape(written, shapeIssues);
+  if (!mended) return [];
+  const issues: DefinitionIssue[] = [];
+  compileParsed(mended.definition, kindOf, issues);
+  // What was taken out may be the very thing that the rest refers to.
+  return issues.filter(
+    ({ path, isReference }) => !isReference && !mended.changed.some((changed) => startsWith(path, changed)),
+  );
+}
+
+const startsWith = (path: Path, start: Path): boolean => start.every((part, index) => path[index] === part);

@@ -28,7 +28,12 @@ function inOrder({ jobs }: WorkflowDefinition, issues: DefinitionIssue[]): strin
     state.set(id, 'open');
     for (const [index, need] of jobs[id]!.needs.entries()) {
       if (Object.hasOwn(jobs, need)) visit(need, [...trail, id]);
-      else issues.push({ path: ['jobs', id, 'needs', index], message: `there is no job "${need}"` });
+      else
+        issues.push({
+          path: ['jobs', id, 'needs', index],
+          message: `there is no job "${need}"`,
+          isReference: true,
+        });
     }
     state.set(id, 'done');
     order.push(id);

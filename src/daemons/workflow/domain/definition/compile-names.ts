@@ -14,6 +14,7 @@ export function names<T extends Pick<Template, 'expressions'>>(
           path,
           message: `"${variable}.${name}" is not there at this point${known.length > 0 ? `; there is ${known.map((one) => `${variable}.${one}`).join(', ')}` : ''}`,
           offset: start + offset,
+          isReference: true,
         });
   return template;
 }

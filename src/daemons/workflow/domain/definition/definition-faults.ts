@@ -1,5 +1,8 @@
+import type { z } from 'zod';
 import { PlatformError } from '../../../../kit/errors.ts';
-import { type DefinitionIssue, formatPath } from './templates.ts';
+import { keysAt } from '../../../../kit/schema-keys.ts';
+import { problemsOf } from '../../../../kit/schema-problems.ts';
+import { type DefinitionIssue, formatPath, type Path } from './templates.ts';
 
 /** A fault as it is told: `line` and `column` count from 1, in the text at `path`. */
 export interface ToldIssue {
@@ -12,6 +15,14 @@ export interface ToldIssue {
 /** Whether a definition is not stored any more, or cannot be compiled by this version: asking again would not help. */
 export function isLostDefinition(error: unknown): error is PlatformError {
   return error instanceof PlatformError && error.code !== 'STORE_ERROR';
+}
+
+/** What a schema finds wrong with a definition as written, a misspelt key with the one that was meant. */
+export function schemaIssues({ issues }: z.ZodError, written: unknown, schema: z.ZodType): DefinitionIssue[] {
+  return problemsOf(issues, written, (path) => keysAt(schema, path)).map(({ path, message }) => ({
+    path: path as Path,
+    message,
+  }));
 }
 
 /** VALIDATION_ERROR with every fault and its place in `details.issues`. */

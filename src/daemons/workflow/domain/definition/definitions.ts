@@ -15,8 +15,8 @@ export interface FoundDefinition {
   definition: unknown;
   /** The plugin whose manifest it stands in: only there may a workflow be code. */
   pluginId?: string;
-  /** Where in the file something stands: `12:5`. */
-  locate?(path: string): string | undefined;
+  /** The fault with its place in the file. */
+  locate?(issue: ToldIssue): WorkflowFault;
 }
 
 export interface Definitions {
@@ -101,10 +101,8 @@ export function createDefinitions(deps: {
       // Whatever it is: one definition keeps neither the others nor the service from starting.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
-      for (const { path, message } of issues ?? [{ path: '', message: messageOf(error) }]) {
-        const place = locate?.(path);
-        faults.push({ source: place ? `${source}:${place}` : source, path, message });
-      }
+      for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
+        faults.push(locate?.(issue) ?? { source, path: issue.path, message: issue.message });
     }
   }
 

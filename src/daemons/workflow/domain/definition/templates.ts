@@ -15,6 +15,8 @@ export interface DefinitionIssue {
   path: Path;
   message: string;
   offset?: number;
+  /** It names a job, step or output that does not exist, which may follow from another fault. */
+  isReference?: true;
 }
 
 /** JSON in which texts may hold `${{ expression }}`. */

@@ -1,0 +1,28 @@
+import { PlatformError } from '../../../../kit/errors.ts';
+import { compileDefinition } from './compile-definition.ts';
+import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
+import type { ToldIssue } from './definition-faults.ts';
+import { readDefinition, type TextFault } from './definition-text.ts';
+
+export interface CheckedDefinition {
+  /** Undefined where there are faults. */
+  workflow?: CompiledWorkflow;
+  /** Every fault, in the order of the text. */
+  faults: TextFault[];
+}
+
+/** Reads and compiles the text of a definition file, YAML or JSON; every fault has its line and column. */
+export function checkDefinition(text: string, kindOf: KindOf): CheckedDefinition {
+  const { definition, faults, locate } = readDefinition(text);
+  if (faults.length > 0) return { faults };
+  try {
+    return { workflow: compileDefinition(definition, kindOf), faults: [] };
+  } catch (error) {
+    if (!(error instanceof PlatformError) || !Array.isArray(error.details.issues)) throw error;
+    return { faults: inOrder((error.details.issues as ToldIssue[]).map(locate)) };
+  }
+}
+
+export function inOrder(faults: TextFault[]): TextFault[] {
+  return faults.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
