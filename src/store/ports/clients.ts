@@ -4,7 +4,7 @@ export interface ClientRecord {
   hostId: string;
   namespaceId: string;
   name: string;
-  /** scrypt, with its parameters and salt. */
+  /** scrypt of the secret's SHA-256, with its parameters and salt. */
   secretHash: string;
   createdAt: number;
   revokedAt: number | null;
@@ -16,6 +16,8 @@ export interface ClientStore {
   upsert(client: ClientRecord): Promise<void>;
   find(clientId: string): Promise<ClientRecord | undefined>;
   list(namespaceId?: string): Promise<ClientRecord[]>;
+  /** Replaces the hash of a secret, unless it is no longer `from`. */
+  rehash(clientId: string, from: string, to: string): Promise<void>;
   /** True when it was valid until now. */
   revoke(clientId: string, now: number): Promise<boolean>;
 }

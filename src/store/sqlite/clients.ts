@@ -22,6 +22,9 @@ export function sqliteClients(db: Database): ClientStore {
     },
     find: (clientId) => db.read(() => sql.find.get({ clientId })),
     list: (namespaceId) => db.read(() => sql.list.all({ namespaceId: namespaceId ?? null })),
+    async rehash(clientId, from, to) {
+      await db.write(() => sql.rehash.run({ clientId, from, to }));
+    },
     revoke: (clientId, now) => db.write(() => sql.revoke.run({ clientId, now }).changes === 1),
   };
 }
@@ -42,6 +45,8 @@ function statements(db: Database) {
     ),
     list: db.prepare<[{ namespaceId: string | null }], ClientRecord>(`
       select ${columns} from client where :namespaceId is null or namespace_id = :namespaceId order by created_at, client_id`),
+    rehash: db.prepare<[{ clientId: string; from: string; to: string }]>(`
+      update client set secret_hash = :to where client_id = :clientId and secret_hash = :from`),
     revoke: db.prepare<[{ clientId: string; now: number }]>(`
       update client set revoked_at = :now where client_id = :clientId and revoked_at is null`),
   };

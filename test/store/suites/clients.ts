@@ -44,6 +44,14 @@ export function describeClients(name: string, open: OpenDriver<ClientStore>): vo
       });
     });
 
+    test('a hash is replaced only while it is the one that was read', async () => {
+      const { port } = await openFresh(open);
+      await port.create(CLIENT);
+      await port.rehash('client_1', 'scrypt$1', 'scrypt$2');
+      await port.rehash('client_1', 'scrypt$1', 'scrypt$3');
+      expect(await port.find('client_1')).toEqual({ ...CLIENT, secretHash: 'scrypt$2' });
+    });
+
     test('lists in order of creation, all or one namespace', async () => {
       const { port } = await openFresh(open);
       await port.create({ ...CLIENT, clientId: 'b', createdAt: 2 });

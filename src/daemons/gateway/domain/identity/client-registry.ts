@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { ClientRecord, ClientStore } from '../../../../store/ports/index.ts';
-import { hashSecret, verifySecret } from './client-secrets.ts';
+import { hashSecret, isOutdated, verifySecret } from './client-secrets.ts';
 
 export interface Credentials {
   clientId: string;
@@ -26,6 +26,14 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       if (other.hostId === hostId && other.clientId !== clientId)
         await store.revoke(other.clientId, clock.now());
     }
+  }
+
+  /** Verifies the secret of a client; the hash of a former scheme is replaced once it matched. */
+  async function matches(client: ClientRecord | undefined, clientSecret: string): Promise<boolean> {
+    if (!(await verifySecret(clientSecret, client?.secretHash)) || !client) return false;
+    const { clientId, secretHash } = client;
+    if (isOutdated(secretHash)) await store.rehash(clientId, secretHash, await hashSecret(clientSecret));
+    return true;
   }
 
   return {
@@ -55,7 +63,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
         known.revokedAt === null &&
         known.hostId === hostId &&
         known.namespaceId === namespaceId &&
-        (await verifySecret(clientSecret, known.secretHash));
+        (await matches(known, clientSecret));
       if (unchanged) return;
       // First, so that a crash in between has the next start do it.
       await revokeOthers(client);
@@ -72,10 +80,9 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
     },
     /** The client whose secret this is; undefined alike for unknown, revoked and wrong, and after the same time. */
     async verify({ clientId, clientSecret }: Credentials): Promise<ClientRecord | undefined> {
-      const client = await store.find(clientId);
-      const matches = await verifySecret(clientSecret, client?.secretHash);
+      const isGenuine = await matches(await store.find(clientId), clientSecret);
       // Read again: a revocation may have come while the secret was being hashed.
-      return matches ? this.valid(clientId) : undefined;
+      return isGenuine ? this.valid(clientId) : undefined;
     },
     async valid(clientId: string): Promise<ClientRecord | undefined> {
       const client = await store.find(clientId);

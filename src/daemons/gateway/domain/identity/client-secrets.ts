@@ -1,34 +1,48 @@
-import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
-/** 16 MB and about 30 ms: what OWASP asks of scrypt with 8 blocks and 2^14. */
+/** OWASP's minimum for scrypt with N = 2^14 and r = 8: 16 MB and about 30 ms. */
 const COST = { N: 16384, r: 8, p: 1 };
 const KEY_BYTES = 32;
-const PREFIX = 'scrypt';
+/** scrypt of the secret's SHA-256. */
+const PREFIX = 'scrypt-sha256';
+/** scrypt of the secret itself. scrypt keys an HMAC, which pads short keys with NUL bytes: `secret` and `secret\0` match alike. */
+const FORMER_PREFIX = 'scrypt';
 
-/** As stored: `scrypt$N$r$p$<salt>$<key>`; the parameters travel along so that they can be raised. */
+/** As stored: `scrypt-sha256$N$r$p$<salt>$<key>`. The parameters are stored so that they can be raised. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(16);
-  const key = await derive(secret, salt, COST);
+  const key = await derive(digestOf(secret), salt, COST);
   return [PREFIX, COST.N, COST.r, COST.p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** What an unknown client's secret is checked against: takes as long as a real one and never matches. */
+/** Stands in for the hash of an unknown client: verification takes as long as a real one and never matches. */
 const NOBODY = [PREFIX, COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$');
 
-/** Whether the secret is the hashed one; without a hash it takes the same time and says no, so that time does not tell which clients exist. */
+/** Verifies a secret. Without a hash it takes the same time and returns false, so that time does not tell which clients exist. */
 export async function verifySecret(secret: string, hash: string | undefined): Promise<boolean> {
   const [prefix, N, r, p, salt, key] = (hash ?? NOBODY).split('$');
-  if (prefix !== PREFIX || !salt || !key) return false;
+  const isFormer = prefix === FORMER_PREFIX;
+  if ((prefix !== PREFIX && !isFormer) || !salt || !key) return false;
   const expected = Buffer.from(key, 'base64url');
-  const actual = await derive(secret, Buffer.from(salt, 'base64url'), {
+  const actual = await derive(isFormer ? secret : digestOf(secret), Buffer.from(salt, 'base64url'), {
     N: Number(N),
     r: Number(r),
     p: Number(p),
   });
-  return timingSafeEqual(actual, expected) && hash !== undefined;
+  const isPadded = isFormer && secret.endsWith('\0');
+  return timingSafeEqual(actual, expected) && hash !== undefined && !isPadded;
 }
 
-function derive(secret: string, salt: Buffer, cost: typeof COST): Promise<Buffer> {
+/** Whether a hash is of a former scheme; it is replaced at its next use. */
+export function isOutdated(hash: string): boolean {
+  return !hash.startsWith(`${PREFIX}$`);
+}
+
+function digestOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+function derive(secret: string | Buffer, salt: Buffer, cost: typeof COST): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(secret, salt, KEY_BYTES, { ...cost, maxmem: 64 * 1024 * 1024 }, (error, key) =>
       error ? reject(error) : resolve(key),
