@@ -205,6 +205,27 @@ describe('an open socket', () => {
     });
   });
 
+  test('revoking a host cuts its socket with 4403 at once, before hello too', async () => {
+    const gateway = await start();
+    const host = await registerTestHost(gateway, ADMIN_TOKEN);
+    const agent = connectRaw(gateway, await host.token(), host);
+    await agent.next('challenge');
+    await gateway.call(revokeHost, { params: { hostId: host.hostId } });
+    expect((await agent.closed).code).toBe(HOST_CLOSE.revoked);
+    expect(eventsOf(gateway, 'host.refused')).toMatchObject([{ reasonCode: '4403' }]);
+  });
+
+  test('a token that expires before hello closes its socket with 4401', async () => {
+    const gateway = await start();
+    const host = await registerTestHost(gateway, ADMIN_TOKEN);
+    const { hostId, namespaceId } = host;
+    const token = await signJwt({ hostId, namespaceId }, { clock: gateway.clock, expiresIn: -4 });
+    const agent = connectRaw(gateway, token, host);
+    await agent.next('challenge');
+    gateway.clock.advance(seconds(1));
+    expect((await agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
+  });
+
   test('a newer connection replaces the older (4409), whose late end does not unregister it', async () => {
     const gateway = await start();
     const { host, agent: older } = await connectHost(gateway, ADMIN_TOKEN);

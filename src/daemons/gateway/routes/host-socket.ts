@@ -75,6 +75,8 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
     readFrames(socket, session);
     socket.on('close', session.ended);
     session.start();
+    // The host may have been revoked between the authentication of its upgrade and now.
+    session.tick();
   }
 
   ownSockets.set(HOST_SOCKET.path, (upgrade) => {

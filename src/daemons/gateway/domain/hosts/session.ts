@@ -269,13 +269,14 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     tick() {
       const now = clock.now();
       if (phase === 'closed') return;
-      if (phase !== 'open') {
+      // In every phase: a revoked host must not stay connected until its hello is overdue.
+      if (deps.isRevoked(principal)) close(HOST_CLOSE.revoked, 'revoked');
+      else if (now >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
+      else if (phase !== 'open') {
         if (now - openedAt >= HOST_SOCKET.helloMs) close(HOST_CLOSE.silent, 'no hello in time');
       } else if (now - lastFrameAt >= SILENT_MS) close(HOST_CLOSE.silent, 'silent');
       else if (now - (reader.latestPartAt ?? now) >= SILENT_MS)
         close(HOST_CLOSE.silent, 'the rest of a frame does not come');
-      else if (now >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
-      else if (deps.isRevoked(principal)) close(HOST_CLOSE.revoked, 'revoked');
     },
     close,
     ended() {
