@@ -94,8 +94,13 @@ function validate(
     const path = positionals.has(key) ? `<${kebab(key)}>` : `--${kebab(key)}`;
     return { path, message: problemText(issue) };
   });
-  const message = problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n');
+  const message = problems.map(argumentProblem).join('\n');
   throw new UsageError(message, { problems, hint: `svc ${command.name} --help shows its arguments.` });
+}
+
+/** `--text is missing`, `--limit: must be a number`. */
+export function argumentProblem({ path, message }: { path: string; message: string }): string {
+  return message.startsWith('is missing') ? `${path} ${message}.` : `${path}: ${message}`;
 }
 
 function globalsOf(opts: Record<string, unknown>): GlobalFlags {

@@ -11,6 +11,8 @@ import {
 import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { RateVerdict, SharedLimiter } from '../kit/rate-limiter.ts';
+import { keysAt } from '../kit/schema-keys.ts';
+import { problemsOf } from '../kit/schema-problems.ts';
 import type { Http } from './server.ts';
 
 /** A limiter for endpoints that count together. */
@@ -87,9 +89,9 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
   if (!schema) return undefined;
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => ({
-    path: [place, ...issue.path.map(String)].join('.'),
-    message: issue.message,
+  const issues = problemsOf(parsed.error.issues, value, (path) => keysAt(schema, path)).map((problem) => ({
+    path: [place, ...problem.path.map(String)].join('.'),
+    message: problem.message,
   }));
   const first = issues[0]!;
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more, see details.issues)` : '';

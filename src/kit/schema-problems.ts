@@ -12,7 +12,7 @@ const ZODS_OWN = /^(?:Invalid|Too|Unrecognized|Input not)\b/;
 
 const FORMATS: Readonly<Record<string, string>> = {
   uuid: 'must be an id such as 01b8dac5-b5c2-7c27-a83c-4825204b1967',
-  url: 'must be an http:// or https:// address',
+  url: 'must be an address such as https://svc.example.com',
   datetime: 'must be a time such as 2030-01-31T12:00:00Z',
   email: 'must be an email address',
 };
@@ -58,8 +58,12 @@ export function problemText(issue: z.core.$ZodIssue, value: unknown): string {
       return alternatives(issue, value);
     case 'invalid_key':
       return `is not a valid name: ${issue.issues.map((inner) => problemText(inner, issue.path.at(-1))).join('; ')}`;
+    case 'unrecognized_keys':
+      return `has unknown keys: ${issue.keys.join(', ')}`;
+    case 'invalid_element':
+      return `holds what is not valid: ${issue.issues.map((inner) => problemText(inner, inner.input)).join('; ')}`;
     default:
-      return issue.code === 'custom' ? 'is not valid' : issue.message;
+      return 'is not valid';
   }
 }
 

@@ -16,5 +16,7 @@ test('a wrong argument is told what would be right', () => {
   expect(told(z.coerce.number().max(5), '9')).toBe('must be at most 5');
   expect(told(z.string().min(1), '')).toBe('must not be empty');
   expect(told(z.string().max(2), 'abc')).toBe('must have at most 2 characters');
+  expect(told(z.string(), undefined)).toBe('is missing');
+  expect(told(z.strictObject({}), { a: 1 })).not.toContain('Unrecognized');
   expect(told(z.string().min(1, 'needs a name'), '')).toBe('needs a name');
 });

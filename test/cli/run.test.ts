@@ -40,7 +40,7 @@ async function svcRun(...calls: string[][]): Promise<Finished[]> {
 }
 
 test('svc run makes its flags, help and envelope from the command', async () => {
-  const [help, greet, whole, fault, declared, person, none, list] = await svcRun(
+  const [help, greet, whole, fault, low, declared, person, none, list] = await svcRun(
     ['greeter', 'greet', '--help'],
     ['greeter', 'greet', '--name', 'Ada', '--times', '2', '--loud', '--tags', 'a', '--tags', 'b', '--json'],
     [
@@ -55,6 +55,7 @@ test('svc run makes its flags, help and envelope from the command', async () => 
       '--json',
     ],
     ['greeter', 'greet', '--times', '0', '--json'],
+    ['greeter', 'greet', '--name', 'Ada', '--times', '0'],
     ['greeter', 'fails', '--json'],
     ['greeter', 'fails'],
     ['greeter', 'gret', '--json'],
@@ -75,8 +76,14 @@ test('svc run makes its flags, help and envelope from the command', async () => 
   expect(JSON.parse(whole!.stdout).result).toEqual({ text: 'Hello Ada', tags: [], city: 'Rome' });
   expect([fault!.code, JSON.parse(fault!.stdout)]).toMatchObject([
     1,
-    { ok: false, error: { code: 'VALIDATION_ERROR' }, result: null, meta: {} },
+    {
+      ok: false,
+      error: { code: 'VALIDATION_ERROR', message: '--name is missing: who is greeted.' },
+      result: null,
+      meta: {},
+    },
   ]);
+  expect(low!.stderr).toContain('error --times: must be at least 1');
   expect([declared!.code, JSON.parse(declared!.stdout)]).toEqual([
     1,
     {

@@ -179,7 +179,7 @@ test.each([
 
 test.each<[name: string, content: string, message: RegExp]>([
   ['no JSON', '{"schema": ', /cannot be read as JSON/],
-  ['not an object', '[]', /expected object/i],
+  ['not an object', '[]', /must be an object/i],
   ['another schema', JSON.stringify({ ...MANIFEST, schema: 'svc.plugin/2', id: 'x' }), /svc\.plugin\/3/],
   [
     'too large',

@@ -11,7 +11,7 @@ import type { CommandContext } from '../context.ts';
 import { type AnyCommand, defineCommand } from '../define-command.ts';
 import { splitWords } from '../globals.ts';
 import { UsageError } from '../parse-args.ts';
-import { flagsOf, inputOf } from './run/flags.ts';
+import { flagsOf, inFlags, inputOf } from './run/flags.ts';
 
 const HINT = 'svc run <plugin> --help lists its commands.';
 
@@ -75,7 +75,12 @@ function concrete(
     example: `svc run ${pluginId} ${id}${flags.example}`,
     args: flags.args,
     async run(args, { client, cwd }): Promise<CommandResult> {
-      return client.call(runCommand, { params, body: { input: await inputOf(args, flags, cwd) } });
+      const input = await inputOf(args, flags, cwd);
+      try {
+        return await client.call(runCommand, { params, body: { input } });
+      } catch (error) {
+        throw inFlags(error, flags);
+      }
     },
   });
 }

@@ -7,6 +7,7 @@ import { MANIFEST_FILE, ManifestV3, PluginId } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors.ts';
 import { nearest } from '../../kit/nearest.ts';
 import { version as platformVersion } from '../../kit/paths.ts';
+import { problemsOf, problemText } from '../../kit/schema-problems.ts';
 import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
@@ -111,9 +112,10 @@ function issuesOf({ issues }: z.ZodError, raw: unknown, at: PropertyKey[] = []):
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => fault([...at, ...issue.path, key], unknownKey(key, issue.path, at)));
     }
-    const message = issue.code === 'invalid_union' ? unionMessage(issue) : issue.message;
-    const isMissing = valueAt(raw, issue.path) === undefined;
-    return [fault([...at, ...issue.path], isMissing ? `is missing: ${message}` : message)];
+    const value = valueAt(raw, issue.path);
+    const message = issue.code === 'invalid_union' ? unionMessage(issue, value) : problemText(issue, value);
+    const isTold = value !== undefined || message.startsWith('is missing');
+    return [fault([...at, ...issue.path], isTold ? message : `is missing: ${message}`)];
   });
 }
 
@@ -138,10 +140,10 @@ function unknownKey(key: string, path: ReadonlyArray<PropertyKey>, at: readonly 
   return `"${named(key)}" is not a key of ${where}${meant ? `; did you mean "${meant}"?` : ''}`;
 }
 
-function unionMessage(issue: Extract<z.core.$ZodIssue, { code: 'invalid_union' }>): string {
+function unionMessage(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
   if (issue.discriminator !== undefined) return 'is none of the known types: secret, hmac, custom, provider';
   const alternatives = issue.errors
-    .flatMap(([first]) => first ?? [])
+    .flatMap((issues) => problemsOf(issues, value).slice(0, 1))
     .map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message));
   return alternatives.length > 0 ? `fits no alternative: ${alternatives.join(', or ')}` : issue.message;
 }

@@ -2,7 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ErrorObject } from 'ajv/dist/2020.js';
+import type { z } from 'zod';
 import type { SchemaRef, StandardResult, StandardSchema } from '../../contracts/index.ts';
+import { problemsOf } from '../../kit/schema-problems.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { findExport, type Handler, resolveInside, splitRef } from './handler.ts';
 import { pluginSpecifier } from './module-hooks.ts';
@@ -151,11 +153,21 @@ export async function checkWith(schema: StandardSchema, value: unknown): Promise
   const key = (part: PropertyKey): string | number => (typeof part === 'number' ? part : String(part));
   return {
     ok: false,
-    issues: result.issues.slice(0, 100).map(({ message, path }) => ({
-      message,
-      path: (path ?? []).map((part) => key(typeof part === 'object' ? part.key : part)),
-    })),
+    issues: result.issues.slice(0, 100).flatMap((issue) => {
+      const path = (issue.path ?? []).map((part) => key(typeof part === 'object' ? part.key : part));
+      return isZodIssue(issue)
+        ? problemsOf([{ ...issue, path }], value).map((problem) => ({
+            message: problem.message,
+            path: problem.path.map(key),
+          }))
+        : [{ message: issue.message, path }];
+    }),
   };
+}
+
+/** An issue of the plugin's copy of zod says more than the standard's message. */
+function isZodIssue(issue: object): issue is z.core.$ZodIssue {
+  return 'code' in issue && typeof issue.code === 'string';
 }
 
 /** What a JSON Schema finds wrong with a value. */
@@ -213,8 +225,17 @@ function refuse(ref: string, base: URL, error: unknown): never {
 function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
   return (errors ?? []).slice(0, 100).map((error) => ({
     path: pathOf(error),
-    message: error.message ?? error.keyword,
+    message: ajvText(error),
   }));
+}
+
+/** The property that a fault is about stands in its path, so the message need not repeat it. */
+function ajvText({ keyword, params, message }: ErrorObject): string {
+  if (keyword === 'required') return 'is missing';
+  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known key';
+  if (keyword === 'enum')
+    return `must be one of ${(params.allowedValues as unknown[]).map(String).join(', ')}`;
+  return message ?? keyword;
 }
 
 /** Where the fault is: for a property that is missing, or that should not be there, the property and not its owner. */

@@ -58,6 +58,33 @@ test('workflows: list, run, follow, show, runs, logs', async () => {
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--input is not JSON')]);
 });
 
+test('workflows run <file>: every fault has its line and column, and the line itself', async () => {
+  const { svc, projectDir } = await setUp();
+  const write = (...lines: string[]) => writeFile(join(projectDir, 'bad.yaml'), lines.join('\n'));
+  await write(
+    'id: bad',
+    'jobs:',
+    '  a:',
+    '    steps:',
+    '      - uses: htp',
+    '      - with: {a: 1}',
+    'wrong: 1',
+  );
+  const shape = await svc('workflows', 'run', 'bad.yaml');
+  expect([shape.code, shape.stderr]).toEqual([
+    1,
+    expect.stringMatching(
+      /bad\.yaml has 3 faults:\n\s*bad\.yaml:5:15 jobs\.a\.steps\[0\]\.uses: nothing runs "htp"[^\n]*\n\s+\| - uses: htp\n\s*bad\.yaml:6:9 jobs\.a\.steps\[1\]\.uses: is missing\n.*\n\s*bad\.yaml:7:8 wrong: is not a known key/,
+    ),
+  ]);
+  await write('id: bad', 'jobs: [', '  a');
+  const syntax = await svc('workflows', 'run', 'bad.yaml', '--json');
+  expect(JSON.parse(syntax.stdout).error.details).toMatchObject({
+    file: 'bad.yaml',
+    issues: [{ line: expect.any(Number), column: expect.any(Number) }],
+  });
+});
+
 test('workflows: approve, cancel, rerun; schedules; jobs', async () => {
   const { it, svc, result } = await setUp();
   const run = await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": true}');

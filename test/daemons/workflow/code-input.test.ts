@@ -27,7 +27,7 @@ const LAUNCHER = {
   permissions: { platform: { workflows: true } },
 };
 const wrong = { items: [{ sku: 7, count: '2' }], to: 'me' };
-const faults = [{ path: 'input.items[0].sku', message: expect.stringContaining('expected string') }];
+const faults = [{ path: 'input.items[0].sku', message: expect.stringContaining('must be a string') }];
 
 test('a start with an input that the schema in the code refuses is 400 with every place, and no run', async () => {
   const it = await startCode(SOURCE);

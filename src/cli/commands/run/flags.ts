@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { messageOf } from '../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { kebab } from '../../command-arguments.ts';
 import { GLOBAL_FLAGS } from '../../globals.ts';
 import { readJson } from '../../json-flag.ts';
-import { UsageError } from '../../parse-args.ts';
+import { argumentProblem, UsageError } from '../../parse-args.ts';
 
 type JsonSchema = Record<string, unknown>;
 
@@ -21,6 +21,8 @@ const PLACEHOLDERS: Record<Kind, string> = {
 export interface Flags {
   args: z.ZodObject;
   kinds: Readonly<Record<string, Kind>>;
+  /** What the command demands, with its description: flags, and what `--input` alone can give. */
+  required: ReadonlyMap<string, string>;
   /** The flags that must be given, as they stand in an example. */
   example: string;
 }
@@ -39,12 +41,14 @@ export function flagsOf(schema: JsonSchema | null): Flags {
   const required = new Set(Array.isArray(root.required) ? root.required : []);
   const shape: Record<string, z.ZodType> = {};
   const kinds: Record<string, Kind> = {};
+  const demanded = new Map<string, string>();
   let example = '';
   for (const [name, property] of Object.entries(properties)) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(name) || TAKEN.has(name)) continue;
     const described = follow(isRecord(property) ? property : {}, schema ?? {});
     const kind = kindOf(described);
     kinds[name] = kind;
+    if (required.has(name)) demanded.set(name, describe(described, kind, false));
     shape[name] = flagSchema(kind)
       .optional()
       .meta({ description: describe(described, kind, required.has(name)), placeholder: PLACEHOLDERS[kind] });
@@ -55,11 +59,49 @@ export function flagsOf(schema: JsonSchema | null): Flags {
     description: 'the whole input as JSON, flags are put over it; "@<file>" reads a file, "-" reads stdin',
     placeholder: 'json',
   });
-  return { args: z.object(shape), kinds, example };
+  return { args: z.object(shape), kinds, required: demanded, example };
 }
 
-/** The input that the given flags make. Throws UsageError for JSON that is none. */
+/** The input that the given flags make. Throws UsageError for JSON that is none, and for flags that are missing. */
 export async function inputOf(
+  args: Readonly<Record<string, unknown>>,
+  flags: Flags,
+  cwd: string,
+): Promise<unknown> {
+  const input = await givenInput(args, flags, cwd);
+  if (!isRecord(input)) return input;
+  const missing = [...flags.required].filter(([name]) => input[name] === undefined);
+  if (missing.length === 0) return input;
+  const problems = missing.map(([name, about]) => ({
+    path: `--${kebab(name)}`,
+    message: `is missing${about === '' ? '' : `: ${about}`}`,
+  }));
+  throw invalidInput(problems);
+}
+
+/** A fault that the service found in the input, told of the flag that gave it. */
+export function inFlags(error: unknown, { kinds }: Flags): unknown {
+  const issues = error instanceof PlatformError ? error.details.issues : undefined;
+  if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR' || !Array.isArray(issues))
+    return error;
+  const problems = (issues as Array<{ path: string; message: string }>).map(({ path, message }) => {
+    const [name = '', ...rest] = path.split('.');
+    const flag = Object.hasOwn(kinds, name) ? `--${kebab(name)}` : `--${WHOLE} ${name}`.trimEnd();
+    return { path: [flag, ...rest].join('.'), message };
+  });
+  return invalidInput(problems, { issues });
+}
+
+function invalidInput(
+  problems: Array<{ path: string; message: string }>,
+  details: Record<string, unknown> = {},
+): PlatformError {
+  return new PlatformError('VALIDATION_ERROR', problems.map(argumentProblem).join('\n'), {
+    details: { problems, ...details },
+  });
+}
+
+async function givenInput(
   args: Readonly<Record<string, unknown>>,
   { kinds }: Flags,
   cwd: string,

@@ -35,8 +35,11 @@ export const list = defineCommand({
         ? 'There are no workflows; put a definition into ./workflows.'
         : table(['workflow', 'version', 'source', 'jobs', 'name'], rows, style),
     ];
-    for (const { source, path, message } of faults)
-      parts.push(`${style.red('refused')} ${source}${path === '' ? '' : ` ${path}`}: ${message}`);
+    for (const { source, path, message, text, unresolved } of faults) {
+      const state = unresolved ? style.yellow('cannot run') : style.red('refused');
+      parts.push(`${state} ${source}${path === '' ? '' : ` ${path}`}: ${message}`);
+      if (text) parts.push(style.dim(`    | ${text}`));
+    }
     return parts.join('\n');
   },
 });

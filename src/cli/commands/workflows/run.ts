@@ -1,12 +1,9 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { startRun, type WorkflowRun } from '../../../contracts/index.ts';
-import { messageOf } from '../../../kit/errors.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
-import { UsageError } from '../../parse-args.ts';
 import { followRun } from './follow.ts';
 import { InputFlag, readInput } from './input.ts';
 import { runPairs } from './views.ts';
@@ -33,14 +30,17 @@ export const run = defineCommand({
   }),
   short: { follow: 'f' },
   async run({ workflow, input, key, priority, at, follow }, context) {
+    const { what, placed } = await whatToRun(workflow, context);
     const body = {
-      ...(await whatToRun(workflow, context)),
+      ...what,
       input: await readInput(input, context.cwd),
       priority,
       ...(key === undefined ? {} : { idempotencyKey: key }),
       ...(at === undefined ? {} : { runAt: Date.parse(at) }),
     };
-    const { run: started } = await context.client.call(startRun, { body } as never);
+    const { run: started } = await context.client.call(startRun, { body } as never).catch((error) => {
+      throw placed(error);
+    });
     if (!follow) {
       context.ui.note(`See how it goes: svc workflows show ${started.id}`);
       return ok(started);
@@ -54,13 +54,16 @@ export const run = defineCommand({
   text: (started: WorkflowRun, style) => runPairs(started, style),
 });
 
-async function whatToRun(workflow: string, { cwd }: CommandContext): Promise<object> {
+interface Wanted {
+  what: { workflowId: string } | { definition: unknown };
+  placed(error: unknown): unknown;
+}
+
+async function whatToRun(workflow: string, { cwd }: CommandContext): Promise<Wanted> {
   const file = resolve(cwd, workflow);
-  if (!/\.(?:ya?ml|json)$/.test(workflow) || !existsSync(file)) return { workflowId: workflow };
-  const { parse } = await import('yaml');
-  try {
-    return { definition: parse(await readFile(file, 'utf8'), { maxAliasCount: 100 }) };
-  } catch (error) {
-    throw new UsageError(`${workflow}: ${messageOf(error)}`);
-  }
+  if (!/\.(?:ya?ml|json)$/.test(workflow) || !existsSync(file))
+    return { what: { workflowId: workflow }, placed: (error) => error };
+  const { readDefinitionFile } = await import('../../definition-file.ts');
+  const { definition, placed } = await readDefinitionFile(file, workflow);
+  return { what: { definition }, placed };
 }

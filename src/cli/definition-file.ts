@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { inOrder } from '../daemons/workflow/domain/definition/check-definition.ts';
+import type { ToldIssue } from '../daemons/workflow/domain/definition/definition-faults.ts';
+import {
+  type DefinitionText,
+  readDefinition,
+  type TextFault,
+} from '../daemons/workflow/domain/definition/definition-text.ts';
+import { PlatformError } from '../kit/errors.ts';
+
+export interface DefinitionFile {
+  definition: unknown;
+  /** A refusal by the service, with the place in the file of each fault; any other error as it is. */
+  placed(error: unknown): unknown;
+}
+
+/** Reads a definition from a file. Throws VALIDATION_ERROR with every fault of its syntax; `name` is as it was typed. */
+export async function readDefinitionFile(file: string, name: string): Promise<DefinitionFile> {
+  const { definition, faults, locate } = readDefinition(await readFile(file, 'utf8'));
+  if (faults.length > 0) throw refusal(name, faults);
+  return { definition, placed: (error) => placed(error, name, locate) };
+}
+
+function placed(error: unknown, name: string, locate: DefinitionText['locate']): unknown {
+  if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR') return error;
+  const issues = error.details.issues as ToldIssue[] | undefined;
+  // Faults of the input have paths of their own.
+  if (!issues || !error.message.startsWith('The workflow definition')) return error;
+  return refusal(name, inOrder(issues.map(locate)));
+}
+
+function refusal(name: string, faults: readonly TextFault[]): PlatformError {
+  const head = faults.length === 1 ? '' : `${name} has ${faults.length} faults:\n`;
+  return new PlatformError(
+    'VALIDATION_ERROR',
+    head + faults.map((fault) => faultText(name, fault)).join('\n'),
+    { details: { file: name, issues: faults } },
+  );
+}
+
+/** `ship.yaml:9:15 jobs.build.steps[0].uses: nothing runs "htp"`, and the line itself below. */
+export function faultText(source: string, { path, message, line, column, text }: TextFault): string {
+  const place = line === undefined ? source : `${source}:${line}:${column}`;
+  const said = `${place}${path === '' ? '' : ` ${path}`}: ${message}`;
+  return text ? `${said}\n    | ${text}` : said;
+}
