@@ -313,6 +313,20 @@ test('async: 202 with the id at once, the handler afterwards; a failure is logge
   expect(handlerRuns(gateway)).toBe(2);
 });
 
+test('async: a failure that the handler returns is logged with its code, as one that it throws', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'later');
+  const { body } = await deliver(gateway, { event: 'later', secret, payload: { do: 'fail' } });
+  const failures = () => gateway.logs.lines.filter((line) => line.level === 'error');
+  await eventually(() => expect(failures()).toHaveLength(1));
+  expect(failures()[0]).toMatchObject({
+    message: 'The handler of @acme/orders later returned a failure: OUT_OF_STOCK: Nothing left',
+    pluginId: '@acme/orders',
+    tenantId: 'default',
+    meta: { webhookId: body.webhookId, code: 'OUT_OF_STOCK', exitCode: 1, mode: 'async' },
+  });
+});
+
 test('an accepted delivery that the gateway did not get to is dispatched at its next start', async () => {
   const first = await startGateway({ config: { execution: { worker: { maxProcesses: 1 } } } });
   const secret = await provision(first, 'later');

@@ -50,6 +50,17 @@ export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
 
 /** Step 7: calls the handler. Never throws. @spec Webhook delivery step 7; Webhook handler context */
 export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
+  /** The sender of an async delivery never sees the failure, so the log and the record are the only places for it. */
+  function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
+    const { webhookId, pluginId, event, mode } = delivery;
+    const code = error?.code ?? 'EXECUTION_ERROR';
+    const message = error?.message ?? `exit code ${exitCode}`;
+    logger[mode === 'async' ? 'error' : 'warn'](
+      `The handler of ${pluginId} ${event} returned a failure: ${code}: ${message}`,
+      { ...logFieldsOf(delivery), meta: { webhookId, code, exitCode, mode } },
+    );
+  }
+
   return async (delivery, target, payload) => {
     const { webhookId, namespaceId, event, source, instanceId, requestId, traceId } = delivery;
     const { plugin, webhook } = target;
@@ -69,14 +80,13 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
         ...(parentSpanId === undefined ? {} : { parentSpanId }),
         timeoutMs: handlerTimeoutMs(target),
       });
-      return result.exitCode === 0 ? succeeded(webhookId, result) : failed(result);
+      if (result.exitCode === 0) return succeeded(webhookId, result);
+      logReturnedFailure(delivery, result);
+      return failed(result);
     } catch (thrown) {
       const error = toRemoteError(thrown);
       logger.error(`The handler of ${delivery.pluginId} ${event} failed: ${messageOf(thrown)}`, {
-        requestId,
-        traceId,
-        tenantId: namespaceId,
-        pluginId: delivery.pluginId,
+        ...logFieldsOf(delivery),
         meta: { webhookId, code: error.code },
         error: thrown,
       });
@@ -86,6 +96,10 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
       return { succeeded: false, httpStatus, body, headers, record: recordOf(told) };
     }
   };
+}
+
+function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery) {
+  return { requestId, traceId, tenantId: namespaceId, pluginId };
 }
 
 /** What a handler throws is for the operator's record and the log: its text may hold what a sender must not see. */
