@@ -12,8 +12,11 @@ export interface PlainRequest extends Pick<PlainHead, 'url' | 'rawHeaders'> {
 export interface PlainExchange {
   /** The client's address; empty once it is gone. */
   readonly source: string;
-  /** Headers as flat pairs, without length, date and connection. Throws when one cannot be sent. */
-  respond(status: number, headers: readonly string[], text: string): void;
+  /**
+   * Headers as flat pairs, without length, date and connection. Throws when one cannot be sent. `written` is called once
+   * the answer was written to the socket, or the socket is gone.
+   */
+  respond(status: number, headers: readonly string[], text: string, written: () => void): void;
   destroy(): void;
 }
 
@@ -60,6 +63,7 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
   let head: PlainHead | undefined;
   let isAnswering = false;
   let answer: string | Buffer = '';
+  let written: () => void = ignore;
   let isLast = false;
   let hasAnswered = false;
   let hasEnded = false;
@@ -135,8 +139,11 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
   }
 
   function send(): void {
+    const tellWritten = written;
+    written = ignore;
+    if (!socket.destroyed) socket.write(answer, 'latin1');
+    tellWritten();
     if (socket.destroyed) return;
-    socket.write(answer, 'latin1');
     if (isLast) socket.destroySoon();
     else next();
   }
@@ -145,7 +152,8 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
     get source() {
       return socket.remoteAddress ?? '';
     },
-    respond(status, headers, text) {
+    respond(status, headers, text, onWritten) {
+      written = onWritten;
       isLast = isDraining() || (hasEnded && !held);
       const bytes = Buffer.byteLength(text);
       const head = answerHead(status, headers, bytes, isLast);

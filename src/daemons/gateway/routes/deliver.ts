@@ -21,13 +21,18 @@ export function createDeliver(delivery: WebhookDelivery) {
     const { incoming, exchange } = arrived;
     delivery
       .receive(incoming)
-      .then(({ status, headers, body, caller }) => {
+      .then(({ status, headers, body, caller, answered }) => {
         const head = [
           ...['content-type', 'application/json; charset=utf-8'],
           ...[HEADERS.requestId, incoming.requestId, 'x-content-type-options', 'nosniff'],
         ];
         for (const name in headers) head.push(name, headers[name]!);
-        exchange.respond(status, head, JSON.stringify(body));
+        try {
+          exchange.respond(status, head, JSON.stringify(body), answered);
+        } catch (error) {
+          answered();
+          throw error;
+        }
         tell(arrived, status, caller);
       })
       // `receive` answers whatever happens; a connection that cannot take the answer is of no use.
@@ -47,15 +52,32 @@ export function exchangeOf(
       return readBody(request, limitBytes);
     },
     exchange: {
-      respond(status, headers, text) {
+      respond(status, headers, text, written) {
         const unread = !request.complete;
         const head = [...headers, 'content-length', String(Buffer.byteLength(text))];
         if (unread || kit.draining) head.push('connection', 'close');
         response.writeHead(status, head);
         if (unread) endUnread(request, response, text);
         else response.end(text);
+        onceWritten(request, response, written);
       },
       destroy: () => request.destroy(),
     },
   };
+}
+
+/** Node writes an answer at once, unless earlier requests of the connection are not answered yet: then it has no socket. */
+function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
+  const { socket } = request;
+  if (response.socket || socket.destroyed) {
+    written();
+    return;
+  }
+  // One for each request that the client pipelined.
+  socket.setMaxListeners(0);
+  socket.once('close', written);
+  response.once('finish', () => {
+    socket.off('close', written);
+    written();
+  });
 }

@@ -23,7 +23,13 @@ export interface AcceptanceDeps {
 
 /** What a sender is told of an authentic delivery; `duplicate`: another one with its id came through. */
 export type Accepted =
-  | { status: number; body: unknown; headers?: Record<string, string> | undefined }
+  | {
+      status: number;
+      body: unknown;
+      headers?: Record<string, string> | undefined;
+      /** To be called once the answer is written, or cannot be. */
+      answered?: () => void;
+    }
   | 'duplicate';
 
 /** For what is neither waiting for a process nor the handler's own time: starting workflows, writing the end. */
@@ -55,16 +61,25 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
       payload: JsonPayload,
       markerKey: string | undefined,
     ): Promise<Accepted> {
+      const { webhookId } = passage;
       const delivery = deliveryOf(passage, 'async', orderKeyOf(target.webhook, payload.value));
       const marker = markerOf(markerKey, clock.now() + LIMITS.idempotencyWindowMs);
-      const claim = await claimOrWait(marker, () => {
-        mark(passage, 'dispatch', 'accepted');
-        return inbox.accept(delivery, marker, passage.steps.text);
-      });
-      if (claim === 'done') return 'duplicate';
-      const queued = dispatcher.enqueue(delivery, target, payload);
-      if (queued) await queued;
-      return { status: 202, body: { status: 'accepted', webhookId: passage.webhookId } };
+      const answered = () => dispatcher.answered(webhookId);
+      dispatcher.expectAnswer(webhookId);
+      let isAccepted = false;
+      try {
+        const claim = await claimOrWait(marker, () => {
+          mark(passage, 'dispatch', 'accepted');
+          return inbox.accept(delivery, marker, passage.steps.text);
+        });
+        if (claim === 'done') return 'duplicate';
+        const queued = dispatcher.enqueue(delivery, target, payload);
+        if (queued) await queued;
+        isAccepted = true;
+        return { status: 202, body: { status: 'accepted', webhookId }, answered };
+      } finally {
+        if (!isAccepted) answered();
+      }
     },
 
     /** The handler's outcome, once that is on disk too. Throws SERVICE_UNAVAILABLE when it cannot be written. */

@@ -29,6 +29,8 @@ export interface DeliveryAnswer {
   webhookId: string;
   /** Known once authenticated. */
   caller: Caller | null;
+  /** To be called once the answer is written, or cannot be: an async handler starts no earlier. */
+  answered: () => void;
 }
 
 export interface WebhookDeliveryDeps {
@@ -52,6 +54,7 @@ interface Answered {
   status: number;
   body: unknown;
   headers?: Record<string, string> | undefined;
+  answered?: () => void;
   record: 'challenge' | 'duplicate' | 'handled';
 }
 
@@ -73,9 +76,9 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     dispatcher.receiving(1);
     deps.underWay?.add(passage.webhookId);
     try {
-      const { status, body, headers, record } = await pass(passage);
+      const { status, body, headers, record, answered } = await pass(passage);
       if (record !== 'handled') note(passage, record, status);
-      return answer(passage, status, body, headers);
+      return { ...answer(passage, status, body, headers), answered: answered ?? nothingWaits };
     } catch (thrown) {
       const error = toRemoteError(thrown);
       if (!(thrown instanceof PlatformError))
@@ -194,5 +197,7 @@ function answer(
   const headers: Record<string, string> = { [HEADERS.webhookId]: webhookId };
   for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
   if (status === 503) headers['retry-after'] ??= RETRY_SECONDS;
-  return { status, body, headers, webhookId, caller };
+  return { status, body, headers, webhookId, caller, answered: nothingWaits };
 }
+
+function nothingWaits(): void {}

@@ -36,6 +36,13 @@ export interface WebhookDispatcher {
     payload: JsonPayload,
     marker?: Uint8Array | null,
   ): void | Promise<void>;
+  /**
+   * The 202 of this delivery is not written yet: its handler does not start before `answered`. To be called before the
+   * delivery is committed, since a look into the store may find it from then on.
+   */
+  expectAnswer(webhookId: string): void;
+  /** The 202 was written, or there will be none. */
+  answered(webhookId: string): void;
   /** How many async deliveries are held in memory, and how many run. */
   readonly load: { waiting: number; running: number };
   /** One delivery more, or less, is being received. */
@@ -68,6 +75,10 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   });
   const running = new Map<string, Promise<void>>();
   const timers = new Map<string, () => void>();
+  /** Deliveries whose 202 is not written yet. Their turn came where there is an item; it has its lane and its order. */
+  const unanswered = new Map<string, QueuedDelivery | undefined>();
+  /** Their turn came before their 202 was written. They go first. */
+  const delayed: QueuedDelivery[] = [];
   /** Waiting, running, or finished while a page that still lists it was being read: never dispatched twice. */
   const known = new Set<string>();
   /** Deliveries lie in the store that are not held here. */
@@ -101,8 +112,13 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     const concurrency =
       receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, deps.concurrency) : deps.concurrency;
     while (!closed && running.size < concurrency) {
-      const item = queue.take();
+      const item = delayed.shift() ?? queue.take();
       if (!item) break;
+      // It keeps none of the slots that all webhooks share: an answer behind a slow one of its connection takes long.
+      if (unanswered.has(item.delivery.webhookId)) {
+        unanswered.set(item.delivery.webhookId, item);
+        continue;
+      }
       const target = runnableTarget(item.delivery);
       if (target) running.set(item.delivery.webhookId, runItem(item, target));
       else for (const { delivery } of queue.drop(item)) known.delete(delivery.webhookId);
@@ -232,6 +248,14 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
         known.add(delivery.webhookId);
         queue.push({ delivery, target, payload, attempts: 0, marker });
       }
+      pump();
+    },
+    expectAnswer: (webhookId) => void unanswered.set(webhookId, undefined),
+    answered(webhookId) {
+      const item = unanswered.get(webhookId);
+      unanswered.delete(webhookId);
+      if (!item) return;
+      delayed.push(item);
       pump();
     },
     get load() {

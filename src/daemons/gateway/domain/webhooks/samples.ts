@@ -80,6 +80,7 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
         status,
         body: answer,
         webhookId,
+        answered,
       } = await delivery.receive({
         webhookId: random.uuid(),
         pluginId,
@@ -99,6 +100,7 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
           );
         },
       });
+      answered();
       return { webhookId, status, body: answer };
     },
   };

@@ -1,7 +1,10 @@
-import type { PrimaryProcess, SiblingProcess } from '../../../group/process-group.ts';
+import type { Member, PrimaryProcess, SiblingProcess } from '../../../group/process-group.ts';
 import type { LeadingDispatcher, WebhookDispatcher } from './dispatcher.ts';
 
+/** Accepted by a sibling: with the 202 written, or with an order and the 202 still to be written. */
 const ACCEPTED = 'deliveries.accepted';
+const ORDERED = 'deliveries.ordered';
+const ANSWERED = 'deliveries.answered';
 const BACKLOG = 'deliveries.backlog';
 
 /**
@@ -9,35 +12,47 @@ const BACKLOG = 'deliveries.backlog';
  * nothing has to be taken over from one that died. What the primary does not hear of, it finds in the store.
  */
 export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'primary'>): WebhookDispatcher {
-  let accepted: string[] = [];
-  let telling: Promise<void> | undefined;
   const underWay = new Set<Promise<void>>();
+  const tellAccepted = createTeller(ACCEPTED);
+  const tellOrdered = createTeller(ORDERED);
+  const tellAnswered = createTeller(ANSWERED);
+  /** Accepted and not answered yet; those with an order are known to the primary already. */
+  const unanswered = new Map<string, 'accepted' | 'told'>();
 
-  /** Settles when the primary has those in its queue, or is gone. */
-  async function tellAtTurnsEnd(): Promise<void> {
-    await new Promise((turnEnds) => setImmediate(turnEnds));
-    const ids = accepted;
-    accepted = [];
-    telling = undefined;
-    await primary.call(ACCEPTED, ids).catch(() => {});
-  }
-
-  function tell(webhookId: string): Promise<void> {
-    accepted.push(webhookId);
-    if (!telling) {
-      const batch = tellAtTurnsEnd();
-      telling = batch;
-      underWay.add(batch);
-      void batch.then(() => underWay.delete(batch));
+  /** Gathers ids and sends them at the end of the turn. The promise settles when the primary has them, or is gone. */
+  function createTeller(topic: string): (webhookId: string) => Promise<void> {
+    let ids: string[] = [];
+    let telling: Promise<void> | undefined;
+    async function tellAtTurnsEnd(): Promise<void> {
+      await new Promise((turnEnds) => setImmediate(turnEnds));
+      const batch = ids;
+      ids = [];
+      telling = undefined;
+      await primary.call(topic, batch).catch(() => {});
     }
-    return telling;
+    return (webhookId) => {
+      ids.push(webhookId);
+      if (!telling) {
+        const batch = tellAtTurnsEnd();
+        telling = batch;
+        underWay.add(batch);
+        void batch.then(() => underWay.delete(batch));
+      }
+      return telling;
+    };
   }
 
   return {
     enqueue({ webhookId, orderKey }) {
-      const told = tell(webhookId);
+      unanswered.set(webhookId, orderKey === null ? 'accepted' : 'told');
       // The sender of the next one in this order may reach another process the moment it has our answer.
-      return orderKey === null ? undefined : told;
+      return orderKey === null ? undefined : tellOrdered(webhookId);
+    },
+    expectAnswer() {},
+    answered(webhookId) {
+      const state = unanswered.get(webhookId);
+      unanswered.delete(webhookId);
+      if (state) void (state === 'told' ? tellAnswered : tellAccepted)(webhookId);
     },
     /** What is held is the primary's. */
     load: { waiting: 0, running: 0 },
@@ -55,12 +70,36 @@ export function leadDispatch(
   dispatcher: LeadingDispatcher,
 ): void {
   let admitting = Promise.resolve();
-  group.answer(ACCEPTED, (ids) => {
-    // One message after the other: two that overlap would mix their deliveries.
-    admitting = admitting.then(() => dispatcher.admit(ids as string[]));
+  /** Deliveries with an order whose 202 a sibling has not written yet. */
+  const unanswered = new Map<Member, Set<string>>();
+
+  /** One message after the other: two that overlap would mix their deliveries. */
+  function admit(ids: string[]): Promise<void> {
+    admitting = admitting.then(() => dispatcher.admit(ids));
     return admitting;
+  }
+
+  group.answer(ACCEPTED, (ids) => admit(ids as string[]));
+  group.answer(ORDERED, (ids, from) => {
+    const held = unanswered.get(from) ?? new Set();
+    unanswered.set(from, held);
+    for (const id of ids as string[]) {
+      held.add(id);
+      dispatcher.expectAnswer(id);
+    }
+    return admit(ids as string[]);
+  });
+  group.answer(ANSWERED, (ids, from) => {
+    for (const id of ids as string[]) {
+      unanswered.get(from)?.delete(id);
+      dispatcher.answered(id);
+    }
   });
   group.answer(BACKLOG, () => dispatcher.runBacklog());
-  // It may have died between the commit and the word of it.
-  group.onLost(() => dispatcher.runBacklog());
+  group.onLost((member) => {
+    for (const id of unanswered.get(member) ?? []) dispatcher.answered(id);
+    unanswered.delete(member);
+    // It may have died between the commit and the word of it.
+    dispatcher.runBacklog();
+  });
 }
