@@ -6,8 +6,23 @@ import { Permissions, SchemaRef } from './plugin-manifest.ts';
 export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator', 'plugin']);
 export type HostKind = z.infer<typeof HostKind>;
 
-/** What a webhook handler learns of its delivery. @spec Webhook handler context */
-export const WebhookHostContext = z.object({
+/** The HTTP request of a delivery. */
+const WebhookRequest = z.object({
+  method: z.string(),
+  /** As sent, without the query. */
+  path: z.string(),
+  /** A parameter that was sent several times has all its values. */
+  query: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+  /** Names in lower case; values of a header that was sent several times are joined by `, `. */
+  headers: z.record(z.string(), z.string()),
+});
+export type WebhookRequest = z.infer<typeof WebhookRequest>;
+
+/**
+ * What a webhook handler learns of its delivery. Its headers are those of the request without cookies and without those
+ * that authenticate the sender. @spec Webhook handler context
+ */
+export const WebhookHostContext = WebhookRequest.extend({
   host: z.literal('webhook'),
   event: z.string(),
   namespaceId: z.string(),
@@ -17,6 +32,17 @@ export const WebhookHostContext = z.object({
   instanceId: z.string().optional(),
 });
 export type WebhookHostContext = z.infer<typeof WebhookHostContext>;
+
+/** What a webhook's validator learns of the request it judges: every header as it came. */
+export const ValidatorHostContext = WebhookRequest.extend({
+  host: z.literal('validator'),
+  event: z.string(),
+  namespaceId: z.string(),
+  webhookId: z.string(),
+  source: z.string(),
+  instanceId: z.string().optional(),
+});
+export type ValidatorHostContext = z.infer<typeof ValidatorHostContext>;
 
 /** What a route handler learns of its request. @spec Plugin routes 1, 7 */
 export const RestHostContext = z.object({

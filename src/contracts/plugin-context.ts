@@ -1,5 +1,5 @@
 import type { CommandResult } from './command-result.ts';
-import type { HostKind, RestHostContext, WebhookHostContext } from './execution.ts';
+import type { HostKind, RestHostContext, ValidatorHostContext, WebhookHostContext } from './execution.ts';
 import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
 import type { JobsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
 
@@ -108,6 +108,7 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
 }
 
 export type WebhookContext = PluginContextV3<WebhookHostContext>;
+export type ValidatorContext = PluginContextV3<ValidatorHostContext>;
 export type RouteContext = PluginContextV3<RestHostContext>;
 
 /** Which kind of handler a definition makes. */

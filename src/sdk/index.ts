@@ -12,6 +12,7 @@ import type {
   RouteContext,
   StandardSchema,
   StepOptions,
+  ValidatorContext,
   WebhookContext,
   WorkflowContext,
 } from '../contracts/index.ts';
@@ -54,6 +55,7 @@ export type {
   StepOptions,
   StorageAccess,
   StoredObject,
+  ValidatorContext,
   VectorItem,
   VectorMatch,
   VectorMetadata,
@@ -146,13 +148,13 @@ export interface ValidatorInput {
   secret: string;
 }
 
-type Validate = (ctx: PluginContextV3, input: ValidatorInput) => Awaitable<{ valid: boolean }>;
+type Validate = (ctx: ValidatorContext, input: ValidatorInput) => Awaitable<{ valid: boolean }>;
 
 /** Decides whether a delivery is genuine; a throw counts as `{valid: false}`. @spec WebhookAuthConfig: custom */
 export function defineValidator(
   handler: Validate | { execute: Validate },
-): HandlerDefinition<PluginContextV3, ValidatorInput> {
-  return define('validator', handler) as HandlerDefinition<PluginContextV3, ValidatorInput>;
+): HandlerDefinition<ValidatorContext, ValidatorInput> {
+  return define('validator', handler) as HandlerDefinition<ValidatorContext, ValidatorInput>;
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type PluginJob,
   type PluginRun,
 } from '../contracts/index.ts';
+import { deliveryPath } from '../daemons/gateway/domain/webhooks/delivery-path.ts';
 import { commandCall, requireCommand } from '../daemons/plugin-runtime/commands.ts';
 import type { PluginCall } from '../daemons/plugin-runtime/runtime.ts';
 import { serviceHeaders } from '../http/index.ts';
@@ -154,7 +155,7 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
     async webhook(
       event,
       payload,
-      { namespaceId = 'default', instanceId, webhookId, source = '192.0.2.1' } = {},
+      { namespaceId = 'default', instanceId, webhookId, source = '192.0.2.1', headers = {} } = {},
     ) {
       const { webhook } = runtime.registry.requireWebhook(plugin.id, event);
       return run(
@@ -168,6 +169,8 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
           event,
           namespaceId,
           webhookId: webhookId ?? random.uuid(),
+          ...{ method: 'POST', query: {}, headers },
+          path: deliveryPath({ pluginId: plugin.id, event, instanceId: instanceId ?? '' }),
           source,
           ...(instanceId === undefined ? {} : { instanceId }),
         },

@@ -31,6 +31,8 @@ export interface WebhookOptions {
   namespaceId?: string;
   instanceId?: string;
   webhookId?: string;
+  /** Of the request, in lower case: `ctx.hostContext.headers`. */
+  headers?: Record<string, string>;
   source?: string;
 }
 

@@ -176,7 +176,13 @@ test('listen forwards what is authentic, says loudly when it is cut off, and cat
   // In between, so that the gateway can go and come back at one address.
   const relay = await startRelay(first);
   const listen = follow(['webhooks', 'listen', '--forward', program.url, '--cursor', '0'], relay.url);
-  const sent = await send(first, 'queued', secret, { id: 'l1', n: 1 });
+  const sent = await send(
+    first,
+    'queued',
+    secret,
+    { id: 'l1', n: 1 },
+    { headers: { 'x-gitlab-event': 'Push Hook', cookie: 'session=1', 'x-api-key': 'k' } },
+  );
   await send(first, 'queued', 'wrong', { id: 'l2' });
   await vi.waitFor(() => expect(program.received).toHaveLength(1), { timeout: 10_000 });
   expect(program.received[0]).toMatchObject({
@@ -185,9 +191,11 @@ test('listen forwards what is authentic, says loudly when it is cut off, and cat
       'x-webhook-id': sent.headers.get('x-webhook-id'),
       'x-webhook-event': 'queued',
       'content-type': 'application/json',
+      'x-gitlab-event': 'Push Hook',
     },
   });
-  expect(program.received[0]!.headers['x-token']).toBeUndefined();
+  for (const secretHeader of ['x-token', 'cookie', 'x-api-key'])
+    expect(program.received[0]!.headers[secretHeader]).toBeUndefined();
   relay.cut();
   await vi.waitFor(() => expect(listen.output.stderr).toContain('DISCONNECTED'), { timeout: 10_000 });
   await send(first, 'queued', secret, { id: 'l3', n: 3 });

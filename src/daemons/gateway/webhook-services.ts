@@ -1,4 +1,4 @@
-import { type CommandResult, HandlerRef } from '../../contracts/index.ts';
+import { type CommandResult, HandlerRef, type ValidatorHostContext } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { createSeal } from '../../kit/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
@@ -28,6 +28,8 @@ import { withWorkflows } from './workflow-starts.ts';
 
 /** A validator or an `onProvision` handler that takes longer holds up its sender or an admin. */
 const SIDE_CALL_TIMEOUT_MS = 10_000;
+/** The host context of an `onProvision` handler, which no delivery causes. */
+const NO_REQUEST = { source: 'platform', method: 'POST', path: '', query: {}, headers: {} };
 
 /** Builds what webhooks need on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
@@ -81,14 +83,21 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     handler: string,
     host: 'validator' | 'webhook',
     input: object,
-    context: { namespaceId: string; requestId: string; traceId: string; webhookId?: string },
+    context: {
+      namespaceId: string;
+      requestId: string;
+      traceId: string;
+      webhookId?: string;
+      /** What the handler is told of the request behind the call. */
+      told?: Partial<ValidatorHostContext>;
+    },
   ): Promise<unknown> {
-    const { namespaceId, requestId, traceId, webhookId = random.uuid() } = context;
+    const { namespaceId, requestId, traceId, webhookId = random.uuid(), told = NO_REQUEST } = context;
     const result: CommandResult = await plugins.execute({
       plugin,
       handler,
       host,
-      hostContext: { host, event: webhook.event, namespaceId, webhookId, source: 'platform' },
+      hostContext: { ...told, host, event: webhook.event, namespaceId, webhookId },
       input,
       params: {},
       user: null,
@@ -102,8 +111,14 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
   }
 
   const verifier = createWebhookVerifier(
-    (target, validator, input, { namespaceId, webhookId, incoming }) =>
-      callSide(target, validator, 'validator', input, { namespaceId, webhookId, ...incoming }),
+    (target, validator, input, { namespaceId, webhookId, instanceId, incoming, request }) => {
+      const { requestId, traceId, source } = incoming;
+      const instance = target.webhook.multi ? { instanceId } : {};
+      const told = { source, ...instance, ...request };
+      return callSide(target, validator, 'validator', input, {
+        ...{ namespaceId, webhookId, requestId, traceId, told },
+      });
+    },
     clock,
     logger,
   );

@@ -16,7 +16,7 @@ export interface PlainExchange {
    * Headers as flat pairs, without length, date and connection. Throws when one cannot be sent. `written` is called once
    * the answer was written to the socket, or the socket is gone.
    */
-  respond(status: number, headers: readonly string[], text: string, written: () => void): void;
+  respond(status: number, headers: readonly string[], text: string, written?: () => void): void;
   destroy(): void;
 }
 
@@ -152,7 +152,7 @@ export function openPlainConnection(socket: Socket, options: PlainConnectionOpti
     get source() {
       return socket.remoteAddress ?? '';
     },
-    respond(status, headers, text, onWritten) {
+    respond(status, headers, text, onWritten = ignore) {
       written = onWritten;
       isLast = isDraining() || (hasEnded && !held);
       const bytes = Buffer.byteLength(text);

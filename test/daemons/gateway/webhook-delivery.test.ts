@@ -237,6 +237,13 @@ test('step 7: the handler gets the payload and the context of the spec, and its 
         webhookId: body.webhookId,
         source: '127.0.0.1',
         payload,
+        method: 'POST',
+        path: '/webhooks/%40acme%2Forders/created',
+        query: {},
+        headers: expect.objectContaining({
+          'content-type': 'application/json',
+          'x-svc-namespace': 'default',
+        }),
       },
     },
   });

@@ -159,7 +159,8 @@ test.each(['SERVICE_UNAVAILABLE', 'HOST_UNAVAILABLE'] as const)(
       plugin: { id: 'p' },
       webhook: { event: 'e', auth: { type: 'custom', validator: 'h.js#v' } },
     } as unknown as DeclaredWebhook;
-    const context = { webhookId: 'w', namespaceId: 'n', incoming: { requestId: 'r', traceId: 't' } };
+    const incoming = { requestId: 'r', traceId: 't', source: '::1', url: '/' };
+    const context = { webhookId: 'w', namespaceId: 'n', instanceId: '', incoming };
     await expect(verify(target, [], body, keysOf('now'), context)).rejects.toBe(unavailable);
   },
 );

@@ -11,6 +11,18 @@ const FORWARD_TIMEOUT_MS = 60_000;
 /** Nothing that was not authentic, and nothing twice, reaches the program. */
 const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);
 const MASKED = '[masked]';
+/** Headers of the connection to the gateway, which our own connection to the program has itself. */
+const CONNECTION_HEADERS = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
 
 /** @spec docs/webhooks.md "Listen" */
 export const listen = defineCommand({
@@ -86,7 +98,7 @@ async function forwardTo(
 function forwardedHeaders(delivery: StreamedDelivery, given: ReadonlyArray<[string, string]>): Headers {
   const headers = new Headers();
   for (const [name, value] of delivery.headers)
-    if (value !== MASKED && name !== 'content-length') headers.append(name, value);
+    if (value !== MASKED && !CONNECTION_HEADERS.has(name)) headers.append(name, value);
   for (const [name, value] of Object.entries(delivery.signature ?? {})) headers.set(name, value);
   headers.set(HEADERS.webhookId, delivery.webhookId);
   headers.set('x-webhook-event', delivery.event);

@@ -59,7 +59,7 @@ export function exchangeOf(
         response.writeHead(status, head);
         if (unread) endUnread(request, response, text);
         else response.end(text);
-        onceWritten(request, response, written);
+        if (written) onceWritten(request, response, written);
       },
       destroy: () => request.destroy(),
     },

@@ -99,6 +99,7 @@ function createReader({ random, trustedProxies }: HttpKit): ReadDelivery {
         event: target.event,
         instanceId: target.instanceId,
         namespaceInUrl: target.namespaceInUrl,
+        url,
         rawHeaders,
         source: addressOf(remoteAddress, forwardedFor),
         requestId: requestId === undefined ? webhookId : saneId(requestId, random),

@@ -54,6 +54,7 @@ function arrivedThrough(
       pluginId: params.pluginId,
       event: params.event,
       instanceId: params.instanceId,
+      url: raw.url!,
       rawHeaders: raw.rawHeaders,
       namespaceInUrl: typeof query.namespace === 'string' ? query.namespace : undefined,
       source: request.ip,

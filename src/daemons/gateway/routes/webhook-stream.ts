@@ -5,6 +5,7 @@ import type { WrittenEvent } from '../../../kit/server-sent-events.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../store/ports/index.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import { textOf, viewOf } from '../domain/webhooks/delivery-view.ts';
+import { shownHeaders } from '../domain/webhooks/request-head.ts';
 import type { Resign } from '../domain/webhooks/resigning.ts';
 import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhooks/tail.ts';
 import { subjectOf } from './subject.ts';
@@ -67,5 +68,5 @@ function matches({ pluginId, event }: Call['query'], record: DeliveryRecord): bo
 
 async function streamed(record: DeliveryRecord, { resign }: WebhookStreamServices, { query }: Call) {
   const signature = query.sign === undefined ? {} : { signature: await resign(record) };
-  return { ...viewOf(record), headers: JSON.parse(record.headers), ...textOf(record.body), ...signature };
+  return { ...viewOf(record), headers: shownHeaders(record.headers), ...textOf(record.body), ...signature };
 }

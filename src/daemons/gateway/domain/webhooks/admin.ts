@@ -3,6 +3,7 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { SecretKey, SecretRecord } from '../../../../store/ports/index.ts';
+import { deliveryPath } from './delivery-path.ts';
 import { checkGivenSecret, makeSecret } from './new-secret.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
@@ -57,8 +58,8 @@ export function createWebhookAdmin({
     { pluginId, event, instanceId, namespaceId }: SecretKey,
     namespaceInUrl: boolean,
   ): string => {
-    const parts = [pluginId, event, ...(instanceId === '' ? [] : [instanceId])].map(encodeURIComponent);
-    return `${publicUrl()}/webhooks/${parts.join('/')}${namespaceInUrl ? `?namespace=${encodeURIComponent(namespaceId)}` : ''}`;
+    const path = deliveryPath({ pluginId, event, instanceId });
+    return `${publicUrl()}${path}${namespaceInUrl ? `?namespace=${encodeURIComponent(namespaceId)}` : ''}`;
   };
 
   return {

@@ -9,6 +9,7 @@ import type { Admitted } from './admission.ts';
 import { explainRefusal } from './explanation.ts';
 import { tooMany } from './limits.ts';
 import type { Passage } from './passage.ts';
+import { authenticHeaders } from './request-head.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
 import type { SignatureVerdict } from './signature.ts';
 import { mark } from './steps.ts';
@@ -86,6 +87,7 @@ export function createAuthentication({
     mark(passage, 'authentication', verdict.valid ? `ok (${verdict.secret})` : verdict.fault);
     if (!verdict.valid) throw refused(passage, admitted, verdict);
     if (verdict.secret === 'previous') secrets.notePreviousUse(keyOf(passage), admitted.keys!);
+    passage.headers = authenticHeaders(passage.incoming, authHeaderOf(admitted.target), admitted.keys);
     passage.caller = { hostId: `webhook:${passage.pluginId}`, namespaceId: passage.namespaceId };
   }
 
@@ -98,6 +100,10 @@ export function createAuthentication({
       return onceKnown(asked, (verdict) => conclude(passage, admitted, verdict));
     },
   };
+}
+
+function authHeaderOf({ webhook: { auth } }: Admitted['target']): string | undefined {
+  return auth.type === 'secret' || auth.type === 'hmac' ? auth.header : undefined;
 }
 
 function keyOf({ namespaceId, pluginId, event, instanceId }: Passage) {

@@ -1,5 +1,6 @@
 import type { DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails } from '../../../../contracts/index.ts';
 import type { DeliveryRecord } from '../../../../store/ports/index.ts';
+import { shownHeaders } from './request-head.ts';
 import { parseSteps } from './steps.ts';
 
 /** A delivery as lists and streams show it. */
@@ -38,7 +39,7 @@ export function detailsOf(record: DeliveryRecord): WebhookDeliveryDetails {
   return {
     ...viewOf(record),
     steps: parseSteps(record.steps),
-    headers: parse(record.headers) as Array<[string, string]>,
+    headers: shownHeaders(record.headers),
     body,
     bodyEncoding,
     outcome: outcome && 'explanation' in outcome ? null : outcome,

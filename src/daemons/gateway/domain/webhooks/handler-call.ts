@@ -5,6 +5,7 @@ import { redact } from '../../../../kit/redact.ts';
 import type { NewDelivery } from '../../../../store/ports/index.ts';
 import { deliverySpan } from './delivery-span.ts';
 import type { JsonPayload } from './payload.ts';
+import { requestOf } from './request-head.ts';
 import type { DeclaredWebhook, WebhookPlugin } from './targets.ts';
 
 /** Runs a handler through the execution backend. */
@@ -71,7 +72,10 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
         plugin,
         handler: webhook.handler,
         host: 'webhook',
-        hostContext: { host: 'webhook', event, namespaceId, webhookId, source, ...instance },
+        hostContext: {
+          ...{ host: 'webhook', event, namespaceId, webhookId, source, ...instance },
+          ...requestOf(delivery.headers),
+        },
         input: payload.value,
         inputText: payload.text,
         tenantId: namespaceId,

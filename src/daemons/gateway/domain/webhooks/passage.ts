@@ -1,7 +1,7 @@
 import type { Caller } from '../../../../contracts/index.ts';
 import type { MaybePromise } from '../../../../kit/maybe-promise.ts';
 import type { NewDelivery, SecretKey } from '../../../../store/ports/index.ts';
-import { maskHeaders } from './record.ts';
+import { maskedHeaders } from './request-head.ts';
 import { beginSteps, type StepLog } from './steps.ts';
 
 /** A request as the route hands it over; nothing of its body was read yet. */
@@ -11,6 +11,8 @@ export interface IncomingDelivery {
   pluginId: string;
   event: string;
   instanceId: string | undefined;
+  /** The request target as sent: a path, with its query. */
+  url: string;
   /** node's flat list: names and values as sent. */
   rawHeaders: readonly string[];
   /** `?namespace=` of the URL, where the webhook allows it. */
@@ -34,6 +36,8 @@ export interface Passage extends SecretKey {
   body: Buffer | null;
   /** Known once authenticated. */
   caller: Caller | null;
+  /** The headers as the record keeps them, once authenticated: JSON. */
+  headers: string | null;
   /** JSON for the record of a refused one: what was answered, and for a 401 why. */
   refusal: string | null;
 }
@@ -51,6 +55,7 @@ export function beginPassage(incoming: IncomingDelivery, now: number): Passage {
     instanceId: incoming.instanceId ?? '',
     body: null,
     caller: null,
+    headers: null,
     refusal: null,
   };
 }
@@ -68,7 +73,7 @@ export function deliveryOf(passage: Passage, mode: 'sync' | 'async', orderKey: s
     source: incoming.source,
     requestId: incoming.requestId,
     traceId: incoming.traceId,
-    headers: maskHeaders(incoming.rawHeaders),
+    headers: passage.headers ?? maskedHeaders(incoming.rawHeaders),
     body: passage.body,
     bodyBytes: passage.body?.byteLength ?? 0,
     mode,

@@ -7,6 +7,7 @@ import type { Random } from '../../../../kit/random.ts';
 import { isInside } from '../../../../plugins/inside.ts';
 import type { SecretKey } from '../../../../store/ports/index.ts';
 import type { WebhookDelivery } from './delivery.ts';
+import { deliveryPath } from './delivery-path.ts';
 import { schemeOf } from './schemes.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
@@ -86,6 +87,7 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
         pluginId,
         event,
         instanceId,
+        url: deliveryPath(key),
         rawHeaders: [...Object.entries(sent).flat(), HEADERS.namespace, namespaceId],
         namespaceInUrl: undefined,
         source,

@@ -1,8 +1,9 @@
-import type { PlatformCode } from '../../../../contracts/index.ts';
+import type { PlatformCode, WebhookRequest } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { MaybePromise } from '../../../../kit/maybe-promise.ts';
+import { wholeRequestOf } from './request-head.ts';
 import type { VerificationKeys } from './secrets.ts';
 import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
 import type { DeclaredWebhook } from './targets.ts';
@@ -14,7 +15,8 @@ const NEVER_RAN: ReadonlySet<PlatformCode> = new Set(['HOST_UNAVAILABLE', 'SERVI
 export interface VerificationContext {
   webhookId: string;
   namespaceId: string;
-  incoming: { requestId: string; traceId: string };
+  instanceId: string;
+  incoming: { requestId: string; traceId: string; source: string; url: string };
 }
 
 /** Asks a plugin's validator about one secret; false for anything but a clear yes. Throws HOST_UNAVAILABLE or SERVICE_UNAVAILABLE when it could not run. */
@@ -22,7 +24,7 @@ export type RunValidator = (
   target: DeclaredWebhook,
   validator: string,
   input: { headers: Record<string, string>; rawBody: string; secret: string },
-  context: VerificationContext,
+  context: VerificationContext & { request: WebhookRequest },
 ) => Promise<unknown>;
 
 export interface WebhookVerifier {
@@ -50,10 +52,12 @@ export function createWebhookVerifier(
     } catch (error) {
       if (error instanceof PlatformError && NEVER_RAN.has(error.code)) throw error;
       const { webhookId, incoming } = context;
+      const { requestId, traceId } = incoming;
       logger.warn(
         `The validator of ${target.plugin.id} ${target.webhook.event} failed; the delivery counts as not authentic`,
         {
-          ...incoming,
+          requestId,
+          traceId,
           pluginId: target.plugin.id,
           error,
           meta: { webhookId },
@@ -69,10 +73,14 @@ export function createWebhookVerifier(
   ): Promise<SignatureVerdict> {
     // Without a secret nothing can be valid, and a stranger gets no plugin code to run.
     if (!keys) return { valid: false, fault: 'unprovisioned' };
-    const input = { headers: plainHeaders(rawHeaders), rawBody: body.toString('base64') };
+    const request = wholeRequestOf(rawHeaders, context.incoming.url);
+    const input = { headers: request.headers, rawBody: body.toString('base64') };
     for (const which of ['current', 'previous'] as const) {
       const key = keys[which];
-      if (key && (await isValid(target, validator, { ...input, secret: key.text }, context))) {
+      if (
+        key &&
+        (await isValid(target, validator, { ...input, secret: key.text }, { ...context, request }))
+      ) {
         return { valid: true, secret: which };
       }
     }
@@ -87,15 +95,4 @@ export function createWebhookVerifier(
         : verifySharedSecret(auth, rawHeaders, body, keys, clock.now());
     },
   };
-}
-
-/** Names in lower case; what was sent more than once is joined as HTTP says. */
-function plainHeaders(rawHeaders: readonly string[]): Record<string, string> {
-  const headers = new Map<string, string>();
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase();
-    const before = headers.get(name);
-    headers.set(name, before === undefined ? rawHeaders[i + 1]! : `${before}, ${rawHeaders[i + 1]}`);
-  }
-  return Object.fromEntries(headers);
 }

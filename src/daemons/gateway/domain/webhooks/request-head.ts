@@ -1,0 +1,118 @@
+import type { WebhookRequest } from '../../../../contracts/index.ts';
+import type { VerificationKeys } from './secrets.ts';
+
+/** The pseudo-headers of HTTP/2: what a record keeps of the request line. */
+const METHOD = ':method';
+const PATH = ':path';
+const MASK = '[masked]';
+
+/** Unauthenticated clients choose the values, and a record of each refusal is kept. */
+const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
+const MAX_UNAUTHENTICATED_HEADERS = 64;
+
+/** Of an unauthenticated request only these names keep their value: any other may carry a misplaced secret. */
+const SHOWN_HEADERS = new Set([
+  'accept',
+  'host',
+  'content-type',
+  'content-length',
+  'user-agent',
+  'x-request-id',
+  'x-trace-id',
+  'traceparent',
+  'x-svc-namespace',
+  'x-github-event',
+  'x-github-delivery',
+  'x-github-hook-id',
+  'x-shopify-topic',
+  'webhook-id',
+  'webhook-timestamp',
+]);
+
+/** Names of headers that authenticate their sender, or carry its session. */
+const AUTHENTICATION_HEADER =
+  /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
+
+/** JSON pairs for the record of a request that proved nothing: few headers, short values, masked unless harmless. */
+export function maskedHeaders(rawHeaders: readonly string[]): string {
+  const pairs: Array<[string, string]> = [];
+  const end = Math.min(rawHeaders.length, 2 * MAX_UNAUTHENTICATED_HEADERS);
+  for (let i = 0; i < end; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    // Header text has one byte a character.
+    const shownName = name.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES);
+    const value = rawHeaders[i + 1]!.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES);
+    pairs.push([shownName, SHOWN_HEADERS.has(name) ? value : MASK]);
+  }
+  return JSON.stringify(pairs);
+}
+
+/**
+ * JSON pairs for the record of an authentic delivery, which its handler, replays and `listen` read: all headers, with those
+ * masked that authenticate the sender. `authHeader` is the one that the webhook declares.
+ */
+export function authenticHeaders(
+  { rawHeaders, url }: { rawHeaders: readonly string[]; url: string },
+  authHeader: string | undefined,
+  keys: VerificationKeys | undefined,
+): string {
+  const declared = authHeader?.toLowerCase();
+  const secrets = [keys?.current.text, keys?.previous?.text].filter((text) => text !== undefined);
+  const pairs: Array<[string, string]> = [
+    [METHOD, 'POST'],
+    [PATH, url],
+  ];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    const value = rawHeaders[i + 1]!;
+    // A plugin's own validator may read the secret from a header of any name.
+    const isSecret =
+      name === declared ||
+      AUTHENTICATION_HEADER.test(name) ||
+      secrets.some((secret) => value.includes(secret));
+    pairs.push([name, isSecret ? MASK : value]);
+  }
+  return JSON.stringify(pairs);
+}
+
+/** The headers of a record as operators see them, without the request line. */
+export function shownHeaders(recorded: string): Array<[string, string]> {
+  return (JSON.parse(recorded) as Array<[string, string]>).filter(([name]) => !name.startsWith(':'));
+}
+
+/** What a handler is told of the request, read from the delivery's record: it may run after a restart. */
+export function requestOf(recorded: string): WebhookRequest {
+  const pairs = JSON.parse(recorded) as Array<[string, string]>;
+  const firstOf = (wanted: string) => pairs.find(([name]) => name === wanted)?.[1] ?? '';
+  const sent = pairs.filter(([name, value]) => !name.startsWith(':') && value !== MASK);
+  return { method: firstOf(METHOD) || 'POST', ...targetOf(firstOf(PATH)), headers: joined(sent) };
+}
+
+/** What a validator is told of the request: all of it. */
+export function wholeRequestOf(rawHeaders: readonly string[], url: string): WebhookRequest {
+  const pairs: Array<[string, string]> = [];
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    pairs.push([rawHeaders[i]!.toLowerCase(), rawHeaders[i + 1]!]);
+  return { method: 'POST', ...targetOf(url), headers: joined(pairs) };
+}
+
+function targetOf(url: string): Pick<WebhookRequest, 'path' | 'query'> {
+  const mark = url.indexOf('?');
+  if (mark === -1) return { path: url, query: {} };
+  const query: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(url.slice(mark + 1))) {
+    const before = query[name];
+    query[name] = before === undefined ? value : [before, value].flat();
+  }
+  return { path: url.slice(0, mark), query };
+}
+
+/** Values of one name joined, as HTTP allows. */
+function joined(pairs: ReadonlyArray<readonly [string, string]>): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (const [name, value] of pairs) {
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+  }
+  return Object.fromEntries(headers);
+}
