@@ -18,6 +18,7 @@ export { createIntegrityCache, INSTALL_LIMITS, integrityOf, manifestDigest } fro
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { permissionSets } from './permission-sets.ts';
+export { findFolders } from './registry/folders.ts';
 export { zodRefs } from './registry/handler-files.ts';
 export { type Kept, keepRunning } from './registry/keep-running.ts';
 export { relate } from './registry/relations.ts';
@@ -54,7 +55,8 @@ export {
   type WebhookAccess,
   type WorkflowAccess,
 } from './services/index.ts';
+export { fileStamp, sourceStamp } from './source-stamp.ts';
 export { createStreamCredit, type StreamCredit } from './stream-credit.ts';
 export { createTokenBucket } from './token-bucket.ts';
 export { parseUntrusted } from './untrusted-json.ts';
-export { type ValidatedPlugin, validatePlugin } from './validate.ts';
+export { codeFaults, type ValidatedPlugin, validatePlugin } from './validate.ts';

@@ -34,6 +34,8 @@ export interface LoadPluginsOptions {
   evaluate?: EvaluateManifest;
   /** Tells what is wrong with a plugin's settings; asked of plugins that declare `configSchema`. */
   checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
+  /** Tells what is wrong with a plugin's code; asked of plugins whose manifest and files are sound. */
+  checkCode?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
   /** Tells what a folder holds; default: by reading all of it. */
   integrity?: IntegrityOf;
   /** `.svc`: the plugins of its lock file load too, and what that says of the others counts. */
@@ -46,7 +48,7 @@ export interface LoadPluginsOptions {
  * @spec Platform codes; Plugin enabled flag; docs/plugins.md
  */
 export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
-  const { projectDir, patterns, evaluate, checkConfig, dataDir, integrity = integrityOf } = options;
+  const { projectDir, patterns, evaluate, dataDir, integrity = integrityOf } = options;
   const lock = dataDir === undefined ? {} : (await readLockFile(dataDir)).plugins;
   const found = await findFolders(projectDir, patterns);
   const read = [
@@ -58,18 +60,21 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
         .map((entry) => loadLocked(entry, { dataDir: dataDir!, evaluate, integrity })),
     )),
   ];
-  const checked = checkConfig ? await Promise.all(read.map((one) => configured(one, checkConfig))) : read;
-  return assemble(checked, lock);
+  return assemble(await Promise.all(read.map((one) => checked(one, lock, options))), lock);
 }
 
-/** A plugin whose settings do not fit what it declares must not run on them. */
-async function configured(
+/** A plugin whose settings do not fit what it declares must not run on them, nor one whose code cannot be loaded. */
+async function checked(
   read: ReadFolder,
-  checkConfig: NonNullable<LoadPluginsOptions['checkConfig']>,
+  lock: Readonly<Record<string, LockEntry>>,
+  { checkConfig, checkCode }: Pick<LoadPluginsOptions, 'checkConfig' | 'checkCode'>,
 ): Promise<ReadFolder> {
   const { plugin } = read;
-  if (!plugin?.manifest.configSchema) return read;
-  const faults = await checkConfig(plugin);
+  if (!plugin) return read;
+  const isEnabled = (plugin.locked ?? ownEntry(lock, plugin.id))?.enabled ?? true;
+  const settings = plugin.manifest.configSchema ? await checkConfig?.(plugin) : undefined;
+  const code = isEnabled ? await checkCode?.(plugin) : undefined;
+  const faults = [...(settings ?? []), ...(code ?? [])];
   if (faults.length === 0) return read;
   const { root, id, locked } = plugin;
   return { broken: { folder: root, id, faults, ...(locked ? { locked } : {}) } };

@@ -37,7 +37,7 @@ export async function validatePlugin(folder: string, describer: PluginDescriber)
   const plugin: LoadedPlugin = { id: manifest.id, version: manifest.version, root, manifest };
   const inText = await checkHandlerFiles(root, manifest);
   const told = new Set(inText.map(({ path }) => path));
-  const whenLoaded = await exportFaults(plugin, manifest, describer);
+  const whenLoaded = await codeFaults(plugin, describer);
   return {
     plugin,
     faults: [...definitionFaults(manifest), ...inText, ...whenLoaded.filter(({ path }) => !told.has(path))],
@@ -58,11 +58,9 @@ function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   ];
 }
 
-async function exportFaults(
-  plugin: LoadedPlugin,
-  manifest: ManifestV3,
-  describer: PluginDescriber,
-): Promise<PluginFault[]> {
+/** Whether the plugin's code, once loaded in the sandbox, has what its manifest names. */
+export async function codeFaults(plugin: LoadedPlugin, describer: PluginDescriber): Promise<PluginFault[]> {
+  const { manifest } = plugin;
   const handlers = handlerRefs(manifest);
   const schemas = zodRefs(manifest);
   const references = jsonSchemaRefs(manifest);

@@ -8,5 +8,8 @@ export const marketplace = defineDaemon({
   defaultPort: 5070,
   services: marketplaceServices,
   routes: [pluginCatalogueRoutes],
-  close: ({ plugins }) => plugins.close(),
+  close: async ({ plugins, watch }) => {
+    watch.close();
+    await plugins.close();
+  },
 });

@@ -1,16 +1,23 @@
+import { systemClock } from '../../kit/clock.ts';
+import { seconds } from '../../kit/duration.ts';
 import { keepRunning } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
+import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
 import { createSpread } from './domain/spread.ts';
+import { watchFolders } from './domain/watched-folders.ts';
+
+const LIST_PATIENCE_MS = seconds(10);
 
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
   installer: Installer;
-  /** As the plugins are on disk now, not as they were at the daemon's start. */
+  /** As the plugins are on disk now; every service knows by then what it lists as loaded. */
   readCatalogue: () => Promise<Catalogue>;
+  watch: SourceWatch;
   /** Hosts that may change what is installed. */
   admins: readonly string[];
 }
@@ -32,6 +39,20 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     analytics,
   });
   await installer.sweep();
-  const readCatalogue = async () => createCatalogue(keepRunning(plugins.registry, await load()));
-  return { plugins, installer, readCatalogue, admins: config.gateway.admins };
+  const watch = await watchFolders({ projectDir, dataDir, patterns: config.plugins, installer, logger });
+  async function readCatalogue(): Promise<Catalogue> {
+    const isKnown = await withinPatience(watch.check());
+    return createCatalogue(
+      isKnown ? keepRunning(plugins.registry, await load()) : { registry: plugins.registry, kept: [] },
+    );
+  }
+  return { plugins, installer, readCatalogue, watch, admins: config.gateway.admins };
+}
+
+/** False while an installation or a service that hangs holds a change up: then what runs is listed. */
+function withinPatience(done: Promise<void>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const cancel = systemClock.after(LIST_PATIENCE_MS, () => resolve(false));
+    done.then(() => resolve(true), reject).finally(cancel);
+  });
 }

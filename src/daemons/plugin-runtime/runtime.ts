@@ -16,6 +16,7 @@ import {
 } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { backendFor, createBackends, type OwnParts } from './backends.ts';
+import { createCodeCheck } from './code-check.ts';
 import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
@@ -96,6 +97,8 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
   createPoolMetrics(resources.metrics, backends.worker.stats);
   const describer = createDescriber(backends.worker, random);
   const integrity = createIntegrityCache();
+  let isStarting = true;
+  const checkCode = createCodeCheck(describer, logger, () => isStarting);
   const load = () =>
     loadPlugins({
       integrity,
@@ -104,12 +107,14 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       dataDir,
       evaluate: describer.manifest,
       checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, describer),
+      checkCode,
     });
   const listeners = new Set<(registry: PluginRegistry) => void | Promise<void>>();
   let stamp = await lockFileStamp(dataDir);
   let registry: PluginRegistry;
   try {
     registry = await load();
+    isStarting = false;
   } catch (error) {
     await backends.worker.close();
     throw error;

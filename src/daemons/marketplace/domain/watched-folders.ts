@@ -1,0 +1,42 @@
+import type { Logger } from '../../../kit/logger.ts';
+import { findFolders, readLockFile, sourceStamp } from '../../../plugins/index.ts';
+import { type SourceWatch, type Stamps, watchSources } from '../../plugin-runtime/source-watch.ts';
+import type { Installer } from './installer.ts';
+
+export interface WatchedFoldersDeps {
+  projectDir: string;
+  dataDir: string;
+  /** The config's `plugins`. */
+  patterns: string[];
+  installer: Pick<Installer, 'touch'>;
+  logger: Logger;
+}
+
+/**
+ * Watches the folders that nobody installs from: those of the project and linked ones. A change is announced to every
+ * service like an installation. @spec docs/decisions/0050-watched-plugin-folders.md
+ */
+export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
+  const { projectDir, dataDir, patterns, installer, logger } = deps;
+
+  const everLinked = new Set<string>();
+
+  async function stamp(): Promise<Stamps> {
+    const [{ folders }, lock] = await Promise.all([findFolders(projectDir, patterns), readLockFile(dataDir)]);
+    const linked = Object.values(lock.plugins).flatMap(({ origin, folder }) =>
+      origin === 'linked' ? [folder] : [],
+    );
+    for (const root of linked) everLinked.add(root);
+    return new Map([...folders, ...linked].map((root) => [root, sourceStamp(root)]));
+  }
+  return watchSources({
+    stamp,
+    // Linking and unlinking announce themselves.
+    isNews: (root) => !everLinked.has(root),
+    changed: async () => {
+      await installer.touch();
+      logger.info('The plugins were read anew because files of theirs changed');
+    },
+    logger,
+  });
+}

@@ -1,0 +1,112 @@
+import { systemClock } from '../../kit/clock.ts';
+import type { Logger } from '../../kit/logger.ts';
+
+export interface SourceWatch {
+  /** Settles once every change that is on disk now has been passed on. */
+  check(): Promise<void>;
+  close(): void;
+}
+
+/** What is watched, each with a text that changes when it does. */
+export type Stamps = ReadonlyMap<string, string>;
+
+export interface SourceWatchOptions {
+  stamp(): Promise<Stamps>;
+  /** Whether one that appears or disappears is a change too. Default: always. */
+  isNews?(name: string): boolean;
+  /** Passes a change on. Never called twice at a time; called again for a change that it failed to pass on. */
+  changed(): Promise<void>;
+  logger: Logger;
+}
+
+const LOOK_MS = 200;
+/** An editor or a version control system writes several files for one change. */
+const SETTLE_MS = 60;
+const MAX_SETTLE_LOOKS = 5;
+/** Looking takes at most this share of one core, however many files there are. */
+const MAX_SHARE = 1 / 50;
+const MAX_LOOK_MS = 5000;
+
+/**
+ * Polls files for changes. Polling also works on mounts that report no file events (containers, network file systems).
+ * Uses real time, as file stamps do. @spec docs/decisions/0050-watched-plugin-folders.md
+ */
+export async function watchSources(options: SourceWatchOptions): Promise<SourceWatch> {
+  const { stamp, changed, isNews = () => true, logger } = options;
+  let known = await stamp();
+  let running: Promise<void> = Promise.resolve();
+  let queued: Promise<void> | undefined;
+  let delayMs = LOOK_MS;
+  let isClosed = false;
+  let cancelTimer = (): void => {};
+
+  async function look(): Promise<void> {
+    const startedAt = performance.now();
+    const found = isClosed ? known : await stamp();
+    delayMs = Math.min(Math.max(LOOK_MS, (performance.now() - startedAt) / MAX_SHARE), MAX_LOOK_MS);
+    if (!differ(known, found, isNews)) {
+      known = found;
+      return;
+    }
+    const next = await settled(found);
+    try {
+      await changed();
+      known = next;
+    } catch (error) {
+      delayMs = MAX_LOOK_MS;
+      logger.error('Changed files could not be read anew', { error });
+    }
+  }
+
+  async function settled(first: Stamps): Promise<Stamps> {
+    let last = first;
+    for (let looks = 0; looks < MAX_SETTLE_LOOKS; looks++) {
+      await pause(SETTLE_MS);
+      const next = await stamp();
+      const isSettled = !differ(last, next, () => true);
+      last = next;
+      if (isSettled) break;
+    }
+    return last;
+  }
+
+  /** Joins a look that has not begun; one that has begun may have missed the caller's change. */
+  function check(): Promise<void> {
+    queued ??= running.then(() => {
+      queued = undefined;
+      running = look();
+      return running;
+    });
+    return queued;
+  }
+
+  function schedule(): void {
+    if (isClosed) return;
+    cancelTimer = systemClock.after(delayMs, () => {
+      check().then(schedule, (error) => {
+        logger.error('The watched files cannot be looked at', { error });
+        delayMs = MAX_LOOK_MS;
+        schedule();
+      });
+    });
+  }
+  schedule();
+  return {
+    check,
+    close() {
+      isClosed = true;
+      cancelTimer();
+    },
+  };
+}
+
+function differ(before: Stamps, after: Stamps, isNews: (name: string) => boolean): boolean {
+  const names = new Set([...before.keys(), ...after.keys()]);
+  return [...names].some((name) =>
+    before.has(name) && after.has(name) ? before.get(name) !== after.get(name) : isNews(name),
+  );
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.after(ms, resolve));
+}
