@@ -1,8 +1,5 @@
-export {
-  type ContainerAccess,
-  type ContainerBackend,
-  createContainerBackend,
-} from './backends/container/index.ts';
+export { type ContainerBackend, createContainerBackend } from './backends/container/index.ts';
+export type { ContainerAccess } from './backends/container/spec.ts';
 export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';
 export { createHostBackend, type HostBackendDeps, type RunOnHost } from './backends/host/index.ts';
 export { createOutbox, type Outbox, type OutboxWire } from './backends/host/outbox.ts';

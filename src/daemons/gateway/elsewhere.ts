@@ -10,6 +10,7 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ElsewhereBackends } from '../plugin-runtime/backends.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { ContainerSockets } from './container-sockets.ts';
 import { type ContainerPasses, createContainerPasses } from './domain/hosts/container-passes.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
@@ -20,6 +21,7 @@ import type { Revocations } from './domain/identity/revocations.ts';
 /** What runs plugin code outside this machine's workers: made before the plugins are read, as these may run there. */
 export interface Elsewhere {
   sessions: HostSessions;
+  sockets: ContainerSockets;
   create(services: PlatformServices): ElsewhereBackends;
   /** What containers authenticate with, once that can be made. */
   usePasses(passes: ContainerPasses): void;
@@ -29,6 +31,7 @@ export interface Elsewhere {
 export function createElsewhere(resources: Resources): Elsewhere {
   const { config, clock, logger, dataDir } = resources;
   const sessions = createHostSessions(clock);
+  const sockets = new ContainerSockets(resources);
   let passes: ContainerPasses | undefined;
   const { plugins } = config.execution;
 
@@ -42,12 +45,19 @@ export function createElsewhere(resources: Resources): Elsewhere {
     if (!passes) throw new Error('No container runs before the gateway is built.');
     const { token, internalSecret, end } = await passes.issue(request);
     const mayDispatch = request.permissions.platform?.dispatch === true;
-    const env = {
-      SVC_TOKEN: token,
-      SVC_GATEWAY_URL: config.gateway.publicUrl ?? `http://localhost:${resources.boundPort()}`,
-      ...(mayDispatch ? { GATEWAY_INTERNAL_SECRET: internalSecret } : {}),
+    const env = { SVC_TOKEN: token, ...(mayDispatch ? { GATEWAY_INTERNAL_SECRET: internalSecret } : {}) };
+    const socket = await sockets.open(request, token).catch(async (error: unknown) => {
+      await end();
+      throw error;
+    });
+    return {
+      env,
+      socket: socket.path,
+      async end() {
+        socket.close();
+        await end();
+      },
     };
-    return { env, end };
   }
 
   function containers(services: PlatformServices) {
@@ -72,6 +82,7 @@ export function createElsewhere(resources: Resources): Elsewhere {
 
   return {
     sessions,
+    sockets,
     create: (services) => ({
       host: createHostBackend({ run: sessions.run, targetOf, clock }),
       container: containers(services),
@@ -79,7 +90,10 @@ export function createElsewhere(resources: Resources): Elsewhere {
     usePasses(made) {
       passes = made;
     },
-    close: sessions.close,
+    close() {
+      sessions.close();
+      sockets.close();
+    },
   };
 }
 
@@ -97,7 +111,7 @@ export interface ElsewhereParts {
 /** What the host socket and the internal dispatch need. */
 export async function elsewhereServices(
   { config, keys, clock, logger, group }: Resources,
-  { sessions, usePasses }: Elsewhere,
+  { sessions, sockets, usePasses }: Elsewhere,
   { store, plugins, jwts, revocations }: ElsewhereParts,
 ) {
   const { internalSecret } = keys;
@@ -108,6 +122,7 @@ export async function elsewhereServices(
   usePasses(passes);
   return {
     hostSessions: sessions,
+    containerSockets: sockets,
     hostStore: store.hosts,
     plugins,
     execution: config.execution,

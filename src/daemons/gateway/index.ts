@@ -31,6 +31,7 @@ export const gateway = defineDaemon({
     authRoutes,
     hostRoutes,
     hostSocketRoutes,
+    containerSocketRoutes,
     handedSocketRoutes,
     internalDispatchRoutes,
     pluginPackageRoutes,
@@ -62,6 +63,13 @@ export const gateway = defineDaemon({
 
 function corsRules(http: Http, { corsOrigins }: Pick<GatewayServices, 'corsOrigins'>): void {
   allowOrigins(http, corsOrigins);
+}
+
+function containerSocketRoutes(
+  { server }: Http,
+  { containerSockets }: Pick<GatewayServices, 'containerSockets'>,
+): void {
+  containerSockets.forwardTo(server);
 }
 
 /** Metrics are for this machine, and for whoever has a token. A forwarded call only looks local. @spec docs/decisions.md "Open paths" */

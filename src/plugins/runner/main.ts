@@ -7,6 +7,7 @@ import process from 'node:process';
 import { type Channel, openChannel } from './channel.ts';
 import { createExecutions, type Executions } from './executions.ts';
 import { messageOf } from './failure.ts';
+import { routeGatewayToSocket } from './gateway-socket.ts';
 import { installGuards } from './guards.ts';
 import { captureConsole } from './log.ts';
 import { installModuleHooks } from './module-hooks.ts';
@@ -16,6 +17,7 @@ const FATAL_EXIT_CODE = 70;
 
 function start(): void {
   installGuards();
+  routeGatewayToSocket();
   let executions: Executions | undefined;
   const channel = openChannel((frame: ToRunner) => {
     if (frame.type === 'init') executions = initialise(frame, channel);

@@ -19,7 +19,7 @@ import { splitStreams } from './attached.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { createLimitCheck } from './limits.ts';
 import { createPlaces } from './places.ts';
-import { type ContainerConfig, containerSpec, memoryMbOf } from './spec.ts';
+import { type ContainerAccess, type ContainerConfig, containerSpec, memoryMbOf } from './spec.ts';
 
 const REMOVAL_TRIES = 6;
 const REMOVAL_PAUSE_MS = 150;
@@ -27,12 +27,6 @@ const OWNER_LABEL = 'svc.owner';
 const BOOT_LABEL = 'svc.boot';
 /** Of a process that was told to leave, or whose handler may still react to `ctx.signal`. */
 const LEAVE_MS = seconds(1);
-
-/** What a container is given to call the platform by, and what ends it. */
-export interface ContainerAccess {
-  env: Record<string, string>;
-  end(): Promise<void>;
-}
 
 export interface ContainerBackendDeps {
   config: ContainerConfig;
@@ -81,8 +75,8 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
         'svc.execution': request.executionId,
         'svc.plugin': request.plugin.id,
       };
-      const extraEnv = access.env;
-      const spec = await containerSpec({ request, root, grants, config, labels, environment, extraEnv });
+      const given = { grants, config, labels, environment, access };
+      const spec = await containerSpec({ request, root, ...given });
       id = await engine.create(spec);
       await requireLimits(id);
       return await runIn(id, call, root, exit.resolve);

@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { ExecutionRequest, PlatformConfig } from '../../../contracts/index.ts';
 import { entryFile } from '../../../kit/paths.ts';
@@ -6,6 +6,7 @@ import { scrubEnvironment } from '../../sandbox/environment.ts';
 import type { Grants } from '../../sandbox/grants.ts';
 import { hasRawNetwork, nodeFlags } from '../../sandbox/node-flags.ts';
 import type { ContainerSpec } from './engine.ts';
+import { GATEWAY_ENV, GATEWAY_SOCKET } from './gateway-address.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** In every runner image. */
@@ -16,6 +17,14 @@ const NOBODY = '65534:65534';
 
 export type ContainerConfig = PlatformConfig['execution']['container'];
 
+/** What a container is given to call the platform by, and what ends it. */
+export interface ContainerAccess {
+  env: Record<string, string>;
+  /** A Unix socket of the gateway, to be mounted. */
+  socket?: string;
+  end(): Promise<void>;
+}
+
 export interface SpecInput {
   request: ExecutionRequest;
   /** The plugin's folder as a real path. */
@@ -24,8 +33,7 @@ export interface SpecInput {
   config: ContainerConfig;
   labels: Record<string, string>;
   environment: NodeJS.ProcessEnv;
-  /** Beside what the manifest lists: the container's own token. */
-  extraEnv: Record<string, string>;
+  access: Pick<ContainerAccess, 'env' | 'socket'>;
 }
 
 export function memoryMbOf(config: ContainerConfig, { permissions }: ExecutionRequest): number {
@@ -37,14 +45,21 @@ export function memoryMbOf(config: ContainerConfig, { permissions }: ExecutionRe
  * Node's permission model holds inside as well. @spec docs/security.md "Containers"
  */
 export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
-  const { request, root, grants, config, labels, environment, extraEnv } = input;
+  const { request, root, grants, config, labels, environment, access } = input;
   const { permissions } = request;
   const memoryMb = memoryMbOf(config, request);
-  const env = { ...scrubEnvironment(permissions, environment), HOME: '/tmp', ...extraEnv };
+  // The container has no network but what its namespace has; the gateway's socket needs the same permission of Node.
+  const flags = nodeFlags(grants, { ...permissions, network: ['*'] }, memoryMb);
+  const env = {
+    ...scrubEnvironment(permissions, environment),
+    HOME: '/tmp',
+    ...access.env,
+    ...(access.socket ? GATEWAY_ENV : {}),
+  };
   return {
     Image: config.image,
     Entrypoint: [NODE],
-    Cmd: [...nodeFlags(grants, permissions, memoryMb), realpathSync(entryFile('runner')), '--stdio'],
+    Cmd: [...flags, realpathSync(entryFile('runner')), '--stdio'],
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     User: await userFor(root),
     WorkingDir: root,
@@ -60,7 +75,7 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
       NetworkMode: hasRawNetwork(permissions) ? config.network : 'none',
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],
-      SecurityOpt: ['no-new-privileges'],
+      SecurityOpt: ['no-new-privileges', ...(isEnforcing() ? ['label=disable'] : [])],
       Privileged: false,
       Memory: memoryMb * MEGABYTE,
       // The same figure as for memory: no swap beside it.
@@ -68,7 +83,7 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
       PidsLimit: config.pidsLimit,
       ...(config.cpus === null ? {} : { NanoCpus: Math.round(config.cpus * 1e9) }),
       Tmpfs: { '/tmp': TMP },
-      Mounts: mountsOf(grants),
+      Mounts: [...mountsOf(grants), ...(access.socket ? [mount(access.socket, GATEWAY_SOCKET, true)] : [])],
       // Frames carry inputs and results: they belong into no file of the engine.
       LogConfig: { Type: 'none' },
     },
@@ -88,6 +103,15 @@ function mountsOf({ read, write, links }: Grants): object[] {
 
 function mount(source: string, target: string, readOnly: boolean) {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
+}
+
+/** SELinux lets a container neither read a plugin's folder nor connect to a socket of the gateway under its own label. */
+function isEnforcing(): boolean {
+  try {
+    return readFileSync('/sys/fs/selinux/enforce', 'utf8').trim() === '1';
+  } catch {
+    return false;
+  }
 }
 
 /**

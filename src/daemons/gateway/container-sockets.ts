@@ -1,0 +1,129 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ExecutionRequest, LIMITS } from '../../contracts/index.ts';
+import { sendRawError } from '../../http/index.ts';
+import { PlatformError, toPlatformError } from '../../kit/errors.ts';
+import { safeEqual } from '../../kit/keys.ts';
+import type { Logger } from '../../kit/logger.ts';
+import type { Random } from '../../kit/random.ts';
+import { saneId } from '../../kit/trace.ts';
+import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
+
+/** Length limit of a Unix socket's address, closing zero included: 108 on Linux, 104 on macOS. */
+const MAX_ADDRESS_BYTES = 104;
+const MAX_CONNECTIONS = 32;
+const HEALTH = new Set(['/health', '/api/v1/health']);
+
+export interface ContainerSocket {
+  /** The socket's path on this machine. */
+  path: string;
+  /** Cuts every connection and removes the file. */
+  close(): void;
+}
+
+export interface ContainerSocketsDeps {
+  dataDir: string;
+  random: Random;
+  logger: Logger;
+}
+
+/**
+ * A Unix socket for each container, mounted into it: the gateway's TCP port on loopback is out of reach from another
+ * network namespace. It takes the token of its own execution alone. @spec Authentication 7; Container execution JWT
+ */
+export class ContainerSockets {
+  readonly #deps: ContainerSocketsDeps;
+  #folder: string | undefined;
+  #opened = 0;
+  #gateway: Server | undefined;
+
+  constructor(deps: ContainerSocketsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Requests that pass the checks are handed to this server. */
+  forwardTo(gateway: Server): void {
+    this.#gateway = gateway;
+  }
+
+  async open(execution: ExecutionRequest, token: string): Promise<ContainerSocket> {
+    this.#folder ??= makeFolder(this.#deps.dataDir);
+    const path = join(this.#folder, String(this.#opened++));
+    const limits = { maxHeaderSize: LIMITS.headerBytes, headersTimeout: LIMITS.headersTimeoutMs };
+    const server = createServer(limits, (request, response) =>
+      this.#take(execution, token, request, response),
+    );
+    server.maxConnections = MAX_CONNECTIONS;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(path, resolve);
+    });
+    // The container's user is another one, also by user namespaces. The folder keeps other users of this machine out.
+    chmodSync(path, 0o666);
+    return {
+      path,
+      close() {
+        server.close();
+        server.closeAllConnections();
+      },
+    };
+  }
+
+  close(): void {
+    if (this.#folder) rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #take(
+    execution: ExecutionRequest,
+    token: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    try {
+      this.#admit(execution, token, request);
+    } catch (error) {
+      const requestId = saneId(request.headers['x-request-id'], this.#deps.random);
+      sendRawError(response, toPlatformError(error), requestId);
+      return;
+    }
+    this.#gateway!.emit('request', request, response);
+  }
+
+  #admit(
+    { executionId, plugin, permissions }: ExecutionRequest,
+    token: string,
+    request: IncomingMessage,
+  ): void {
+    const { authorization } = request.headers;
+    if (authorization === undefined && HEALTH.has(request.url ?? '')) return;
+    if (!safeEqual(authorization ?? '', `Bearer ${token}`)) {
+      this.#deps.logger.diagnostic({
+        domain: 'auth',
+        event: 'auth.failed',
+        level: 'warn',
+        reasonCode: 'NOT_ITS_TOKEN',
+        message: `A container of ${plugin.id} called the gateway without the token of its execution`,
+        outcome: 'refused',
+        evidence: { executionId, pluginId: plugin.id },
+      });
+      throw new PlatformError(
+        'UNAUTHORIZED',
+        'This socket takes the token of its own execution alone; send "Authorization: Bearer $SVC_TOKEN".',
+        { headers: { 'www-authenticate': 'Bearer' } },
+      );
+    }
+    if (!HEALTH.has(request.url ?? '')) requireCallbackRight(request.url ?? '', permissions);
+  }
+}
+
+/** Private to the gateway's user, and without the sockets of an earlier gateway. */
+function makeFolder(dataDir: string): string {
+  const preferred = join(dataDir, 'run', 'containers');
+  if (Buffer.byteLength(preferred) + '/1234567890'.length >= MAX_ADDRESS_BYTES)
+    return mkdtempSync(join(tmpdir(), 'svc-'));
+  rmSync(preferred, { recursive: true, force: true });
+  mkdirSync(preferred, { recursive: true, mode: 0o700 });
+  return preferred;
+}
