@@ -6,6 +6,7 @@ import { codeOf, errorBody, PlatformError } from '../kit/errors.ts';
 import type { Random } from '../kit/random.ts';
 import { saneId } from '../kit/trace.ts';
 import { refuseUpgrade } from './raw-upgrade-error.ts';
+import { protocolFault } from './request-line.ts';
 
 const FAULTS: Record<string, [PlatformCode, string]> = {
   HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'The request headers are larger than 16 KB.'],
@@ -48,8 +49,9 @@ export function refuseTunnels(server: Server, random: Random): void {
     'NOT_IMPLEMENTED',
     "This is no forward proxy: CONNECT is not done here; take this address out of the client's proxy settings.",
   );
-  server.on('connect', ({ headers }: IncomingMessage, socket: Duplex) => {
+  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
-    refuseUpgrade(socket, error, saneId(headers[HEADERS.requestId], random));
+    const requestId = saneId(request.headers[HEADERS.requestId], random);
+    refuseUpgrade(socket, protocolFault(request) ?? error, requestId);
   });
 }

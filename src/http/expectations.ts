@@ -3,6 +3,7 @@ import { HEADERS } from '../contracts/index.ts';
 import { errorBody, PlatformError } from '../kit/errors.ts';
 import type { Random } from '../kit/random.ts';
 import { saneId } from '../kit/trace.ts';
+import { protocolFault } from './request-line.ts';
 import type { Http } from './server.ts';
 
 /**
@@ -15,20 +16,37 @@ export function continueWhenWanted(http: Http): void {
     server.emit('request', request, response);
   });
   http.addHook('preParsing', (request, reply, _payload, done) => {
+    const { bodyLimit } = request.routeOptions;
+    if (expectsContinue(request.raw) && Number(request.headers['content-length']) > bodyLimit) {
+      done(bodyTooLarge(bodyLimit));
+      return;
+    }
     continueIfExpected(request.raw, reply.raw);
     done();
   });
 }
 
 export function continueIfExpected(request: IncomingMessage, response: ServerResponse): void {
-  // HTTP/1.0 knows no interim answers (RFC 9110 10.1.1).
-  if (request.headers.expect !== undefined && request.httpVersionMinor > 0) response.writeContinue();
+  if (expectsContinue(request)) response.writeContinue();
+}
+
+/** HTTP/1.0 has no interim answers (RFC 9110 10.1.1). */
+function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersionMinor > 0;
+}
+
+function bodyTooLarge(limitBytes: number): PlatformError {
+  return new PlatformError('PAYLOAD_TOO_LARGE', `The request body is larger than ${limitBytes} bytes.`, {
+    details: { limitBytes },
+  });
 }
 
 /** `Expect` other than `100-continue`: 417 in our shape. The sender may or may not send its body now, so the connection ends. */
 export function refuseExpectations(server: Server, random: Random): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const error = new PlatformError('EXPECTATION_FAILED', 'The only expectation met here is "100-continue".');
+    const error =
+      protocolFault(request) ??
+      new PlatformError('EXPECTATION_FAILED', 'The only expectation met here is "100-continue".');
     const body = JSON.stringify(errorBody(error));
     response
       .writeHead(error.status, {

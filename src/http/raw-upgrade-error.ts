@@ -10,9 +10,9 @@ export function refuseUpgrade(socket: Duplex, error: PlatformError, requestId: s
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
     [HEADERS.requestId]: requestId,
     ...error.headers,
+    connection: error.headers.upgrade === undefined ? 'close' : 'close, upgrade',
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}\r\n${lines.join('')}\r\n${body}`);

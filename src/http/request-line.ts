@@ -1,10 +1,12 @@
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
 import { PlatformError } from '../kit/errors.ts';
 import type { CheckHost } from './host-check.ts';
 import { deliveryPathFault, pathFault, pathOf } from './request-path.ts';
 
-/** Throws what is wrong with a request before anybody looks for a route: its path, its Host headers, the name it asks for. */
+/** Throws VALIDATION_ERROR or FORBIDDEN for a request that is not to be routed: its protocol, framing, path or Host are wrong. */
 export function requireSound(request: IncomingMessage, checkHost: CheckHost | undefined): void {
+  const fault = protocolFault(request);
+  if (fault) throw fault;
   requireHost(request);
   requirePlainPath(request.url!);
   if (!isDelivery(request.url!)) checkHost?.(request.headers.host);
@@ -31,4 +33,39 @@ function requirePlainPath(url: string): void {
 /** Deliveries prove themselves by a secret and come through tunnels under any name. */
 function isDelivery(url: string): boolean {
   return url.startsWith('/webhooks/');
+}
+
+const HTTP_METHODS = new Set<string | undefined>(METHODS);
+/** A connection ends with such a request: the bytes behind it may be read in another way by the sender. */
+const CLOSE = { headers: { connection: 'close' } };
+
+/**
+ * The error for a request that is not HTTP/1.0 or HTTP/1.1, or undefined. Node's parser also takes HTTP/0.9, HTTP/2.0,
+ * RTSP and ICE (docs/decisions/0020), and chunks in HTTP/1.0, which older proxies do not know (RFC 9112 6.1).
+ */
+export function protocolFault(request: IncomingMessage): PlatformError | undefined {
+  const { method, httpVersionMajor, httpVersionMinor, headers } = request;
+  if (httpVersionMajor !== 1) {
+    return new PlatformError(
+      'VALIDATION_ERROR',
+      'The request line does not end with HTTP/1.1 or HTTP/1.0; send the request as HTTP/1.1.',
+      CLOSE,
+    );
+  }
+  const isOtherProtocol = !HTTP_METHODS.has(method) || (httpVersionMinor === 0 && method === 'SOURCE');
+  if (isOtherProtocol && method !== 'CONNECT') {
+    return new PlatformError(
+      'VALIDATION_ERROR',
+      `The request line "${method}" is of another protocol; send the request as HTTP/1.1.`,
+      CLOSE,
+    );
+  }
+  if (httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined) {
+    return new PlatformError(
+      'VALIDATION_ERROR',
+      'HTTP/1.0 has no Transfer-Encoding; send a Content-Length, or use HTTP/1.1.',
+      CLOSE,
+    );
+  }
+  return undefined;
 }

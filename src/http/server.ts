@@ -24,6 +24,7 @@ import { refuseEncodedBodies } from './encodings.ts';
 import { continueWhenWanted, refuseExpectations } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
+import { refuseOtherProtocols } from './other-protocols.ts';
 import { nameTrace } from './request-ids.ts';
 import { requireSound } from './request-line.ts';
 import { pathOf } from './request-path.ts';
@@ -201,6 +202,7 @@ export function createHttp(options: HttpOptions): Http {
   http.setNotFoundHandler((_request, reply) =>
     reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send(),
   );
+  refuseOtherProtocols(http, random);
   refuseExpectations(http.server, random);
   refuseTunnels(http.server, random);
   refuseEncodedBodies(http);

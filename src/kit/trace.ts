@@ -3,8 +3,8 @@ import type { Random } from './random.ts';
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
 const NOTHING = /^0+$/;
-/** Visible ASCII without spaces. */
-const SANE_ID = /^[\x21-\x7e]{1,128}$/;
+/** Visible ASCII without spaces and without `<`, `>`, `"` and `'`, which could end up as markup in a page that shows the id. */
+const SANE_ID = /^[!#-&(-;=?-~]{1,128}$/;
 
 /** Keeps an id that a client sent when it is short and visible, else makes one. @spec docs/decisions.md "Request ids" */
 export function saneId(sent: string | string[] | undefined, random: Random): string {

@@ -58,7 +58,6 @@ describe('letting a host in', () => {
   });
 
   test.each([
-    ['an unknown version', { version: '12' }],
     ['a key that is none', { key: 'x' }],
     ['a subprotocol that is none', { protocol: ',' }],
   ])('a handshake with %s is refused in the shape of every error', async (_name, broken) => {

@@ -212,7 +212,8 @@ describe('an upgrade is refused', () => {
         gateway,
         `${start} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\n${rest}\r\n`,
       );
-    const handshake = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: x\r\n';
+    const handshake =
+      'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: x\r\n';
     expect(await bytes('GET /api/v1/%2e%2e/x', handshake)).toMatch(/^HTTP\/1\.1 400[\s\S]*VALIDATION_ERROR/);
     expect(await bytes('POST /api/v1/live', handshake)).toMatch(/^HTTP\/1\.1 400/);
     expect(await bytes('GET /api/v1/live', `host: localhost\r\n${handshake}`)).toMatch(/^HTTP\/1\.1 400/);
@@ -239,7 +240,7 @@ describe('an upgrade is refused', () => {
     const gateway = await startGateway({ peers: createPeers({ rest: url }) });
     const answer = await exchangeBytes(
       gateway,
-      `GET /api/v1/live HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: x\r\n\r\n`,
+      `GET /api/v1/live HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: x\r\n\r\n`,
     );
     expect(answer).toMatch(/^HTTP\/1\.1 403[\s\S]*x-why: y[\s\S]*connection: close/i);
     expect(answer).toContain(headers);

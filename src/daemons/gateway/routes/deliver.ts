@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { continueIfExpected, endUnread, type HttpKit, type PlainExchange } from '../../../http/index.ts';
 import type { IncomingDelivery, WebhookDelivery } from '../domain/webhooks/delivery.ts';
-import { readBody } from './read-body.ts';
+import { readBody, requireDeclaredSize } from './read-body.ts';
 
 /** A delivery and the way back to its sender. */
 export interface ArrivedDelivery {
@@ -48,6 +48,7 @@ export function exchangeOf(
 ): Pick<IncomingDelivery, 'readBody'> & Pick<ArrivedDelivery, 'exchange'> {
   return {
     readBody: (limitBytes) => {
+      requireDeclaredSize(request, limitBytes);
       continueIfExpected(request, response);
       return readBody(request, limitBytes);
     },

@@ -94,7 +94,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
         'UPGRADE_REQUIRED',
         'Hosts connect here by WebSocket; this is a plain request.',
         {
-          headers: { upgrade: 'websocket', connection: 'upgrade' },
+          headers: { upgrade: 'websocket', connection: 'upgrade', 'sec-websocket-version': '13' },
         },
       );
     },

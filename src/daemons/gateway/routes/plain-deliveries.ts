@@ -3,6 +3,7 @@ import {
   createClientAddress,
   type Http,
   type HttpKit,
+  protocolFault,
   type TakeEarly,
   type TakePlain,
   takeEarly,
@@ -56,6 +57,7 @@ export function takePlainDeliveries(http: Http, deliver: ReturnType<typeof creat
     );
   const takeRead: TakeEarly = (request, response) => {
     const { method, url, rawHeaders, socket } = request;
+    if (protocolFault(request)) return false;
     if (method !== 'POST' || !url!.startsWith(DELIVERY_PREFIX)) return false;
     // None, or two: refused there.
     if (typeof singleHeader(rawHeaders, 'host') !== 'string') return false;

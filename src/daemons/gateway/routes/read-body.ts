@@ -10,8 +10,6 @@ const MOST_CHUNKS = 256;
  * taking them off would cost more than what they do to a body that nobody reads any more.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  const announced = Number(request.headers['content-length']);
-  if (announced > limitBytes) return Promise.reject(tooLarge(limitBytes));
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
     let joined: Buffer[] = [];
@@ -49,6 +47,11 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
       );
     });
   });
+}
+
+/** Throws PAYLOAD_TOO_LARGE for a body whose `Content-Length` is over the limit. */
+export function requireDeclaredSize({ headers }: IncomingMessage, limitBytes: number): void {
+  if (Number(headers['content-length']) > limitBytes) throw tooLarge(limitBytes);
 }
 
 /** Of a body that is there. Throws PAYLOAD_TOO_LARGE. */

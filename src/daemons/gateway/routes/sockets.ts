@@ -127,7 +127,9 @@ function targetOf(
   return { route: `${match.prefix}/*`, handle: (upgrade) => proxySocket.join(match.upstream, upgrade) };
 }
 
-function requireWebSocket({ method, headers }: IncomingMessage): void {
+const WEBSOCKET_VERSION = '13';
+
+function requireWebSocket({ method, headers, httpVersionMinor }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];
   const valid = method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && typeof key === 'string';
   if (!valid)
@@ -135,7 +137,21 @@ function requireWebSocket({ method, headers }: IncomingMessage): void {
       'VALIDATION_ERROR',
       'This is not a WebSocket handshake (GET, Upgrade: websocket, Sec-WebSocket-Key).',
     );
+  if (httpVersionMinor === 0)
+    throw upgradeRequired('HTTP/1.0 has no upgrades; send the handshake as HTTP/1.1.');
+  const version = headers['sec-websocket-version'];
+  if (version !== WEBSOCKET_VERSION) {
+    const sent = version === undefined ? 'is missing' : `is "${version.slice(0, 20)}"`;
+    throw upgradeRequired(`Sec-WebSocket-Version ${sent}; send ${WEBSOCKET_VERSION}.`);
+  }
   if (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined) {
     throw new PlatformError('VALIDATION_ERROR', 'A WebSocket handshake has no body.');
   }
+}
+
+/** 426 with the version that is spoken here (RFC 6455 4.4). */
+function upgradeRequired(message: string): PlatformError {
+  return new PlatformError('UPGRADE_REQUIRED', message, {
+    headers: { upgrade: 'websocket', 'sec-websocket-version': WEBSOCKET_VERSION },
+  });
 }
