@@ -1,40 +1,94 @@
 import { syncBuiltinESMExports } from 'node:module';
-import os from 'node:os';
 import process from 'node:process';
-import { RunnerFailure } from './failure.ts';
-
-/** Functions of `process` that reach other processes or the host and that no permission flag covers. */
-const DENIED_ON_PROCESS = [
-  '_debugProcess',
-  '_debugEnd',
-  '_startProfilerIdleNotifier',
-  '_stopProfilerIdleNotifier',
-  'binding',
-  '_linkedBinding',
-  'dlopen',
-  'execve',
-  'initgroups',
-  'setegid',
-  'seteuid',
-  'setgid',
-  'setgroups',
-  'setuid',
-] as const;
-
-/** What a crash of V8 itself would exit with; `abort` would leave a core file with the process's memory. */
-const ABORT_EXIT_CODE = 134;
+import { refusal, refused } from './refusal.ts';
+import { guardVm } from './vm-guard.ts';
 
 /**
- * Takes away, before plugin code loads, what Node's permission model leaves open: signals to other
- * processes (SIGUSR1 would open a debugger in the daemon), priorities, native code. Plugin code may still
- * end its own process. A seat belt: the kernel sandbox is the wall. @spec docs/security.md
+ * Exports that write files, change V8's flags, read the memory of other tenants' calls, or reach other processes, and
+ * that no permission flag covers in every supported Node. docs/security.md has the whole table.
+ */
+const DENIED: Record<string, readonly string[]> = {
+  'node:v8': [
+    'setFlagsFromString',
+    'startCpuProfile',
+    'startHeapProfile',
+    'getHeapSnapshot',
+    'writeHeapSnapshot',
+    'setHeapSnapshotNearHeapLimit',
+    'setHeapProfileNearHeapLimit',
+    'takeCoverage',
+    'stopCoverage',
+    'queryObjects',
+  ],
+  'node:process': [
+    '_debugProcess',
+    '_debugEnd',
+    '_startProfilerIdleNotifier',
+    '_stopProfilerIdleNotifier',
+    'binding',
+    '_linkedBinding',
+    'dlopen',
+    'execve',
+    'initgroups',
+    'setegid',
+    'seteuid',
+    'setgid',
+    'setgroups',
+    'setuid',
+  ],
+  'node:module': ['register'],
+  'node:os': ['setPriority'],
+  // It parses bytes in native code that trusts them.
+  'node:perf_hooks': ['importHistogram'],
+  'node:trace_events': ['createTracing'],
+};
+const DENIED_ON_STARTUP_SNAPSHOT = [
+  'addSerializeCallback',
+  'addDeserializeCallback',
+  'setDeserializeMainFunction',
+];
+
+/** Exit code of a crash of V8 itself; `abort` would leave a core file with the process's memory. */
+const ABORT_EXIT_CODE = 134;
+/** `module.constants.compileCacheStatus.DISABLED` */
+const COMPILE_CACHE_DISABLED = 3;
+
+/**
+ * Closes the gaps of Node's permission model before plugin code loads. Every property is set on the one object that
+ * imports, `require` and `getBuiltinModule` share, and cannot be set again. A seat belt: the kernel sandbox is the
+ * wall. @spec docs/security.md
  */
 export function installGuards(): void {
+  for (const [module, names] of Object.entries(DENIED)) denyExports(module, names);
   guardKill();
-  for (const name of DENIED_ON_PROCESS) if (name in process) lock(process, name, refusal(`process.${name}`));
+  guardHistogram();
+  guardVm(lock);
+  const { startupSnapshot } = builtin('node:v8') as { startupSnapshot?: object };
+  if (startupSnapshot)
+    for (const name of DENIED_ON_STARTUP_SNAPSHOT)
+      lock(startupSnapshot, name, refusal(`v8.startupSnapshot.${name}`));
+  // A cache read from a folder that the plugin may write to is bytecode that V8 does not verify.
+  const message = 'The compile cache is not available to plugins.';
+  lock(builtin('node:module'), 'enableCompileCache', () => ({ status: COMPILE_CACHE_DISABLED, message }));
+  // Not a refusal: packages test for it before they read a report.
+  lock(process, 'report', undefined);
   lock(process, 'abort', () => process.exit(ABORT_EXIT_CODE));
-  lock(os, 'setPriority', refusal('os.setPriority'));
   syncBuiltinESMExports();
+}
+
+function denyExports(module: string, names: readonly string[]): void {
+  const exports = builtin(module);
+  const label = module.slice('node:'.length);
+  for (const name of names) if (name in exports) lock(exports, name, refusal(`${label}.${name}`));
+}
+
+/** The exports of a built-in module; none where this Node was built without it. */
+function builtin(module: string): object {
+  try {
+    return process.getBuiltinModule(module) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 function guardKill(): void {
@@ -50,16 +104,20 @@ function guardKill(): void {
   }
 }
 
-function refusal(name: string): () => never {
-  return () => {
-    throw refused(name);
-  };
+/** `importHistogram` is reachable a second time, from the native handle of any histogram. */
+function guardHistogram(): void {
+  const { createHistogram } = builtin('node:perf_hooks') as { createHistogram?: () => object };
+  const histogram = createHistogram?.() as Record<symbol, unknown> | undefined;
+  if (!histogram) return;
+  for (const symbol of Object.getOwnPropertySymbols(histogram)) {
+    const native = (histogram[symbol] as object | null)?.constructor;
+    if (native && 'import' in native) lock(native, 'import', refusal('perf_hooks.importHistogram'));
+  }
 }
 
-function refused(name: string): RunnerFailure {
-  return new RunnerFailure('PERMISSION_DENIED', `${name} is not available to plugins.`, { function: name });
-}
-
+/** Sets a property for good; a getter, which the property may be now, goes. */
 function lock(target: object, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, writable: false, configurable: false, enumerable: true });
+  if (typeof value === 'function') Object.freeze(value);
+  const enumerable = Object.getOwnPropertyDescriptor(target, name)?.enumerable ?? true;
+  Object.defineProperty(target, name, { value, writable: false, configurable: false, enumerable });
 }

@@ -4,7 +4,8 @@ import type { Permissions } from '../../contracts/index.ts';
 const BASICS = ['TZ', 'LANG', 'LC_ALL'];
 
 /** Never handed to plugin code, whatever a manifest lists: the platform's secrets, and what would change the sandbox. */
-const WITHHELD = /^(?:NODE_OPTIONS|NODE_PATH|NODE_V8_COVERAGE|NODE_REPL_.*|LD_.*|DYLD_.*|SVC_.*|GATEWAY_.*)$/;
+const WITHHELD =
+  /^(?:NODE_OPTIONS|NODE_PATH|NODE_V8_COVERAGE|NODE_COMPILE_CACHE|NODE_REDIRECT_WARNINGS|NODE_REPL_.*|LD_.*|DYLD_.*|SVC_.*|GATEWAY_.*)$/;
 
 /** The variables a plugin's handlers see: those that `permissions.env` names, save for the platform's own. */
 export function grantedNames(permissions: Permissions): string[] {

@@ -1,0 +1,12 @@
+import { RunnerFailure } from './failure.ts';
+
+/** A function in the place of one that plugins may not call. */
+export function refusal(name: string): () => never {
+  return () => {
+    throw refused(name);
+  };
+}
+
+export function refused(name: string): RunnerFailure {
+  return new RunnerFailure('PERMISSION_DENIED', `${name} is not available to plugins.`, { function: name });
+}
