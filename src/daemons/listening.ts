@@ -1,11 +1,8 @@
 import { createServer, isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Http } from '../http/index.ts';
+import { type Http, LISTEN_BACKLOG } from '../http/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import type { Listener } from './process-protocol.ts';
-
-/** Node's 511 turns a burst of a thousand connections into a second of waiting for those beyond. */
-const BACKLOG = 4096;
 
 /** Resolves with the port that it got. Throws CONFLICT when it is taken. */
 export async function listen(
@@ -17,7 +14,7 @@ export async function listen(
   try {
     // A socket that is shared with nobody is asked for as it always was.
     const how = { ...(reusePort ? { reusePort } : {}), ...(handle ? { handle } : {}) };
-    await http.listen({ host, port, backlog: BACKLOG, ...how });
+    await http.listen({ host, port, backlog: LISTEN_BACKLOG, ...how });
   } catch (error) {
     throw cannotListen(error, address, name);
   }

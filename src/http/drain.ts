@@ -1,13 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Http } from './server.ts';
 
+/** Connections that the kernel holds for the listener. Node's 511 makes the rest of a burst wait for a second. */
+export const LISTEN_BACKLOG = 4096;
+
 const POLL_MS = 10;
-/** Nothing new in so many polls: nothing is on the wire any more. Counted in polls, not time, as a busy loop sees late what came early. */
+/** Polls without a new connection or request after which the backlog is empty. Polls, not time: a busy loop reads late. */
 const QUIET_POLLS = 4;
-const MOST_POLLS = 100;
+/** Longest time to accept during a drain. libuv accepts one connection a turn, and turns are slow on a loaded machine. */
+const MAX_ACCEPTING_MS = 6000;
 export const REAP_MS = 25;
-/** Streams of events never end by themselves; whoever follows one connects anew. Before the daemon itself gives up. */
+/** Time that open requests get once the listener is closed. Event streams never end by themselves; clients reconnect. */
 export const DRAIN_DEADLINE_MS = 8000;
+/** Accepting and answering together stay below the supervisor's limit of 12 s. */
+const MAX_DRAIN_MS = 11_000;
 
 /**
  * Ends connections politely. From the first moment every answer says `Connection: close`, but the listener and idle
@@ -17,15 +23,17 @@ export const DRAIN_DEADLINE_MS = 8000;
 export function drainPolitely(http: Http): void {
   const { server } = http;
   server.on('connection', () => {
-    http.kit.lastConnectionAt = performance.now();
+    http.kit.connections++;
   });
   http.addHook('preClose', async () => {
     http.kit.draining = true;
     if (!server.listening) return;
+    const startedAt = performance.now();
     await untilQuiet(http);
+    const leftMs = Math.min(DRAIN_DEADLINE_MS, startedAt + MAX_DRAIN_MS - performance.now());
     // Node closes what is idle when the server closes, and leaves what becomes idle later to its keep-alive time.
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
-    const cut = setTimeout(() => server.closeAllConnections(), DRAIN_DEADLINE_MS);
+    const cut = setTimeout(() => server.closeAllConnections(), leftMs);
     server.once('close', () => {
       clearInterval(reap);
       clearTimeout(cut);
@@ -37,15 +45,20 @@ export function drainPolitely(http: Http): void {
   });
 }
 
+/** Resolves once the backlog is empty. More connections than it holds must have come after the stop. */
 async function untilQuiet(http: Http): Promise<void> {
+  const { kit } = http;
+  const lastOfBacklog = kit.connections + LISTEN_BACKLOG;
+  const endsAt = performance.now() + MAX_ACCEPTING_MS;
   let quiet = 0;
-  for (let polls = 0; quiet < QUIET_POLLS && polls < MOST_POLLS; polls++) {
-    const before = lastNews(http);
+  while (quiet < QUIET_POLLS && kit.connections < lastOfBacklog && performance.now() < endsAt) {
+    const before = news(http);
     await sleep(POLL_MS);
-    quiet = lastNews(http) === before ? quiet + 1 : 0;
+    quiet = news(http) === before ? quiet + 1 : 0;
   }
 }
 
-function lastNews({ kit }: Http): number {
-  return Math.max(kit.lastConnectionAt, kit.lastRequestAt);
+/** Changes with each new connection and request: both parts only grow. */
+function news({ kit }: Http): number {
+  return kit.connections + kit.lastRequestAt;
 }

@@ -2,6 +2,7 @@ export type { AnsweredRequest } from './account.ts';
 export * from './client.ts';
 export { type ClientSide, type ClientSideOf, createClientAddress, createClientSide } from './client-side.ts';
 export * from './cors.ts';
+export { LISTEN_BACKLOG } from './drain.ts';
 export * from './early.ts';
 export * from './encodings.ts';
 export * from './error-body.ts';

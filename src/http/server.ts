@@ -83,9 +83,10 @@ export interface HttpKit {
   trustedProxies?: readonly string[];
   /** Once the daemon is being closed: answers say `Connection: close`. */
   draining: boolean;
-  /** `performance.now()` of the latest request and connection: the drain waits for what is still arriving. */
+  /** `performance.now()` of the latest request; the drain waits for what is still arriving. */
   lastRequestAt: number;
-  lastConnectionAt: number;
+  /** Connections accepted so far. */
+  connections: number;
   /** Refuses names that are not this daemon's; throws. */
   checkHost?: CheckHost | undefined;
   /** Every endpoint mounted so far: what OpenAPI prints. */
@@ -101,7 +102,7 @@ type KitState =
   | 'accountAnswered'
   | 'draining'
   | 'lastRequestAt'
-  | 'lastConnectionAt'
+  | 'connections'
   | 'endpoints'
   | 'routes';
 
@@ -161,7 +162,7 @@ export function createHttp(options: HttpOptions): Http {
   const accountAnswered = createAccount(options);
   const account = (request: FastifyRequest, status: number): void =>
     accountAnswered(answeredOf(request, status));
-  const state = { draining: false, lastRequestAt: 0, lastConnectionAt: 0, endpoints: [], routes: [] };
+  const state = { draining: false, lastRequestAt: 0, connections: 0, endpoints: [], routes: [] };
   const createLimiter = options.createLimiter ?? localLimiters(options.clock);
   http.decorate('kit', { ...options, ...state, createLimiter, account, accountAnswered });
   http.addHook('onRoute', (route) => {
