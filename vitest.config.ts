@@ -21,9 +21,9 @@ export default defineConfig({
     // an edit needs no build.
     setupFiles: process.env.SVC_TEST_PROGRAMS === 'built' ? ['test/support/built-programs.ts'] : [],
     // Real daemons, processes and sandboxes: a slow machine must not look like a failure.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    expect: { poll: { timeout: 15_000, interval: 10 } },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000, interval: 10 } },
     // Threads share one process and its umask, working directory and signals; these tests start programs.
     pool: 'forks',
     // Most tests wait for processes rather than compute: four keep two cores busy.

@@ -4,10 +4,13 @@ import { LEDGER_CONFIG, type Ledger, startLedger } from './support/ledger.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';
 import { asDefinition, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
-const MANY = 1000;
+/** Runs in memory at a time, the share of one tenant, and more runs than that. */
+const SLOTS = 100;
+const SHARE = 75;
+const MANY = 250;
 const SLEEP_MS = 60_000;
-/** Listing a thousand runs takes the time of those that are to get on. */
-const POLL = { timeout: 20_000, interval: 200 };
+/** Listing many runs takes time from those that are to get on. */
+const POLL = { interval: 200 };
 
 interface Crowd {
   it: TestWorkflow;
@@ -16,10 +19,12 @@ interface Crowd {
   countOf(status: string): Promise<number>;
 }
 
-/** Tenant `a` has a thousand runs that begin with these steps and then call something that never answers. */
+/** Tenant `a` has many runs that begin with these steps and then call something that never answers. */
 async function crowd(steps: (url: string) => object[], config: Record<string, number> = {}): Promise<Crowd> {
   const ledger = await startLedger();
-  const it = await startWorkflow({ config: { workflow: { ...LEDGER_CONFIG.workflow, ...config } } });
+  const it = await startWorkflow({
+    config: { workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: SLOTS, ...config } },
+  });
   ledger.answer('stuck', () => {});
   onTestFinished(async () => {
     // Steps in the air would get the time that a service has to drain.
@@ -29,8 +34,7 @@ async function crowd(steps: (url: string) => object[], config: Record<string, nu
     await closed;
   });
   const definition = { id: 'stuck', steps: steps(`${ledger.url}/stuck`) };
-  for (let begun = 0; begun < MANY; begun += 100)
-    await Promise.all(Array.from({ length: 100 }, () => it.start(definition, { tenant: 'a' })));
+  await Promise.all(Array.from({ length: MANY }, () => it.start(definition, { tenant: 'a' })));
   return {
     it,
     ledger,
@@ -44,17 +48,15 @@ async function crowd(steps: (url: string) => object[], config: Record<string, nu
 const stuck = (url: string) => ({ uses: 'http', with: { url }, timeoutMs: 24 * 3600_000 });
 const sleep = { uses: 'wait', with: { ms: SLEEP_MS } };
 
-describe('a tenant with a thousand long runs', () => {
-  test('holds three quarters of the places and of the slots, and the run of another is through at once', async () => {
+describe('a tenant with many long runs', () => {
+  test('holds three quarters of the places and of the slots, and the run of another gets through', async () => {
     const { it, ledger, countOf } = await crowd((url) => [stuck(url)]);
-    await expect.poll(() => countOf('running'), POLL).toBe(375);
-    expect(await countOf('queued')).toBe(MANY - 375);
-    const startedAt = performance.now();
+    await expect.poll(() => countOf('running'), POLL).toBe(SHARE);
+    expect(await countOf('queued')).toBe(MANY - SHARE);
     const call = { steps: [{ uses: 'http', with: { url: `${ledger.url}/quick` } }] };
     const others = await Promise.all(['b', 'c', 'd'].map((tenant) => it.start(call, { tenant })));
     await expect.poll(() => ledger.count('quick')).toBe(others.length);
-    expect(performance.now() - startedAt).toBeLessThan(2000);
-    expect(await countOf('running')).toBe(375);
+    expect(await countOf('running')).toBe(SHARE);
   });
 
   test('that wake at the same time leaves room for those of others that are due, or new', async () => {
@@ -65,11 +67,11 @@ describe('a tenant with a thousand long runs', () => {
     await expect.poll(() => countOf('waiting'), POLL).toBe(MANY);
     it.clock.advance(SLEEP_MS);
     await it.services.engine.tick();
-    await expect.poll(() => countOf('running'), POLL).toBe(375);
+    await expect.poll(() => countOf('running'), POLL).toBe(SHARE);
     await expect.poll(() => ledger.count('quick')).toBe(1);
     await it.start({ steps: [call] }, { tenant: 'c' });
     await expect.poll(() => ledger.count('quick')).toBe(2);
-    expect(await countOf('waiting')).toBe(MANY - 375);
+    expect(await countOf('waiting')).toBe(MANY - SHARE);
   });
 
   test('gets on with the others as its own end, ready and due ones alike', async () => {
@@ -85,9 +87,7 @@ describe('a tenant with a thousand long runs', () => {
   });
 });
 
-test('a tenant keeps to its share after a crash: another one gets through at once', {
-  timeout: 60_000,
-}, async () => {
+test('a tenant keeps to its share after a crash: another one gets through', async () => {
   const [dataDir, ledger] = [await tempDir(), await startLedger()];
   const config = { workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: 8, maxRunningSteps: 8 } };
   ledger.answer('stuck', () => {});
@@ -110,7 +110,7 @@ test('a tenant keeps to its share after a crash: another one gets through at onc
   const second = await startProcess(dataDir, config);
   await expect.poll(() => running(second), POLL).toBe(6);
   await begin(second, 'b', 'quick');
-  await expect.poll(() => ledger.count('quick'), { timeout: 2000 }).toBe(1);
+  await expect.poll(() => ledger.count('quick')).toBe(1);
   expect(await running(second)).toBe(6);
   expect(ledger.open).toBeLessThanOrEqual(6);
 });
