@@ -21,7 +21,7 @@ export default defineConfig({
     // an edit needs no build.
     setupFiles: process.env.SVC_TEST_PROGRAMS === 'built' ? ['test/support/built-programs.ts'] : [],
     // Real daemons, processes and sandboxes: a slow machine must not look like a failure.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000, interval: 10 } },
     // Threads share one process and its umask, working directory and signals; these tests start programs.
