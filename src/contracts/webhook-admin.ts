@@ -12,6 +12,13 @@ const changeErrors = [
   'RATE_LIMIT_EXCEEDED',
 ] as const;
 
+/** Senders that make the secret themselves and take no other: with one of ours, every delivery would be 401. */
+export const SECRET_MAKERS: Readonly<Record<string, string>> = {
+  stripe: 'Stripe',
+  slack: 'Slack',
+  shopify: 'Shopify',
+};
+
 /** Creates the secret of a declared webhook, or rotates it. @spec Webhook admin API */
 export const provisionWebhook = endpoint({
   method: 'POST',
@@ -29,13 +36,20 @@ export const provisionWebhook = endpoint({
       .string()
       .optional()
       .describe('A secret that the sender made (Stripe, Slack, Shopify); else the gateway makes one'),
+    generate: z
+      .boolean()
+      .optional()
+      .describe(
+        'Makes a secret in place of one that is provisioned, though the provider makes its own: 409 otherwise',
+      ),
   }),
   reply: z.object({
     url: z.string(),
     secret: z.string().describe('Empty when the secret was given: it is never shown again'),
     rotated: z.boolean(),
+    requestsPerMinute: z.number().describe('Authentic deliveries that the endpoint takes in a minute'),
   }),
-  errors: changeErrors,
+  errors: [...changeErrors, 'CONFLICT'],
 });
 
 const ProvisionedState = z.object({

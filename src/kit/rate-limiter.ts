@@ -2,14 +2,14 @@ import type { Clock } from './clock.ts';
 
 export interface RateVerdict {
   allowed: boolean;
-  /** Calls left in this window. */
+  /** Calls left now. */
   remaining: number;
-  /** Milliseconds until the window ends. */
+  /** Milliseconds until the oldest of the counted calls expires: of a refused caller, until another call may come. */
   resetMs: number;
 }
 
 export interface RateLimiter {
-  /** Counts one call for `key` against `limit` calls a window. */
+  /** Counts one call for `key` against `limit` calls in any window. */
   take(key: string, limit: number): RateVerdict;
   /** What `take` would say, without counting. */
   peek(key: string, limit: number): RateVerdict;
@@ -27,6 +27,8 @@ export interface LimiterOptions {
   windowMs: number;
   /** Never lent to other processes in advance, and known to all once reached: for `peek`, and for few and costly calls. */
   exact?: boolean;
+  /** Keys counted apart at a time, where clients choose them; further ones share one count. Default: no limit. */
+  maxKeys?: number;
 }
 
 /** The limiter of that name: one for all processes of a daemon. */
@@ -34,10 +36,10 @@ export type CreateLimiter = (name: string, options: LimiterOptions) => SharedLim
 
 /** Limiters of a daemon that is one process. */
 export function localLimiters(clock: Clock): CreateLimiter {
-  return (_name, { windowMs }) => createRateLimiter(clock, windowMs);
+  return (_name, { windowMs, maxKeys }) => createRateLimiter(clock, windowMs, maxKeys);
 }
 
-/** What a key has until its window ends. */
+/** What a process knows of a key until then. */
 export interface Window {
   endsAt: number;
 }
@@ -71,30 +73,136 @@ export function createWindows<W extends Window>(clock: Clock, windowMs: number):
   };
 }
 
-/** Counts calls by key in windows that begin with a key's first call. Synchronous and on our clock. */
-export function createRateLimiter(clock: Clock, windowMs: number): RateLimiter {
-  const windows = createWindows<Window & { count: number }>(clock, windowMs);
+/** Calls gathered together: all count until the last of them expires. */
+interface Slice {
+  since: number;
+  last: number;
+  count: number;
+}
 
+/** Slices of a window: what bounds the memory of a busy key. A call counts at most this share of a window too long. */
+const SLICES = 60;
+
+/** Counts the calls of the last window: in no window, wherever it begins, are there more than were let through. */
+export class SlidingCount {
+  readonly #windowMs: number;
+  readonly #slices: Slice[] = [];
+  #total = 0;
+
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs;
+  }
+
+  total(now: number): number {
+    this.#expire(now);
+    return this.#total;
+  }
+
+  add(calls: number, now: number): void {
+    this.#expire(now);
+    this.#total += calls;
+    const newest = this.#slices.at(-1);
+    if (newest && now - newest.since < this.#windowMs / SLICES) {
+      newest.count += calls;
+      newest.last = now;
+    } else this.#slices.push({ since: now, last: now, count: calls });
+  }
+
+  /** Takes calls back that were counted at `at`, default: the latest. Those that have expired are gone already. */
+  remove(calls: number, at = Number.POSITIVE_INFINITY): void {
+    const slice = this.#slices.findLast(({ since }) => since <= at);
+    if (!slice || (at !== Number.POSITIVE_INFINITY && at > slice.last)) return;
+    const removed = Math.min(calls, slice.count);
+    slice.count -= removed;
+    this.#total -= removed;
+  }
+
+  /** Milliseconds until a call expires; a window where there is none. */
+  freesIn(now: number): number {
+    const oldest = this.#slices.find(({ count }) => count > 0);
+    return oldest ? oldest.last + this.#windowMs - now : this.#windowMs;
+  }
+
+  #expire(now: number): void {
+    const slices = this.#slices;
+    while (slices.length > 0 && slices[0]!.last + this.#windowMs <= now) this.#total -= slices.shift()!.count;
+    // The clock went back: nothing counts for longer than a window.
+    while (slices.length > 0 && slices.at(-1)!.last > now) this.#total -= slices.pop()!.count;
+  }
+}
+
+/** Counts by key; an entry that nothing touched for a window may be gone. */
+export interface Counts<Entry> {
+  find(key: string): Entry | undefined;
+  open(key: string): Entry;
+}
+
+/** The key of all that come when `maxKeys` are counted. */
+const SHARED_KEY = '';
+
+/** Two generations of maps, of a window each: what is touched moves to the young one, and the old one goes as a whole. */
+export function createCounts<Entry>(
+  clock: Clock,
+  windowMs: number,
+  create: () => Entry,
+  maxKeys = Number.POSITIVE_INFINITY,
+): Counts<Entry> {
+  let young = new Map<string, Entry>();
+  let old = new Map<string, Entry>();
+  let turnAt = clock.now() + windowMs;
+
+  function turn(): void {
+    const now = clock.now();
+    if (now < turnAt && now >= turnAt - windowMs) return;
+    old = now >= turnAt && now < turnAt + windowMs ? young : new Map();
+    young = new Map();
+    turnAt = now + windowMs;
+  }
+
+  function find(key: string): Entry | undefined {
+    turn();
+    const entry = young.get(key) ?? old.get(key);
+    if (entry && !young.has(key) && young.size < maxKeys) young.set(key, entry);
+    if (entry || key === SHARED_KEY || young.size < maxKeys) return entry;
+    return find(SHARED_KEY);
+  }
+
+  return {
+    find,
+    open(key) {
+      const found = find(key);
+      if (found) return found;
+      const entry = create();
+      young.set(young.size < maxKeys ? key : SHARED_KEY, entry);
+      return entry;
+    },
+  };
+}
+
+/** Counts calls by key in a sliding window. Synchronous and on our clock. */
+export function createRateLimiter(clock: Clock, windowMs: number, maxKeys?: number): RateLimiter {
+  const counts = createCounts(clock, windowMs, () => new SlidingCount(windowMs), maxKeys);
+  const verdict = (count: SlidingCount, limit: number, allowed: boolean, now: number): RateVerdict => ({
+    allowed,
+    remaining: Math.max(0, limit - count.total(now)),
+    resetMs: count.freesIn(now),
+  });
   return {
     take(key, limit) {
       const now = clock.now();
-      let window = windows.find(key, now);
-      if (!window) {
-        window = { count: 0, endsAt: now + windowMs };
-        windows.set(key, window);
-      }
-      const allowed = window.count < limit;
-      if (allowed) window.count++;
-      return { allowed, remaining: Math.max(0, limit - window.count), resetMs: window.endsAt - now };
+      const count = counts.open(key);
+      const allowed = count.total(now) < limit;
+      if (allowed) count.add(1, now);
+      return verdict(count, limit, allowed, now);
     },
     peek(key, limit) {
       const now = clock.now();
-      const { count, endsAt } = windows.find(key, now) ?? { count: 0, endsAt: now + windowMs };
-      return { allowed: count < limit, remaining: Math.max(0, limit - count), resetMs: endsAt - now };
+      const count = counts.find(key);
+      if (!count) return { allowed: limit > 0, remaining: limit, resetMs: windowMs };
+      return verdict(count, limit, count.total(now) < limit, now);
     },
     giveBack(key) {
-      const window = windows.find(key, clock.now());
-      if (window && window.count > 0) window.count--;
+      counts.find(key)?.remove(1);
     },
   };
 }

@@ -73,6 +73,11 @@ test('provision says when the sender makes the secret, unless it was given', asy
     /Stripe signs with a secret of its own .*provision senders stripe --secret-stdin/,
   );
   expect((await run(['webhooks', 'provision', 'senders', 'github'])).stderr).not.toContain('secret-stdin');
+  const again = await run(['webhooks', 'provision', 'senders', 'stripe']);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringMatching(/--generate[\s\S]*CONFLICT/)]);
+  expect((await run(['webhooks', 'provision', 'senders', 'stripe', '--generate'])).stdout).toMatch(
+    /rotated +yes\nlimit +100000 deliveries a minute/,
+  );
   const given = await run(['webhooks', 'provision', 'senders', 'stripe', '--secret-stdin'], 'whsec_theirs');
   expect([given.code, given.stderr]).toEqual([0, expect.not.stringContaining('Stripe signs')]);
 });

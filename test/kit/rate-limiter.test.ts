@@ -32,28 +32,43 @@ test('whoever waits as long as told is let in, whatever came before', () => {
   );
 });
 
-test('never allows more than the limit in any window, compared with a plain count', () => {
+test('in no window, wherever it begins, there are more than the limit, and no call counts much longer than a window', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.integer({ min: 0, max: 40_000 })), { maxLength: 80 }),
       (calls) => {
         const clock = manualClock(0);
         const limiter = createRateLimiter(clock, 60_000);
-        const windows = new Map<string, { startedAt: number; count: number }>();
+        const allowed: Record<string, number[]> = { a: [], b: [] };
         for (const [key, pause] of calls) {
           clock.advance(pause);
           const now = clock.now();
-          let window = windows.get(key);
-          if (!window || now >= window.startedAt + 60_000) {
-            window = { startedAt: now, count: 0 };
-            windows.set(key, window);
-          }
-          expect(limiter.take(key, 3).allowed).toBe(window.count < 3);
-          window.count = Math.min(3, window.count + 1);
+          const within = (ms: number) => allowed[key]!.filter((at) => at > now - ms).length;
+          const verdict = limiter.take(key, 3);
+          if (verdict.allowed) expect(within(60_000)).toBeLessThan(3);
+          else expect(within(61_000)).toBe(3);
+          if (verdict.allowed) allowed[key]!.push(now);
         }
       },
     ),
   );
+});
+
+test('a burst at the end of one minute leaves nothing for the begin of the next', () => {
+  const clock = manualClock(0);
+  const limiter = createRateLimiter(clock, 60_000);
+  expect(limiter.take('a', 60).allowed).toBe(true);
+  clock.advance(59_000);
+  for (let i = 1; i < 60; i++) expect(limiter.take('a', 60).allowed).toBe(true);
+  clock.advance(1000);
+  expect([limiter.take('a', 60).allowed, limiter.take('a', 60).allowed]).toEqual([true, false]);
+  expect(limiter.peek('a', 60)).toEqual({ allowed: false, remaining: 0, resetMs: 59_000 });
+});
+
+test('beyond its number of keys a limiter has one count for all others', () => {
+  const limiter = createRateLimiter(manualClock(0), 60_000, 2);
+  const take = (key: string) => limiter.take(key, 1).allowed;
+  expect(['a', 'b', 'c', 'd', 'a', 'e'].map(take)).toEqual([true, true, true, false, false, false]);
 });
 
 test('a clock that jumps back locks nobody out for longer than a window', () => {

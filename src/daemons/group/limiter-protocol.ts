@@ -7,8 +7,11 @@ export interface TakeQuestion {
   limit: number;
   windowMs: number;
   exact: boolean;
+  maxKeys?: number;
   /** Calls that wait for the verdict. */
   want: number;
+  /** Calls lent before that were not used: they lapse after a moment. */
+  unused: number;
 }
 
 export interface TakeAnswer {
@@ -16,7 +19,10 @@ export interface TakeAnswer {
   granted: number;
   /** Left at the primary after this. */
   left: number;
-  endsAt: number;
+  /** When the primary counted them: what a recall names. */
+  countedAt: number;
+  /** When the oldest counted call expires. */
+  freesAt: number;
 }
 
 /** Sibling to primary, `limit.back`: a call that was counted is taken back. */
@@ -25,14 +31,14 @@ export interface BackQuestion {
   key: string;
 }
 
-/** Primary to sibling, `limit.recall`: answers how many of those lent for this window were not used. */
+/** Primary to sibling, `limit.recall`: answers how many of those counted at that time were not used. */
 export interface RecallQuestion {
   name: string;
   key: string;
-  endsAt: number;
+  countedAt: number;
 }
 
-/** Primary to sibling, `limit.full`: the limit of an exact limiter is reached. */
+/** Primary to sibling, `limit.full`: the limit of an exact limiter is reached until then. */
 export interface FullQuestion {
   name: string;
   key: string;

@@ -1,11 +1,11 @@
 import type { Clock } from '../../kit/clock.ts';
 import {
   type CreateLimiter,
-  createWindows,
+  createCounts,
   type LimiterOptions,
   type RateVerdict,
   type SharedLimiter,
-  type Window,
+  SlidingCount,
 } from '../../kit/rate-limiter.ts';
 import type {
   BackQuestion,
@@ -22,11 +22,17 @@ const MOST_LENT = 1000;
 /** A sibling may borrow this share of what is left, divided by the processes. */
 const LENT_SHARE = 1 / 4;
 
-interface Count extends Window {
+/** Calls that a sibling borrowed. */
+interface Loan {
+  calls: number;
+  countedAt: number;
+}
+
+interface Count {
   /** Calls let through here and by siblings, with those that siblings borrowed. */
-  count: number;
+  calls: SlidingCount;
   /** What siblings borrowed and may not have used. */
-  lent: Map<Member, number>;
+  lent: Map<Member, Loan>;
   recalling: Promise<void> | undefined;
 }
 
@@ -52,42 +58,38 @@ function createPrimaryLimiter(
   group: PrimaryProcess,
   clock: Clock,
   name: string,
-  { windowMs, exact = false }: LimiterOptions,
+  { windowMs, exact = false, maxKeys }: LimiterOptions,
 ): PrimaryLimiter {
-  const windows = createWindows<Count>(clock, windowMs);
+  const counts = createCounts<Count>(
+    clock,
+    windowMs,
+    () => ({ calls: new SlidingCount(windowMs), lent: new Map(), recalling: undefined }),
+    maxKeys,
+  );
 
-  function open(key: string): Count {
+  function verdict({ calls }: Count, limit: number, allowed: boolean): RateVerdict {
     const now = clock.now();
-    let window = windows.find(key, now);
-    if (!window) {
-      window = { count: 0, endsAt: now + windowMs, lent: new Map(), recalling: undefined };
-      windows.set(key, window);
-    }
-    return window;
+    return verdictOf(allowed, limit - calls.total(now), now + calls.freesIn(now), now);
   }
-
-  const verdict = (window: Window & { count: number }, limit: number, allowed: boolean): RateVerdict =>
-    verdictOf(allowed, limit - window.count, window.endsAt, clock.now());
 
   /** After this, what was lent and not used can be let through again. */
-  function recall(key: string, window: Count): Promise<void> {
-    window.recalling ??= recallAll(key, window).finally(() => {
-      window.recalling = undefined;
+  function recall(key: string, count: Count): Promise<void> {
+    count.recalling ??= recallAll(key, count).finally(() => {
+      count.recalling = undefined;
     });
-    return window.recalling;
+    return count.recalling;
   }
 
-  async function recallAll(key: string, window: Count): Promise<void> {
-    const question: RecallQuestion = { name, key, endsAt: window.endsAt };
+  async function recallAll(key: string, count: Count): Promise<void> {
     await Promise.all(
-      [...window.lent].map(
-        ([member, lent]) =>
+      [...count.lent].map(
+        ([member, loan]) =>
           new Promise<void>((resolve) => {
+            const question: RecallQuestion = { name, key, countedAt: loan.countedAt };
             member.ask('limit.recall', question, (reply) => {
-              // Of one that is gone nobody knows what it used.
-              const unused = 'error' in reply ? 0 : (reply.body as number);
-              window.lent.delete(member);
-              window.count -= Math.min(unused, lent);
+              // How many a process that is gone has used is unknown.
+              if (!('error' in reply)) takeBack(count, loan, reply.body as number);
+              if (count.lent.get(member) === loan) count.lent.delete(member);
               resolve();
             });
           }),
@@ -95,49 +97,61 @@ function createPrimaryLimiter(
     );
   }
 
-  function tellFull(key: string, window: Count, limit: number): void {
-    if (!exact || window.count !== limit) return;
-    const question: FullQuestion = { name, key, endsAt: window.endsAt };
+  function takeBack({ calls }: Count, loan: Loan, unused: number): void {
+    const back = Math.min(unused, loan.calls);
+    loan.calls -= back;
+    calls.remove(back, loan.countedAt);
+  }
+
+  function tellFull(key: string, { calls }: Count, limit: number): void {
+    const now = clock.now();
+    if (!exact || calls.total(now) !== limit) return;
+    const question: FullQuestion = { name, key, endsAt: now + calls.freesIn(now) };
     for (const member of group.members()) member.ask('limit.full', question, () => {});
   }
 
   function take(key: string, limit: number): RateVerdict | Promise<RateVerdict> {
-    const window = open(key);
-    if (window.count < limit) {
-      window.count++;
-      tellFull(key, window, limit);
-      return verdict(window, limit, true);
+    const count = counts.open(key);
+    const now = clock.now();
+    if (count.calls.total(now) < limit) {
+      count.calls.add(1, now);
+      tellFull(key, count, limit);
+      return verdict(count, limit, true);
     }
-    if (window.lent.size === 0) return verdict(window, limit, false);
-    return recall(key, window).then(() => take(key, limit));
+    if (count.lent.size === 0) return verdict(count, limit, false);
+    return recall(key, count).then(() => take(key, limit));
   }
 
   function lend(question: TakeQuestion, from: Member): TakeAnswer | Promise<TakeAnswer> {
-    const { key, limit, want } = question;
-    const window = open(key);
-    // It asks because it has none left.
-    window.lent.delete(from);
-    const left = Math.max(0, limit - window.count);
-    if (left === 0 && window.lent.size > 0) return recall(key, window).then(() => lend(question, from));
+    const { key, limit, want, unused } = question;
+    const count = counts.open(key);
+    // It asks because it has none left, or because those it had have lapsed.
+    const former = count.lent.get(from);
+    if (former) takeBack(count, former, unused);
+    count.lent.delete(from);
+    const now = clock.now();
+    const left = Math.max(0, limit - count.calls.total(now));
+    if (left === 0 && count.lent.size > 0)
+      return recall(key, count).then(() => lend({ ...question, unused: 0 }, from));
     const ahead = exact ? 0 : Math.min(MOST_LENT, Math.floor((left * LENT_SHARE) / group.size));
     const granted = Math.min(left, Math.max(want, ahead));
-    window.count += granted;
-    if (granted > want) window.lent.set(from, granted - want);
-    if (granted > 0) tellFull(key, window, limit);
-    return { granted, left: left - granted, endsAt: window.endsAt };
+    if (granted > 0) count.calls.add(granted, now);
+    if (granted > want) count.lent.set(from, { calls: granted - want, countedAt: now });
+    if (granted > 0) tellFull(key, count, limit);
+    return { granted, left: left - granted, countedAt: now, freesAt: now + count.calls.freesIn(now) };
   }
 
   return {
     take,
     lend,
     peek(key, limit) {
-      const now = clock.now();
-      const window = windows.find(key, now) ?? { count: 0, endsAt: now + windowMs };
-      return verdict(window, limit, window.count < limit);
+      const count = counts.find(key);
+      if (!count) return { allowed: limit > 0, remaining: limit, resetMs: windowMs };
+      // What siblings borrowed and did not use may be called back.
+      return verdict(count, limit, count.calls.total(clock.now()) < limit || count.lent.size > 0);
     },
     giveBack(key) {
-      const window = windows.find(key, clock.now());
-      if (window && window.count > 0) window.count--;
+      counts.find(key)?.calls.remove(1);
     },
   };
 }

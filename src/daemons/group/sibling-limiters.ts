@@ -20,10 +20,16 @@ import type { SiblingProcess } from './process-group.ts';
 
 /** Who was just refused is refused again without asking: a flood must not become a flood between our processes. */
 const REFUSED_FOR_MS = 250;
+/** Borrowed calls are counted already: used later than this share of the window, they would count for too short a time. */
+const LOAN_SHARE = 1 / 60;
 
 interface Lease extends Window {
-  /** Calls that may be let through without asking. */
+  /** Calls that may be let through without asking, until `usableUntil`. */
   remaining: number;
+  usableUntil: number;
+  /** When the primary counted them, and when the oldest call that it counts expires. */
+  countedAt: number;
+  freesAt: number;
   /** What the primary had left when it lent them. */
   left: number;
   /** Refuse without asking until then. */
@@ -58,27 +64,37 @@ function createSiblingLimiter(
   group: SiblingProcess,
   clock: Clock,
   name: string,
-  { windowMs, exact = false }: LimiterOptions,
+  { windowMs, exact = false, maxKeys }: LimiterOptions,
 ): SiblingLimiter {
   const leases = createWindows<Lease>(clock, windowMs);
   /** Keys whose limit is reached, as the primary told. */
   const fulls = createWindows<Window>(clock, windowMs);
   const asking = new Map<string, Waiter[]>();
 
-  const verdict = (allowed: boolean, { remaining, left, endsAt }: Lease): RateVerdict =>
-    verdictOf(allowed, remaining + left, endsAt, clock.now());
+  const verdict = (allowed: boolean, { remaining, left, freesAt }: Lease): RateVerdict =>
+    verdictOf(allowed, remaining + left, freesAt, clock.now());
 
   function ask(key: string, limit: number, waiters: Waiter[]): void {
-    const question: TakeQuestion = { name, key, limit, windowMs, exact, want: waiters.length };
+    const former = leases.find(key, clock.now());
+    const unused = former?.remaining ?? 0;
+    if (former) former.remaining = 0;
+    const options = maxKeys === undefined ? {} : { maxKeys };
+    const about = { name, key, limit, windowMs, exact, ...options };
+    const question: TakeQuestion = { ...about, want: waiters.length, unused };
     group.primary.ask('limit.take', question, (reply) => {
       if ('error' in reply) {
         asking.delete(key);
         for (const waiter of waiters) waiter.reject(reply.error);
         return;
       }
-      const { granted, left, endsAt } = reply.body as TakeAnswer;
-      const refusedUntil = granted === 0 ? clock.now() + REFUSED_FOR_MS : 0;
-      const lease: Lease = { remaining: granted, left, endsAt, refusedUntil };
+      const { granted, left, countedAt, freesAt } = reply.body as TakeAnswer;
+      const refusedUntil = granted === 0 ? Math.min(freesAt, clock.now() + REFUSED_FOR_MS) : 0;
+      const usableUntil = countedAt + windowMs * LOAN_SHARE;
+      const endsAt = countedAt + windowMs;
+      const lease: Lease = {
+        ...{ remaining: granted, left, usableUntil, refusedUntil },
+        ...{ countedAt, freesAt, endsAt },
+      };
       leases.set(key, lease);
       while (waiters.length > 0 && lease.remaining > 0) {
         lease.remaining--;
@@ -96,7 +112,7 @@ function createSiblingLimiter(
       const now = clock.now();
       const lease = leases.find(key, now);
       const waiters = asking.get(key);
-      if (lease && lease.remaining > 0 && !waiters) {
+      if (lease && lease.remaining > 0 && now < lease.usableUntil && !waiters) {
         lease.remaining--;
         return verdict(true, lease);
       }
@@ -115,15 +131,17 @@ function createSiblingLimiter(
       const now = clock.now();
       const full = fulls.find(key, now);
       if (full) return { allowed: false, remaining: 0, resetMs: full.endsAt - now };
+      const lease = leases.find(key, now);
+      if (lease && now < lease.refusedUntil) return verdict(false, lease);
       return { allowed: true, remaining: limit, resetMs: windowMs };
     },
     giveBack(key) {
       const question: BackQuestion = { name, key };
       group.primary.ask('limit.back', question, () => {});
     },
-    recall({ key, endsAt }) {
+    recall({ key, countedAt }) {
       const lease = leases.find(key, clock.now());
-      if (lease?.endsAt !== endsAt) return 0;
+      if (lease?.countedAt !== countedAt) return 0;
       const unused = lease.remaining;
       lease.remaining = 0;
       return unused;

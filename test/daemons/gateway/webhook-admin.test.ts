@@ -137,6 +137,7 @@ test('the list tells per namespace what is declared and what is provisioned, and
     'created',
     'later',
     'plain',
+    'identified',
     'challenged',
     'shop',
     'small',

@@ -109,6 +109,18 @@ test('a new window begins for all at once', async () => {
   expect([await allowed(sibling!, 10), await allowed(primary!, 10)]).toEqual([true, true]);
 });
 
+test('borrowed calls that lapse unused are given back, and no window has more calls than the limit', async () => {
+  const { create, clock } = group(1);
+  const [primary, sibling] = create.map((make) => make('test', { windowMs: MINUTE }));
+  for (let i = 0; i < 20; i++) {
+    expect(await allowed(sibling!, 20)).toBe(true);
+    clock.advance(2000);
+  }
+  expect([await allowed(sibling!, 20), await allowed(primary!, 20)]).toEqual([false, false]);
+  clock.advance(20_000);
+  expect([await allowed(primary!, 20), await allowed(primary!, 20)]).toEqual([true, false]);
+});
+
 test('an exact limit that is reached is known to all, for a look without a question', async () => {
   const { create, frames } = group(2);
   const [primary, one, two] = create.map((make) => make('test', { windowMs: MINUTE, exact: true }));

@@ -7,6 +7,7 @@ import {
   PluginId,
   provisionWebhook,
   type ReplyOf,
+  SECRET_MAKERS,
 } from '../../../contracts/index.ts';
 import type { Client } from '../../../http/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
@@ -24,9 +25,6 @@ async function readSecret(): Promise<string> {
   return secret;
 }
 
-/** Senders that make the secret themselves and take no other: with one of ours, every delivery would be 401. */
-const MAKERS: Record<string, string> = { stripe: 'Stripe', slack: 'Slack', shopify: 'Shopify' };
-
 /** Who makes this webhook's secret; undefined when we do. Only advice hangs on it, so a failure is none. */
 async function makerOfSecret(client: Client, plugin: string, event: string): Promise<string | undefined> {
   const items = await client.call(listWebhooks, {}).then(
@@ -34,7 +32,7 @@ async function makerOfSecret(client: Client, plugin: string, event: string): Pro
     () => [],
   );
   const declared = items.find((item) => item.pluginId === plugin && item.event === event);
-  return MAKERS[declared?.provider ?? ''];
+  return SECRET_MAKERS[declared?.provider ?? ''];
 }
 
 function wrongMaker(
@@ -62,8 +60,13 @@ export const provision = defineCommand({
       .boolean()
       .default(false)
       .describe('read the secret from stdin: the one that Stripe, Slack or Shopify shows you'),
+    generate: z
+      .boolean()
+      .default(false)
+      .describe('make a secret in place of the one that Stripe, Slack or Shopify made'),
   }),
-  async run({ plugin, event, instance, namespaceInUrl, secretStdin }, { client, ui }) {
+  async run({ plugin, event, instance, namespaceInUrl, secretStdin, generate }, { client, ui }) {
+    if (secretStdin && generate) throw new UsageError('Give --secret-stdin or --generate, not both.');
     const secret = secretStdin ? await readSecret() : undefined;
     const reply = await client.call(provisionWebhook, {
       body: {
@@ -72,6 +75,7 @@ export const provision = defineCommand({
         ...(instance === undefined ? {} : { instanceId: instance }),
         ...(namespaceInUrl ? { namespaceInUrl } : {}),
         ...(secret === undefined ? {} : { secret }),
+        ...(generate ? { generate } : {}),
       },
     });
     if (secret === undefined) {
@@ -82,12 +86,13 @@ export const provision = defineCommand({
     if (reply.rotated) ui.note('The former secret works for 24 more hours.');
     return ok(reply);
   },
-  text: ({ url, secret, rotated }: ReplyOf<typeof provisionWebhook>, style) =>
+  text: ({ url, secret, rotated, requestsPerMinute }: ReplyOf<typeof provisionWebhook>, style) =>
     pairs(
       [
         ['url', url],
         ['secret', secret === '' ? '(as given)' : secret],
         ['rotated', rotated ? 'yes' : 'no'],
+        ['limit', `${requestsPerMinute} deliveries a minute`],
       ],
       style,
     ),

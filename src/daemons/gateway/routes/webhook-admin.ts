@@ -27,11 +27,11 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin }: WebhookAdminSer
   } as const;
 
   mount(http, provisionWebhook, changes, (call) => {
-    const { instanceId = '', namespaceInUrl, secret: given, ...target } = call.body;
+    const { instanceId = '', namespaceInUrl, secret: given, generate, ...target } = call.body;
     const { id: requestId, traceId } = call.request;
     call.reply.header('cache-control', 'no-store');
     const key = { ...target, instanceId, namespaceId: call.caller.namespaceId };
-    return webhookAdmin.provision(key, { namespaceInUrl, given, requestId, traceId });
+    return webhookAdmin.provision(key, { namespaceInUrl, given, generate, requestId, traceId });
   });
   mount(http, listWebhooks, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) => ({
     items: await webhookAdmin.list(call.caller.namespaceId),

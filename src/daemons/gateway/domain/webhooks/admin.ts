@@ -1,4 +1,11 @@
-import type { EventName, InstanceId, PluginId, WebhookListItem } from '../../../../contracts/index.ts';
+import {
+  type EventName,
+  type InstanceId,
+  type PluginId,
+  SECRET_MAKERS,
+  type WebhookAuthConfig,
+  type WebhookListItem,
+} from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
@@ -14,6 +21,8 @@ export interface ProvisionOptions {
   namespaceInUrl: boolean | undefined;
   /** A secret that the sender made. */
   given?: string | undefined;
+  /** Makes a secret although the provider makes its own and one is provisioned. */
+  generate?: boolean | undefined;
   requestId: string;
   traceId: string;
 }
@@ -63,16 +72,21 @@ export function createWebhookAdmin({
   };
 
   return {
-    /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a wrong instance id or given secret. */
+    /**
+     * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a wrong instance id or given secret; CONFLICT where a
+     * secret of ours would replace the provider's.
+     */
     async provision(key: SecretKey, options: ProvisionOptions) {
       const target = requireForAdmin(key);
       const { auth } = target.webhook;
       if (options.given !== undefined) checkGivenSecret(auth, options.given);
+      else if (!options.generate) await refuseReplacement(key, auth);
       const secret = options.given ?? makeSecret(auth, random);
       const { rotated, namespaceInUrl } = await secrets.provision(key, secret, options);
       const url = urlOf(key, namespaceInUrl);
       await callOnProvision(target, { ...key, url, secret, rotated }, options);
-      return { url, secret: options.given === undefined ? secret : '', rotated };
+      const { requestsPerMinute } = target.webhook.rateLimit;
+      return { url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute };
     },
 
     /** Async webhooks hold what they accept, sync ones refuse with 503. */
@@ -127,6 +141,21 @@ export function createWebhookAdmin({
       });
     },
   };
+
+  /** In 24 hours a secret of ours would make every delivery of such a provider a 401. */
+  async function refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
+    const maker = auth.type === 'provider' ? SECRET_MAKERS[auth.provider] : undefined;
+    if (!maker || !(await secrets.find(key))) return;
+    throw new PlatformError(
+      'CONFLICT',
+      `Webhook ${describe(key)} has a secret, and ${maker} makes its secrets itself: a new one of ours would refuse its deliveries.`,
+      {
+        details: {
+          hint: `Send the secret that ${maker} shows as "secret" (--secret-stdin), or "generate": true (--generate) to replace it all the same.`,
+        },
+      },
+    );
+  }
 
   /** As `requireForAdmin`, but without an instance id all instances are meant. */
   function requireEndpoint(key: SecretKey): DeclaredWebhook {

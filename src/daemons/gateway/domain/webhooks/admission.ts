@@ -9,6 +9,7 @@ import { endpointName } from './endpoint-name.ts';
 import { tooMany } from './limits.ts';
 import type { Passage } from './passage.ts';
 import type { VerificationKeys, WebhookSecrets } from './secrets.ts';
+import { senderNetwork } from './sender-network.ts';
 import { mark, step } from './steps.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
@@ -25,10 +26,16 @@ export interface Admitted {
 
 /** Namespaces of which it is remembered that they are well-formed. */
 const REMEMBERED = 1000;
+/** Addresses and webhooks of unprovisioned namespaces counted apart at a time; further ones share one budget. */
+const MAX_UNPROVISIONED = 20_000;
 
 /** Steps 1 to 3, which look at the request line and the headers alone. @spec Webhook delivery */
 export function createAdmission({ targets, secrets, createLimiter }: AdmissionDeps) {
-  const limiter = createLimiter('webhook deliveries', { windowMs: minutes(1) });
+  const permits = createLimiter('webhook deliveries', { windowMs: minutes(1) });
+  const unprovisioned = createLimiter('deliveries without a secret', {
+    windowMs: minutes(1),
+    maxKeys: MAX_UNPROVISIONED,
+  });
   /** Names are few and come again and again; a stranger's made-up ones push each other out. */
   const namespaces = createBoundedCache<true>(REMEMBERED);
 
@@ -65,12 +72,23 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
     });
   }
 
-  /** Step 3. Namespaces without a secret share one budget, so that made-up names cost no memory and win no extra tries. */
-  function limit(passage: Passage, webhook: WebhookHandlerDecl, isProvisioned: boolean): MaybePromise<void> {
-    const { pluginId, event } = passage;
-    const anybody = { namespaceId: '', pluginId, event, instanceId: '' };
+  /**
+   * Step 3. Of a provisioned endpoint it only looks: a permit is taken once the delivery is authentic, so that nobody else
+   * uses the budget up. Namespaces without a secret have a budget for each webhook and address.
+   */
+  function limit(passage: Passage, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
-    const taken = limiter.take(endpointName(isProvisioned ? passage : anybody), requestsPerMinute);
+    const verdict = passage.isProvisioned
+      ? permits.peek(endpointName(passage), requestsPerMinute)
+      : unprovisioned.take(unprovisionedKey(passage), requestsPerMinute);
+    return judged(passage, verdict, requestsPerMinute);
+  }
+
+  function judged(
+    passage: Passage,
+    taken: MaybePromise<RateVerdict>,
+    requestsPerMinute: number,
+  ): MaybePromise<void> {
     const judge = (verdict: RateVerdict): void =>
       step(passage, 'rate_limit', () => requireRoom(verdict, requestsPerMinute));
     if (!(taken instanceof Promise)) return judge(taken);
@@ -86,11 +104,29 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
     admit(passage: Passage): MaybePromise<Admitted> {
       const { pluginId, event, instanceId } = passage.incoming;
       const target = step(passage, 'route', () => targets.require(pluginId, event, instanceId));
-      return onceKnown(findNamespace(passage), (keys) =>
-        onceKnown(limit(passage, target.webhook, keys !== undefined), () => ({ target, keys })),
-      );
+      return onceKnown(findNamespace(passage), (keys) => {
+        passage.isProvisioned = keys !== undefined;
+        return onceKnown(limit(passage, target.webhook), () => ({ target, keys }));
+      });
     },
+
+    /** Takes a permit of the endpoint for an authentic delivery. Throws RATE_LIMIT_EXCEEDED: others came first. */
+    takePermit(passage: Passage, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
+      const { requestsPerMinute } = rateLimit;
+      const taken = permits.take(endpointName(passage), requestsPerMinute);
+      // Step 3 stands in the record already.
+      if (!(taken instanceof Promise) && taken.allowed) return undefined;
+      return judged(passage, taken, requestsPerMinute);
+    },
+    /** For what turned out to be a duplicate. */
+    givePermitBack: (passage: Passage): void => permits.giveBack(endpointName(passage)),
   };
+}
+
+/** Without the namespace: made-up names cost no memory and win no further tries. */
+function unprovisionedKey({ incoming, pluginId, event }: Passage): string {
+  const anybody = { namespaceId: '', pluginId, event, instanceId: '' };
+  return `${endpointName(anybody)} ${senderNetwork(incoming.source)}`;
 }
 
 function requireRoom({ allowed, resetMs }: RateVerdict, requestsPerMinute: number): void {

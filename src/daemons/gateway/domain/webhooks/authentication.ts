@@ -1,4 +1,3 @@
-import { LIMITS } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { minutes } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
@@ -6,11 +5,13 @@ import type { Logger } from '../../../../kit/logger.ts';
 import { type MaybePromise, onceKnown } from '../../../../kit/maybe-promise.ts';
 import { type CreateLimiter, createRateLimiter } from '../../../../kit/rate-limiter.ts';
 import type { Admitted } from './admission.ts';
+import { BoundedTurns } from './bounded-turns.ts';
+import { endpointName } from './endpoint-name.ts';
 import { explainRefusal } from './explanation.ts';
-import { tooMany } from './limits.ts';
 import type { Passage } from './passage.ts';
 import { authenticHeaders } from './request-head.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
+import { SenderBudget } from './sender-budget.ts';
 import type { SignatureVerdict } from './signature.ts';
 import { mark } from './steps.ts';
 import type { WebhookVerifier } from './verifier.ts';
@@ -26,6 +27,9 @@ export interface AuthenticationDeps {
 type Refusal = Extract<SignatureVerdict, { valid: false }>;
 
 const EXPLANATIONS_PER_MINUTE = 300;
+/** Validations of one endpoint for addresses whose budget is used up: at a time, and waiting. */
+const MAX_DOUBTED_AT_ONCE = 2;
+const MAX_DOUBTED_WAITING = 100;
 
 /** Step 6: who sends, and for the operator alone why somebody was refused. @spec Webhook delivery step 6 */
 export function createAuthentication({
@@ -35,18 +39,22 @@ export function createAuthentication({
   clock,
   logger,
 }: AuthenticationDeps) {
-  /** Refused signatures by address and namespace. */
-  const failures = createLimiter('webhook failures', { windowMs: minutes(1), exact: true });
+  const budget = new SenderBudget(createLimiter);
+  const doubted = new BoundedTurns(MAX_DOUBTED_AT_ONCE, MAX_DOUBTED_WAITING);
   /** Of each process: what it bounds is each one's own work. */
   const explanations = createRateLimiter(clock, minutes(1));
 
-  /** An address that fails and fails is not checked again for a while: neither plugin code nor records for it. */
-  function limitFailures(passage: Passage): void {
-    const limit = LIMITS.webhookFailuresPerMinute;
-    const { allowed, resetMs } = failures.peek(failureKey(passage), limit);
-    if (allowed) return;
-    mark(passage, 'authentication', 'too_many_failures');
-    throw tooMany('Too many deliveries from this address were not authentic', limit, resetMs);
+  /** An exhausted budget keeps no signature from being checked, but validators are plugin code: they run a few at a time. */
+  function verify(passage: Passage, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
+    const run = () => verifier.verify(target, passage.incoming.rawHeaders, passage.body!, keys, passage);
+    const refusal = target.webhook.auth.type === 'custom' && keys ? budget.refusal(passage) : undefined;
+    return refusal
+      ? doubted.run(
+          endpointName(passage),
+          async () => run(),
+          () => refusal,
+        )
+      : run();
   }
 
   /** Explained by what usually goes wrong, as long as explaining does not become the work. */
@@ -61,9 +69,13 @@ export function createAuthentication({
 
   function refused(passage: Passage, admitted: Admitted, refusal: Refusal): PlatformError {
     const { incoming, namespaceId, pluginId, webhookId } = passage;
-    const noted = failures.take(failureKey(passage), LIMITS.webhookFailuresPerMinute);
-    // Whoever counts may be gone; the sender is refused all the same.
-    if (noted instanceof Promise) noted.catch(() => {});
+    const exhausted = budget.refusal(passage);
+    if (exhausted) {
+      mark(passage, 'authentication', 'too_many_failures');
+      return exhausted;
+    }
+    mark(passage, 'authentication', refusal.fault);
+    budget.charge(passage);
     passage.refusal = JSON.stringify({ explanation: explain(passage, admitted, refusal) });
     logger.diagnostic(
       {
@@ -83,21 +95,37 @@ export function createAuthentication({
     );
   }
 
-  function conclude(passage: Passage, admitted: Admitted, verdict: SignatureVerdict): void {
-    mark(passage, 'authentication', verdict.valid ? `ok (${verdict.secret})` : verdict.fault);
-    if (!verdict.valid) throw refused(passage, admitted, verdict);
-    if (verdict.secret === 'previous') secrets.notePreviousUse(keyOf(passage), admitted.keys!);
-    passage.headers = authenticHeaders(passage.incoming, authHeaderOf(admitted.target), admitted.keys);
+  function proven(passage: Passage, { target, keys }: Admitted, secret: 'current' | 'previous'): void {
+    mark(passage, 'authentication', `ok (${secret})`);
+    if (secret === 'previous') secrets.notePreviousUse(keyOf(passage), keys!);
+    passage.headers = authenticHeaders(passage.incoming, authHeaderOf(target), keys);
     passage.caller = { hostId: `webhook:${passage.pluginId}`, namespaceId: passage.namespaceId };
   }
 
   return {
     /** The passage has its body and gets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED, HOST_UNAVAILABLE. */
     authenticate(passage: Passage, admitted: Admitted): MaybePromise<void> {
-      limitFailures(passage);
-      const { target, keys } = admitted;
-      const asked = verifier.verify(target, passage.incoming.rawHeaders, passage.body!, keys, passage);
-      return onceKnown(asked, (verdict) => conclude(passage, admitted, verdict));
+      return onceKnown(verify(passage, admitted), (verdict) => {
+        if (!verdict.valid) throw refused(passage, admitted, verdict);
+        proven(passage, admitted, verdict.secret);
+      });
+    },
+
+    /**
+     * Lets in what is answered without proof, a challenge or a known delivery id, and charges the sender's address. Throws
+     * RATE_LIMIT_EXCEEDED when the budget of the address is used up and the request proves nothing. With `tries` the record
+     * says whether it was authentic, where that costs no plugin code.
+     */
+    tolerate(passage: Passage, admitted: Admitted, { tries }: { tries: boolean }): MaybePromise<void> {
+      const exhausted = budget.refusal(passage);
+      budget.charge(passage);
+      const { type } = admitted.target.webhook.auth;
+      if (!exhausted && (!tries || type === 'custom')) return undefined;
+      return onceKnown(verify(passage, admitted), (verdict) => {
+        if (verdict.valid) return proven(passage, admitted, verdict.secret);
+        mark(passage, 'authentication', exhausted ? 'too_many_failures' : verdict.fault);
+        if (exhausted) throw exhausted;
+      });
     },
   };
 }
@@ -108,8 +136,4 @@ function authHeaderOf({ webhook: { auth } }: Admitted['target']): string | undef
 
 function keyOf({ namespaceId, pluginId, event, instanceId }: Passage) {
   return { namespaceId, pluginId, event, instanceId };
-}
-
-function failureKey({ incoming, namespaceId }: Passage): string {
-  return `${incoming.source} ${namespaceId}`;
 }

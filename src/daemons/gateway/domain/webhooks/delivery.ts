@@ -66,8 +66,8 @@ const RETRY_SECONDS = '5';
 /** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/decisions.md "Webhook delivery" */
 export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   const { targets, dispatcher, pauses, inbox, clock, logger } = deps;
-  const { admit } = createAdmission(deps);
-  const { authenticate } = createAuthentication(deps);
+  const { admit, takePermit, givePermitBack } = createAdmission(deps);
+  const { authenticate, tolerate } = createAuthentication(deps);
   const { accept, handle } = createAcceptance(deps);
 
   /** Answers whatever happens; never rejects. */
@@ -108,7 +108,11 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     if (webhook.challenge) {
       const challenge = answerChallenge(webhook.challenge, payload());
       mark(passage, 'challenge', challenge ? 'answered' : 'none');
-      if (challenge) return { status: 200, body: challenge, record: 'challenge' };
+      if (challenge) {
+        const tolerated = tolerate(passage, admitted, { tries: false });
+        if (tolerated instanceof Promise) await tolerated;
+        return { status: 200, body: challenge, record: 'challenge' };
+      }
     }
     const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
     const marker = id === undefined ? undefined : markerKey(passage, id);
@@ -116,17 +120,25 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       const found = marker === undefined ? undefined : inbox.seen(marker, clock.now());
       const isSeen = (found instanceof Promise ? await found : found) === 'done';
       mark(passage, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
-      if (isSeen) return DUPLICATE;
+      if (isSeen) {
+        const tolerated = tolerate(passage, admitted, { tries: true });
+        if (tolerated instanceof Promise) await tolerated;
+        return DUPLICATE;
+      }
     }
     const authenticated = authenticate(passage, admitted);
     if (authenticated instanceof Promise) await authenticated;
+    const permitted = takePermit(passage, webhook);
+    if (permitted instanceof Promise) await permitted;
 
     const parsed = payload();
     if (parsed.fault !== undefined)
       throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
     if (!webhook.async) requireRunning(passage);
     const accepted = await (webhook.async ? accept : handle)(passage, target, parsed, marker);
-    return accepted === 'duplicate' ? DUPLICATE : { ...accepted, record: 'handled' };
+    if (accepted !== 'duplicate') return { ...accepted, record: 'handled' };
+    givePermitBack(passage);
+    return DUPLICATE;
   }
 
   function readBody(passage: Passage, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {

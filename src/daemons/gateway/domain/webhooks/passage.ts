@@ -33,6 +33,8 @@ export interface Passage extends SecretKey {
   webhookId: string;
   receivedAt: number;
   steps: StepLog;
+  /** Whether its namespace has a secret for the webhook; known with step 2. */
+  isProvisioned: boolean;
   body: Buffer | null;
   /** Known once authenticated. */
   caller: Caller | null;
@@ -49,6 +51,7 @@ export function beginPassage(incoming: IncomingDelivery, now: number): Passage {
     webhookId: incoming.webhookId,
     receivedAt: now,
     steps: beginSteps(),
+    isProvisioned: false,
     namespaceId: '',
     pluginId: incoming.pluginId,
     event: incoming.event,
