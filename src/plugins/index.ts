@@ -13,6 +13,7 @@ export type * from './execution.ts';
 export { isInside } from './inside.ts';
 export { createIntegrityCache, INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
+export { readPackageJson } from './package-json.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { permissionSets } from './permission-sets.ts';
 export { findFolders } from './registry/folders.ts';
@@ -30,6 +31,7 @@ export {
   type PluginRegistry,
 } from './registry.ts';
 export { adaptersAskedFor } from './required-adapters.ts';
+export { resolveDependencies } from './sandbox/dependencies.ts';
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
 export {
   type AdapterParts,

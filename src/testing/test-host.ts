@@ -16,6 +16,7 @@ import { serviceHeaders } from '../http/index.ts';
 import { manualClock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
+import { requireSupportedNode } from './node-version.ts';
 import { startTestServices } from './services.ts';
 import type { CallerOptions, Decision, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';
 import { workflowCalls } from './workflow-calls.ts';
@@ -69,6 +70,7 @@ export interface TestHost extends AsyncDisposable {
 
 /** Starts what a plugin runs on. Throws INVALID_MANIFEST, INVALID_HANDLER and the like when it cannot be loaded. */
 export async function createTestHost(options: TestHostOptions = {}): Promise<TestHost> {
+  requireSupportedNode();
   const clock = manualClock(options.startAt);
   const logs: TestLog[] = [];
   const folder = await realFolder(options.plugin ?? '.');

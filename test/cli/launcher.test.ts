@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, cp, mkdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -166,6 +166,32 @@ test('an installed package names the Node it needs', async () => {
   const { code, stdout, stderr } = await start().done;
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toContain(`svc needs Node 99.1 or newer; this is ${process.versions.node}`);
+  expect(stderr).toContain('npm install --save-dev node@^99.1');
+});
+
+test.each([
+  ['the Node that made the plugin', '.cache/svc-node'],
+  ['the `node` package beside it', 'node/bin/node'],
+])('a package in the node_modules of a plugin runs on %s, where its own is too old', async (_what, place) => {
+  const modules = join(await tempDir(), 'node_modules');
+  const folder = join(modules, 'svc-platform');
+  for (const part of ['bin', 'scripts'])
+    await cp(join(packageRoot, part), join(folder, part), { recursive: true });
+  await mkdir(join(folder, 'dist'));
+  await writeFile(join(folder, 'dist', 'cli.js'), PROGRAM);
+  await writeFile(
+    join(folder, 'package.json'),
+    JSON.stringify({ name: 'x', type: 'module', engines: { node: '>=99.1' } }),
+  );
+  const file = join(modules, place);
+  await mkdir(dirname(file), { recursive: true });
+  if (place.endsWith('bin/node')) await symlink(process.execPath, file);
+  else await writeFile(file, `${process.execPath}\n`);
+  const child = spawn(process.execPath, [join(folder, 'bin', 'svc'), '5', 'word']);
+  let stdout = '';
+  child.stdout.on('data', (text) => (stdout += text));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  expect([code, stdout]).toEqual([5, '{"args":["5","word"]}\n']);
 });
 
 test('a copy without a build is built for real at its first start', { timeout: 120_000 }, async () => {

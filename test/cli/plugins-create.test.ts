@@ -18,6 +18,7 @@ const svc = async (cwd: string, ...args: string[]) => {
 
 test.each(['rest', 'webhook', 'workflow', 'command'])(
   'a plugin made of the template %s is valid, and its own tests pass at once',
+  { timeout: 120_000 },
   async (template) => {
     const cwd = await realpath(await tempDir());
     const folder = join(cwd, 'plugins/orders');
@@ -29,7 +30,9 @@ test.each(['rest', 'webhook', 'workflow', 'command'])(
     expect(await realpath(join(folder, 'node_modules/svc-platform/package.json'))).toBe(
       join(packageRoot, 'package.json'),
     );
-    expect(JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).scripts.test).toBe('node --test');
+    expect(JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).scripts.test).toBe(
+      'svc plugins test',
+    );
 
     expect(await svc(cwd, 'plugins', 'validate', folder)).toMatchObject({
       code: 0,

@@ -108,6 +108,8 @@ export const STEPS: Record<string, Step[]> = {
   'plugins show': [step('plugins', 'show', 'toy'), fails(1, 'plugins', 'show', 'nothing')],
   'plugins create': [step('plugins', 'create', 'extra', '--folder', 'made/extra')],
   'plugins validate': [step('plugins', 'validate', 'made/extra')],
+  'plugins test': [step('plugins', 'test', 'made/extra'), fails(1, 'plugins', 'test', 'nowhere')],
+  'plugins repair': [step('plugins', 'repair', 'made/extra'), fails(1, 'plugins', 'repair', 'nowhere')],
   'plugins link': [step('plugins', 'link', 'made/extra', '--yes')],
   'plugins unlink': [step('plugins', 'unlink', 'extra')],
   'plugins install': [

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createTestHost, type TestHostOptions } from '../../src/testing/index.ts';
+import { requireSupportedNode } from '../../src/testing/node-version.ts';
 import { writeFiles } from '../daemons/marketplace/support.ts';
 import { tempDir } from '../support/daemon.ts';
 
@@ -230,4 +231,12 @@ describe('a run that waits for somebody', () => {
     shipping.advance(1000);
     expect((await shipping.settled(outer.id)).status).toBe('succeeded');
   });
+});
+
+test('a Node that is too old is refused with what to do, before anything native is loaded', () => {
+  expect(() => requireSupportedNode('20.20.2')).toThrow(
+    /needs Node 22\.19 or newer; this is 20\.20\.2 .*npm test/,
+  );
+  expect(() => requireSupportedNode('22.18.9')).toThrow('this is 22.18.9');
+  for (const version of ['22.19.0', '24.0.0', '26.10.0']) requireSupportedNode(version);
 });

@@ -93,4 +93,18 @@ export const PLUGIN_COMMANDS: readonly CommandEntry[] = [
     example: 'svc plugins validate ./plugins/orders',
     load: async () => (await import('../commands/plugins/validate.ts')).validate,
   },
+  {
+    name: 'plugins test',
+    summary: "Run a plugin's tests, on the Node that svc runs on",
+    group: 'Plugins',
+    example: 'svc plugins test ./plugins/orders',
+    load: async () => (await import('../commands/plugins/test.ts')).test,
+  },
+  {
+    name: 'plugins repair',
+    summary: "Write the archive of svc-platform that a plugin's npm install needs",
+    group: 'Plugins',
+    example: 'svc plugins repair ./plugins/orders',
+    load: async () => (await import('../commands/plugins/repair.ts')).repair,
+  },
 ];

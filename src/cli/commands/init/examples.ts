@@ -19,9 +19,13 @@ export function pluginOf(example: ExampleName): string | null {
   return example === 'github' ? 'github' : `my-${example}`;
 }
 
-/** Writes the example's plugin into `folder`, which does not exist yet. */
-export async function writeExample(example: Exclude<ExampleName, 'none'>, folder: string): Promise<void> {
+/** Writes the example's plugin into `folder`, which does not exist yet, and what it needs to be installed into `vendor`. */
+export async function writeExample(
+  example: Exclude<ExampleName, 'none'>,
+  folder: string,
+  vendor: string,
+): Promise<void> {
   if (example === 'github')
     await cp(join(packageRoot, 'examples', 'plugins', 'github'), folder, { recursive: true });
-  else await writePlugin(folder, example, `my-${example}`);
+  else await writePlugin(folder, example, `my-${example}`, vendor);
 }

@@ -40,7 +40,7 @@ export async function createProject(
   try {
     makeFolder(folder, made);
     makeFolder(join(folder, 'plugins'), made);
-    const files = plugin && example !== 'none' ? [await addPlugin(folder, example, plugin, made)] : [];
+    const files = plugin && example !== 'none' ? await addPlugin(folder, example, plugin, made) : [];
     // All that is kept from the reader is read before the first file is written.
     for (const draft of draftsOf(folder, random)) {
       if (draft.text !== null) writeDraft(folder, draft, made);
@@ -76,16 +76,21 @@ async function addPlugin(
   example: Exclude<ExampleName, 'none'>,
   plugin: string,
   made: string[],
-): Promise<ProjectFile> {
+): Promise<ProjectFile[]> {
   const target = join(folder, 'plugins', plugin);
   const path = `plugins/${plugin}/`;
-  if (existsSync(target)) return { path, action: 'kept' };
+  if (existsSync(target)) return [{ path, action: 'kept' }];
   const draft = `${target}.${process.pid}.new`;
   made.push(draft);
-  await writeExample(example, draft);
+  const vendor = join(folder, 'vendor');
+  const hadVendor = existsSync(vendor);
+  if (!hadVendor) made.push(vendor);
+  await writeExample(example, draft, vendor);
   renameSync(draft, target);
   made.push(target);
-  return { path, action: 'created' };
+  const vendored: ProjectFile[] =
+    existsSync(vendor) && !hadVendor ? [{ path: 'vendor/', action: 'created' }] : [];
+  return [{ path, action: 'created' }, ...vendored];
 }
 
 function draftsOf(folder: string, random: Random): Draft[] {

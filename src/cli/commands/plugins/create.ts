@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { PluginId } from '../../../contracts/index.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import { publicParts, version } from '../../../kit/paths.ts';
+import { version } from '../../../kit/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { shellWord } from '../../shell-word.ts';
+import { linkPlatform } from '../../vendor/link-platform.ts';
+import { vendoredDependency, vendorFolderOf, vendorPlatform } from '../../vendor/vendored-platform.ts';
 import { filesOf, TEMPLATES, type TemplateName } from './templates/index.ts';
 
 const NAMES = Object.keys(TEMPLATES) as [TemplateName, ...TemplateName[]];
@@ -64,9 +66,18 @@ async function writeWhole(folder: string, template: TemplateName, id: string): P
   }
 }
 
-/** Writes a template's files into a folder; resolves with their names. */
-export async function writePlugin(folder: string, template: TemplateName, id: string): Promise<string[]> {
-  const files = filesOf(template, id, version);
+/**
+ * Writes a template's files into a folder, and the archive of the platform that it depends on into `vendor`; resolves with
+ * the names of the files.
+ */
+export async function writePlugin(
+  folder: string,
+  template: TemplateName,
+  id: string,
+  vendor: string = vendorFolderOf(folder),
+): Promise<string[]> {
+  await vendorPlatform(vendor);
+  const files = filesOf(template, id, { version, dependency: vendoredDependency(folder, vendor) });
   for (const [file, content] of Object.entries(files)) {
     const path = join(folder, file);
     await mkdir(dirname(path), { recursive: true });
@@ -81,18 +92,4 @@ async function requireEmpty(folder: string): Promise<void> {
   throw new PlatformError('CONFLICT', `${folder} exists and is not empty.`, {
     details: { folder, hint: 'Choose another with --folder.' },
   });
-}
-
-/**
- * The platform that is here, so that tests run and editors know its types before anything is installed. Part by
- * part: a clone that is itself the project has the data folder beside them, which no plugin may see.
- */
-async function linkPlatform(folder: string): Promise<void> {
-  const target = join(folder, 'node_modules', 'svc-platform');
-  await mkdir(target, { recursive: true });
-  for (const part of publicParts) await symlink(part, join(target, basename(part)));
-  // What `npm run validate` starts.
-  const programs = join(folder, 'node_modules', '.bin');
-  await mkdir(programs, { recursive: true });
-  await symlink(join('..', 'svc-platform', 'bin', 'svc'), join(programs, 'svc'));
 }

@@ -12,25 +12,31 @@ export const TEMPLATES = {
 } as const satisfies Record<string, Template>;
 export type TemplateName = keyof typeof TEMPLATES;
 
+/** The platform that a new plugin is made for. */
+export interface MadeFor {
+  version: string;
+  /** The entry of `devDependencies`. */
+  dependency: Record<string, string>;
+}
+
 /** Every file of a new plugin, by its path in the folder. */
-export function filesOf(template: TemplateName, id: string, platformVersion: string): Record<string, string> {
+export function filesOf(template: TemplateName, id: string, platform: MadeFor): Record<string, string> {
   const { manifest, files, readme } = TEMPLATES[template](id);
-  const range = `^${platformVersion}`;
   return {
     'package.json': json({
       name: id,
       version: '0.1.0',
       private: true,
       type: 'module',
-      scripts: { test: 'node --test', validate: 'svc plugins validate' },
-      devDependencies: { 'svc-platform': range },
+      scripts: { test: 'svc plugins test', validate: 'svc plugins validate' },
+      devDependencies: platform.dependency,
     }),
     'svc.plugin.json': json({
       $schema: './node_modules/svc-platform/config/plugin.schema.json',
       schema: 'svc.plugin/3',
       id,
       version: '0.1.0',
-      engines: { svc: range },
+      engines: { svc: `^${platform.version}` },
       ...manifest,
     }),
     '.gitignore': 'node_modules/\n',
@@ -39,9 +45,12 @@ export function filesOf(template: TemplateName, id: string, platformVersion: str
 
       ${readme}
 
+          npm install              # in a fresh clone; needs no registry
           npm test                 # runs the handlers in the sandbox, as the platform does
-          svc plugins validate     # checks the manifest and everything it names
-          svc plugins dev          # links this folder and reloads it at each change
+          npm run validate         # checks the manifest and everything it names
+
+      The tests need Node 22.19 or newer; \`npm test\` says so on an older one. When \`npm install\` says that
+      \`svc-platform-….tgz\` is missing, \`svc plugins repair\` writes it.
     `),
     ...files,
   };

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { PlatformError } from '../../../kit/errors.ts';
+import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { shellWord } from '../../shell-word.ts';
+import { vendoredState } from '../../vendor/vendored-platform.ts';
+
+interface Tested {
+  folder: string;
+  /** What the test runner printed, as TAP. */
+  output: string;
+}
+
+/** @spec docs/plugins.md "Testing" */
+export const test = defineCommand({
+  name: 'plugins test',
+  summary: "Run a plugin's tests, on the Node that svc runs on",
+  example: 'svc plugins test ./plugins/orders',
+  streams: 'without --json',
+  args: z.object({
+    folder: z.string().default('.').describe("the plugin's folder; default: this one"),
+    watch: z.boolean().default(false).describe('run them again whenever a file changes'),
+  }),
+  positionals: ['folder'],
+  async run({ folder: given, watch }, context) {
+    const folder = resolve(context.cwd, given);
+    await requireRunnable(folder);
+    const { fault } = await vendoredState(folder);
+    if (fault) context.ui.note(`! ${fault}: svc plugins repair ${shellWord(folder)}`);
+    const flags = ['--test', ...(watch ? ['--watch'] : [])];
+    if (!context.globals.json) return streamed((await runNode(folder, flags, 'inherit')).code);
+    const { code, output } = await runNode(folder, [...flags, '--test-reporter=tap'], 'pipe');
+    if (code === 0) return ok<Tested>({ folder, output });
+    throw new PlatformError('EXECUTION_ERROR', `Tests in ${folder} failed (exit code ${code}).`, {
+      details: { folder, output },
+    });
+  },
+});
+
+/** Throws INVALID_MANIFEST for a folder that is no package, MISSING_DEPENDENCY where the platform cannot be imported. */
+async function requireRunnable(folder: string): Promise<void> {
+  if (!existsSync(join(folder, 'package.json')))
+    throw new PlatformError(
+      'INVALID_MANIFEST',
+      `${folder} has no package.json, so it is no plugin to test.`,
+      {
+        details: { folder, hint: 'Name the folder of a plugin: svc plugins test <folder>' },
+      },
+    );
+  for (let from = folder; ; from = dirname(from)) {
+    if (existsSync(join(from, 'node_modules', 'svc-platform', 'package.json'))) return;
+    if (from === dirname(from)) break;
+  }
+  const { spec, fault } = await vendoredState(folder);
+  const repair = `svc plugins repair ${shellWord(folder)}`;
+  throw new PlatformError(
+    'MISSING_DEPENDENCY',
+    `svc-platform is not installed in ${folder}${fault ? `: ${fault}` : ''}.`,
+    { details: { folder, hint: spec === null || fault ? repair : `npm install, or: ${repair}` } },
+  );
+}
+
+function runNode(
+  cwd: string,
+  args: string[],
+  stdout: 'inherit' | 'pipe',
+): Promise<{ code: number; output: string }> {
+  return new Promise((done, reject) => {
+    const child = spawn(process.execPath, args, { cwd, stdio: ['inherit', stdout, 'inherit'] });
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => done({ code: code ?? 1, output }));
+  });
+}

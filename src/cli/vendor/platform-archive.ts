@@ -1,0 +1,156 @@
+import {
+  createWriteStream,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { PlatformError } from '../../kit/errors.ts';
+import { packageRoot } from '../../kit/paths.ts';
+import { type TarSource, tarOf } from '../../kit/tar/write.ts';
+import { resolveDependencies } from '../../plugins/index.ts';
+
+interface PackageJson extends Record<string, unknown> {
+  name: string;
+  version: string;
+  dependencies?: Record<string, string>;
+}
+
+/** npm requires every entry below this folder. */
+const PREFIX = 'package/';
+/** One fixed time, so that the same build gives the same bytes. */
+const MODIFIED_AT = 499_162_500;
+/** What colleagues and CI usually run; the platform of this machine is added. Each takes a megabyte. */
+const COMMON_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64'];
+const CACHE_NAME = 'svc-platform.tgz';
+
+/**
+ * The package that runs, as an npm archive that installs without a registry: its build, types and schemas, with the
+ * packages it loads inside. @spec docs/decisions/0051-vendored-platform-package.md
+ */
+export async function platformArchive(): Promise<Buffer> {
+  const dist = join(packageRoot, 'dist');
+  if (!existsSync(join(dist, 'cli.js')))
+    throw new PlatformError('STORE_ERROR', `${packageRoot} has no build to pack.`, {
+      details: { hint: `Build it first: (cd ${packageRoot} && npm run build)` },
+    });
+  // A new build replaces the folder, so an archive of an older one goes with it.
+  const cached = join(dist, CACHE_NAME);
+  if (existsSync(cached)) return readFile(cached);
+  const draft = `${cached}.${process.pid}`;
+  try {
+    await pipeline(
+      Readable.from(tarOf(await sources(), MODIFIED_AT)),
+      createGzip(),
+      createWriteStream(draft),
+    );
+    renameSync(draft, cached);
+    return await readFile(cached);
+  } catch {
+    // A package that this user may not write to, or a full disk: without the cache.
+    rmSync(draft, { force: true });
+    const chunks = Readable.from(tarOf(await sources(), MODIFIED_AT)).pipe(createGzip());
+    return Buffer.concat(await chunks.toArray());
+  }
+}
+
+async function sources(): Promise<TarSource[]> {
+  const own = readJson(packageRoot);
+  const bundled = (await resolveDependencies(packageRoot)).filter(({ path }) => isLoaded(path));
+  const versions = Object.fromEntries(
+    bundled.map(({ real }) => readJson(real)).map(({ name, version }) => [name, version]),
+  );
+  const { name, version, license, type, bin, engines, os, exports } = own;
+  const manifest = { name, version, license, type, bin, engines, os, exports, private: true };
+  const bundles = { dependencies: versions, bundleDependencies: Object.keys(versions) };
+  return [
+    text('package.json', { ...manifest, ...bundles }),
+    file(packageRoot, 'bin/svc', 0o755),
+    file(packageRoot, 'scripts/run.js'),
+    ...['LICENSE', 'dist/THIRD-PARTY-LICENSES.txt'].map((path) => file(packageRoot, path)),
+    ...filesIn(packageRoot, 'config', () => true),
+    ...programs().map((path) => file(packageRoot, `dist/${path}`)),
+    ...filesIn(packageRoot, 'dist/types', () => true),
+    ...bundled.flatMap(({ real }) => bundledFiles(real)),
+  ];
+}
+
+/** better-sqlite3 needs it to be compiled, which nobody does. */
+function isLoaded(path: string): boolean {
+  return !path.endsWith('node-addon-api');
+}
+
+/** The files of this build, without the chunks that a checkout keeps of former ones for programs that still run. */
+function programs(): string[] {
+  const dist = join(packageRoot, 'dist');
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    if (reached.has(path) || !existsSync(join(dist, path))) return;
+    reached.add(path);
+    const source = readFileSync(join(dist, path), 'utf8');
+    for (const [, imported] of source.matchAll(/["']\.\/(?:chunks\/)?([\w.-]+\.js)["']/g))
+      visit(existsSync(join(dist, 'chunks', imported!)) ? `chunks/${imported}` : imported!);
+  };
+  for (const name of readdirSync(dist)) if (name.endsWith('.js')) visit(name);
+  return [...reached].sort();
+}
+
+function bundledFiles(folder: string): TarSource[] {
+  const {
+    dependencies: _,
+    devDependencies: _dev,
+    optionalDependencies: _optional,
+    ...rest
+  } = readJson(folder);
+  const at = `node_modules/${rest.name}`;
+  return [
+    text(`${at}/package.json`, rest),
+    ...filesIn(folder, '', (path) => isUsed(folder, path)).map((source) => ({
+      ...source,
+      name: source.name.replace(PREFIX, `${PREFIX}${at}/`),
+    })),
+  ];
+}
+
+/** Code, types, licences, and the binaries of the usual platforms; no sources to compile, no CommonJS twins of modules. */
+function isUsed(folder: string, path: string): boolean {
+  if (/(?:^|\/)(?:src|deps|test)\//.test(path) || path === 'package.json') return false;
+  const prebuilt = /^prebuilds\/(.+)\.node$/.exec(path)?.[1];
+  if (prebuilt) return [...COMMON_PLATFORMS, ownPlatform()].includes(prebuilt);
+  if (path.endsWith('.cjs')) return !existsSync(join(folder, path.replace(/cjs$/, 'js')));
+  return /\.(?:m?js|d\.ts|so|dylib)$|^licen[cs]e/i.test(path);
+}
+
+function ownPlatform(): string {
+  const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  const isMusl = process.platform === 'linux' && !header?.glibcVersionRuntime;
+  return `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`;
+}
+
+function filesIn(root: string, folder: string, isWanted: (path: string) => boolean): TarSource[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => (folder === '' ? name : `${folder}/${name}`))
+    .filter((path) => isWanted(path) && statSync(join(root, path)).isFile())
+    .sort()
+    .map((path) => file(root, path));
+}
+
+function file(root: string, path: string, mode = 0o644): TarSource {
+  const full = join(root, path);
+  return { name: PREFIX + path, mode, path: full, size: statSync(full).size };
+}
+
+function text(path: string, value: object): TarSource {
+  return { name: PREFIX + path, mode: 0o644, text: `${JSON.stringify(value, null, 2)}\n` };
+}
+
+function readJson(folder: string): PackageJson {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageJson;
+}
