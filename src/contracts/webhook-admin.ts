@@ -64,6 +64,9 @@ export const WebhookListItem = ProvisionedState.extend({
   ...target,
   multi: z.boolean(),
   paused: z.boolean(),
+  unrecorded: z
+    .number()
+    .describe('Refused, challenge and duplicate requests without a record, counted for a day at most'),
   auth: z.string(),
   provider: z.string().optional(),
   instances: z.array(ProvisionedState.extend({ instanceId: InstanceId, paused: z.boolean() })),

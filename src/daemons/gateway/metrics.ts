@@ -33,6 +33,20 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
+/** Requests that no handler saw and that leave no record, as more came than are kept. */
+export function unrecordedCounter(metrics: Metrics): CountDelivery {
+  const counter = new Counter({
+    name: 'svc_gateway_webhook_unrecorded_total',
+    help: 'Webhook requests without a record: refused, challenge or duplicate ones beyond what is kept in a minute',
+    labelNames: ['service', 'plugin', 'event', 'status'],
+    registers: [metrics.registry],
+  });
+  const series = seriesBy((plugin, event, status) =>
+    counter.labels({ service: 'gateway', plugin, event, status }),
+  );
+  return (...labels) => series(...labels).inc();
+}
+
 /** Asked at each scrape: what waits, what runs, and who is connected. */
 export interface GatewayLoad {
   deliveries: () => { waiting: number; running: number };

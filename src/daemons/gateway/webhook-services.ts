@@ -17,13 +17,14 @@ import {
 import { createHandlerCall } from './domain/webhooks/handler-call.ts';
 import { markInterrupted, watchInterrupted } from './domain/webhooks/interrupted.ts';
 import { createWebhookPauses, type WebhookPauses } from './domain/webhooks/pauses.ts';
+import { RefusalSamples } from './domain/webhooks/refusal-samples.ts';
 import { createResigning } from './domain/webhooks/resigning.ts';
 import { createWebhookSamples } from './domain/webhooks/samples.ts';
 import { createWebhookSecrets } from './domain/webhooks/secrets.ts';
 import { createSiblingDispatcher, leadDispatch } from './domain/webhooks/sibling-dispatcher.ts';
 import { createWebhookTargets, type DeclaredWebhook } from './domain/webhooks/targets.ts';
 import { createWebhookVerifier } from './domain/webhooks/verifier.ts';
-import { deliveryCounter } from './metrics.ts';
+import { deliveryCounter, unrecordedCounter } from './metrics.ts';
 import { withWorkflows } from './workflow-starts.ts';
 
 /** A validator or an `onProvision` handler that takes longer holds up its sender or an admin. */
@@ -125,6 +126,10 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
   if (group.role !== 'sibling') await markInterrupted({ inbox, logger });
   const underWay = group.role === 'alone' ? undefined : new Set<string>();
   if (underWay) watchInterrupted(group, underWay, { inbox, clock, logger });
+  const samples = new RefusalSamples({
+    ...{ cache: store.cache, clock, logger },
+    observeUnrecorded: unrecordedCounter(metrics),
+  });
   const delivery = createWebhookDelivery({
     createLimiter,
     underWay,
@@ -138,6 +143,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     clock,
     logger,
     observe,
+    samples,
   });
   return {
     reread: createReread(plugins, group, forgetTriggers),
@@ -159,6 +165,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
       targets,
       secrets,
       pauses: () => pauses,
+      unrecorded: (namespaceId) => samples.sums(namespaceId),
       random,
       logger,
       publicUrl: () => (config.gateway.publicUrl ?? `http://localhost:${boundPort()}`).replace(/\/+$/, ''),

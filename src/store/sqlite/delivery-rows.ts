@@ -50,6 +50,8 @@ export function deliveryRows(db: Database) {
     ended: (namespaceId: string, positions: readonly number[]) =>
       sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
     latest: () => sql.latest.get()?.position ?? 0,
+    /** Records of requests that no handler saw. */
+    unhandled: () => sql.unhandled.get()!.count,
     /** The oldest of what has ended that still have their body, after a position. */
     withBodies: (after: number, limit: number) => sql.withBodies.all({ after, limit }),
 
@@ -147,6 +149,10 @@ function statements(db: Database) {
         select * from (select b.position, body_bytes as bytes from delivery_body b join delivery using (position)
           where ${ended} order by b.position limit :limit))
       order by position limit :limit`),
+    unhandled: db.prepare<[], { count: number }>(
+      `select count(*) as count from delivery indexed by delivery_unhandled
+       where status in ('refused', 'challenge', 'duplicate')`,
+    ),
     latest: db.prepare<[], { position: number }>(`select max(position) as position from delivery`),
     stretch: db.prepare<[Stretch], { count: number; oldest: number | null }>(
       `select count(*) as count, min(position) as oldest from (${stretch})`,

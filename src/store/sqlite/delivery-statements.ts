@@ -63,6 +63,10 @@ const STATEMENTS = {
   dropSmallBodies: `replace into delivery (position, ${COLUMNS}, body)
    select position, ${COLUMNS}, null from delivery where position in (select value from json_each(?)) and body is not null`,
   dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
+  /** The oldest records of requests that no handler saw. */
+  pruneUnhandled: `delete from delivery where position in (
+     select position from delivery indexed by delivery_unhandled where status in ('refused', 'challenge', 'duplicate')
+     order by position limit ?)`,
   pruneFacts: `delete from delivery where position in (
      select position from delivery where status not in ('accepted', 'retrying', 'running') order by position limit ?)`,
 };

@@ -12,6 +12,10 @@ import { createNotebook } from './notebook.ts';
 
 /** Bodies of more than that do not go in one transaction: its pages are all read. */
 const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
+/** What records of requests that no handler saw may take of all; a quarter of that stays when the file is full. */
+const UNHANDLED_SHARE = 0.1;
+/** Such a record has no body, and its headers are cut. */
+const MAX_UNHANDLED_BYTES = 4096;
 
 export interface SqliteInboxDeps extends MarkerOptions, InboxLogOptions {
   clock: Clock;
@@ -81,6 +85,13 @@ export async function sqliteWebhookInbox(
     });
     bodilessUntil = positions.at(-1)!;
     return positions.length;
+  }
+
+  /** How many records of requests that no handler saw are too many: they have a share of their own, and go first. */
+  async function unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
+    const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
+    const kept = isFull ? Math.floor(share / 4) : share;
+    return Math.max(0, (await db.read(() => rows.unhandled())) - kept);
   }
 
   /** Has no more of the journal moved than it takes: in a burst each look would else file all that came. */
@@ -167,6 +178,8 @@ export async function sqliteWebhookInbox(
     },
     async shrink({ maxBytes, limit }) {
       const excess = usedBytes(db) - maxBytes;
+      const surplus = await unhandledSurplus(maxBytes, excess > 0);
+      if (surplus > 0) return changes([SQL.pruneUnhandled, [Math.min(limit, surplus)]]);
       if (excess <= 0) return 0;
       // Or facts would go while bodies wait in the journal.
       await log.settled();

@@ -149,6 +149,7 @@ test('the list tells per namespace what is declared and what is provisioned, and
     event: 'created',
     multi: false,
     paused: false,
+    unrecorded: 0,
     auth: 'hmac',
     provisioned: true,
     url: `${gateway.url.replace('127.0.0.1', 'localhost')}/webhooks/%40acme%2Forders/created`,

@@ -355,6 +355,33 @@ export function describeWebhookInbox(
       expect((await port.find(waiting.webhookId))?.body).toHaveLength(20_000);
     });
 
+    test('records of refused requests have a share of the room, and go before any of a delivery', async () => {
+      const { port, delivery } = await openInbox();
+      const body = new Uint8Array(20_000).fill(1);
+      const handled = Array.from({ length: 5 }, () => delivery({ body }));
+      for (const each of handled) {
+        await port.begin(each, undefined);
+        await port.finish(each.webhookId, SUCCEEDED);
+      }
+      const refused = Array.from({ length: 200 }, () => delivery({ headers: 'x'.repeat(500) }));
+      const end = { status: 'refused', httpStatus: 401, steps: '', outcome: null, durationMs: 1 } as const;
+      for (const each of refused) port.note(each, end);
+      await port.flush();
+      await port.latest();
+      const left = async () => {
+        const found = await Promise.all(refused.map(({ webhookId }) => port.find(webhookId)));
+        return found.map((record) => record !== undefined);
+      };
+      // A tenth of 4 MB is room for 97 of them.
+      while ((await port.shrink({ maxBytes: 4_000_000, limit: 30 })) > 0);
+      expect(await left()).toEqual([...Array(103).fill(false), ...Array(97).fill(true)]);
+      for (const { webhookId } of handled) expect((await port.find(webhookId))?.body).toHaveLength(20_000);
+      expect(await port.shrink({ maxBytes: 500_000, limit: 1000 })).toBe(85);
+      // Full, and too small for a share.
+      expect(await port.shrink({ maxBytes: 100_000, limit: 1000 })).toBe(12);
+      for (const { webhookId } of handled) expect((await port.find(webhookId))?.body).toHaveLength(20_000);
+    });
+
     test.each([200_000, 2000])(
       'short of room, no more bodies go than have to: of %i bytes each',
       async (size) => {

@@ -23,7 +23,14 @@ export const list = defineCommand({
         instance.url,
       ]),
     ]);
-    return table(['plugin', 'event', 'instance', 'auth', 'provisioned', 'url'], rows, style);
+    const columns = ['plugin', 'event', 'instance', 'auth', 'provisioned', 'url'];
+    const floods = items
+      .filter(({ unrecorded }) => unrecorded > 0)
+      .map(
+        ({ pluginId, event, unrecorded }) =>
+          `${unrecorded} refused requests to ${pluginId} ${event} left no record in the last day: more came than are kept.`,
+      );
+    return [table(columns, rows, style), ...floods].join('\n');
 
     function state({ provisioned, paused }: { provisioned: boolean; paused: boolean }): string {
       return (

@@ -11,6 +11,7 @@ import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { SecretKey, SecretRecord } from '../../../../store/ports/index.ts';
 import { deliveryPath } from './delivery-path.ts';
+import { endpointName } from './endpoint-name.ts';
 import { checkGivenSecret, makeSecret } from './new-secret.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
@@ -49,6 +50,8 @@ export interface WebhookAdminDeps {
   /** Without a slash at its end. */
   publicUrl: () => string;
   pauses: () => WebhookPauses;
+  /** Requests without a record since up to a day ago, by endpoint name. */
+  unrecorded: (namespaceId: string) => Promise<ReadonlyMap<string, number>>;
   random: Random;
   logger: Logger;
 }
@@ -60,6 +63,7 @@ export function createWebhookAdmin({
   runOnProvision,
   publicUrl,
   pauses,
+  unrecorded,
   random,
   logger,
 }: WebhookAdminDeps) {
@@ -110,7 +114,7 @@ export function createWebhookAdmin({
 
     /** Of all plugins, or of one. */
     async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
-      const records = await secrets.list(namespaceId);
+      const [records, sums] = await Promise.all([secrets.list(namespaceId), unrecorded(namespaceId)]);
       const wanted = targets.all().filter(({ plugin }) => pluginId === undefined || plugin.id === pluginId);
       return wanted.map((target) => {
         const { plugin, webhook } = target;
@@ -118,12 +122,14 @@ export function createWebhookAdmin({
           (record) => record.pluginId === plugin.id && record.event === webhook.event,
         );
         const base = { namespaceId, pluginId: plugin.id, event: webhook.event as string };
+        const names = own.map((record) => endpointName(record));
         const single = own.find((record) => record.instanceId === '');
         return {
           pluginId: plugin.id as PluginId,
           event: webhook.event as EventName,
           multi: webhook.multi,
           paused: pauses().isPaused({ ...base, instanceId: '' }),
+          unrecorded: names.reduce((sum, name) => sum + (sums.get(name) ?? 0), 0),
           auth: webhook.auth.type,
           ...(webhook.auth.type === 'provider' ? { provider: webhook.auth.provider } : {}),
           ...stateOf(

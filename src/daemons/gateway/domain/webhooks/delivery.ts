@@ -15,6 +15,7 @@ import type { CallHandler } from './handler-call.ts';
 import { beginPassage, deliveryOf, type IncomingDelivery, type Passage } from './passage.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.ts';
+import type { RefusalSamples } from './refusal-samples.ts';
 import type { WebhookSecrets } from './secrets.ts';
 import { mark } from './steps.ts';
 import type { WebhookTargets } from './targets.ts';
@@ -48,6 +49,8 @@ export interface WebhookDeliveryDeps {
   logger: Logger;
   /** Counts finished deliveries. */
   observe: (pluginId: string, event: string, status: string) => void;
+  /** Which of the requests that no handler saw leave a record. */
+  samples: RefusalSamples;
 }
 
 interface Answered {
@@ -183,7 +186,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);
     else deps.observe('(unknown)', '(unknown)', status);
     // Without a plugin or a namespace there is nobody to show the record to.
-    if (passage.namespaceId === '') return;
+    if (passage.namespaceId === '' || !deps.samples.admits(passage, status)) return;
     inbox.note(
       { ...deliveryOf(passage, 'sync', null), body: null },
       {

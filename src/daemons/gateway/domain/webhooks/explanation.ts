@@ -89,7 +89,7 @@ function explainSecret(
   if (stripped !== sent && is(text, stripped))
     return {
       reason: 'other_encoding',
-      hint: `The header is to be the secret alone, without "${sent.split(' ')[0]}".`,
+      hint: `The header is to be the secret alone, without "${sent.split(' ')[0]!.slice(0, 16)}".`,
     };
   if (is(Buffer.from(text).toString('base64')) || is(Buffer.from(text).toString('hex')))
     return { reason: 'other_encoding', hint: 'The sender encodes the secret; it is to be sent as it is.' };

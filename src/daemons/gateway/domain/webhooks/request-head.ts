@@ -8,7 +8,7 @@ const MASK = '[masked]';
 
 /** Unauthenticated clients choose the values, and a record of each refusal is kept. */
 const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
-const MAX_UNAUTHENTICATED_HEADERS = 64;
+const MAX_UNAUTHENTICATED_BYTES = 2048;
 
 /** Of an unauthenticated request only these names keep their value: any other may carry a misplaced secret. */
 const SHOWN_HEADERS = new Set([
@@ -33,16 +33,20 @@ const SHOWN_HEADERS = new Set([
 const AUTHENTICATION_HEADER =
   /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
 
-/** JSON pairs for the record of a request that proved nothing: few headers, short values, masked unless harmless. */
+/** JSON pairs for the record of a request that proved nothing: 2 KB of headers, short values, masked unless harmless. */
 export function maskedHeaders(rawHeaders: readonly string[]): string {
   const pairs: Array<[string, string]> = [];
-  const end = Math.min(rawHeaders.length, 2 * MAX_UNAUTHENTICATED_HEADERS);
-  for (let i = 0; i < end; i += 2) {
+  let left = MAX_UNAUTHENTICATED_BYTES;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     // Header text has one byte a character.
-    const shownName = name.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES);
-    const value = rawHeaders[i + 1]!.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES);
-    pairs.push([shownName, SHOWN_HEADERS.has(name) ? value : MASK]);
+    const shown = SHOWN_HEADERS.has(name)
+      ? rawHeaders[i + 1]!.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES)
+      : MASK;
+    const pair: [string, string] = [name.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES), shown];
+    left -= pair[0].length + shown.length;
+    if (left < 0) break;
+    pairs.push(pair);
   }
   return JSON.stringify(pairs);
 }

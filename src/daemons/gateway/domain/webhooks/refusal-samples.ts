@@ -1,0 +1,107 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { hours, minutes } from '../../../../kit/duration.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import { createRateLimiter } from '../../../../kit/rate-limiter.ts';
+import type { KeyValueStore, SecretKey } from '../../../../store/ports/index.ts';
+import { endpointName } from './endpoint-name.ts';
+import type { Passage } from './passage.ts';
+import { describe } from './secrets.ts';
+import { senderNetwork } from './sender-network.ts';
+
+export interface RefusalSamplesDeps {
+  /** Shared by all processes of the gateway. */
+  cache: KeyValueStore;
+  clock: Clock;
+  logger: Logger;
+  /** Counts requests that leave no record. */
+  observeUnrecorded: (pluginId: string, event: string, status: string) => void;
+}
+
+/** Records a minute of one endpoint and address, and of all together. */
+const RECORDS_PER_SENDER = 60;
+const RECORDS_IN_ALL = 1200;
+/** Endpoints and addresses counted apart at a time; further ones share one count. */
+const MAX_SENDERS = 10_000;
+const REPORT_EVERY_MS = minutes(1);
+/** Sums that operators see, by endpoint; each begins anew after a day. */
+const SUMS = 'webhook-unrecorded';
+const SUM_WINDOW_MS = hours(24);
+const MAX_LISTED = 10_000;
+
+/**
+ * Decides which requests that no handler saw leave a record, and counts the others: anybody can send them, and a record of
+ * each would fill the disk and evict genuine deliveries.
+ */
+export class RefusalSamples {
+  readonly #deps: RefusalSamplesDeps;
+  readonly #limiter: ReturnType<typeof createRateLimiter>;
+  readonly #unrecorded = new Map<string, { endpoint: SecretKey; count: number }>();
+
+  constructor(deps: RefusalSamplesDeps) {
+    this.#deps = deps;
+    this.#limiter = createRateLimiter(deps.clock, minutes(1), MAX_SENDERS);
+  }
+
+  /** Whether this request leaves a record; else it is counted. */
+  admits(delivery: Passage, status: string): boolean {
+    const sender = `${endpointName(endpointOf(delivery))} ${senderNetwork(delivery.incoming.source)}`;
+    const isSampled =
+      this.#limiter.take(sender, RECORDS_PER_SENDER).allowed &&
+      this.#limiter.take('in all', RECORDS_IN_ALL).allowed;
+    if (!isSampled) this.#count(delivery, status);
+    return isSampled;
+  }
+
+  /** Requests that left no record since up to a day ago, by endpoint name. */
+  async sums(namespaceId: string): Promise<Map<string, number>> {
+    await this.#report();
+    const prefix = `${JSON.stringify([namespaceId]).slice(0, -1)},`;
+    const entries = await this.#deps.cache.scan(SUMS, { prefix, limit: MAX_LISTED });
+    return new Map(entries.map(({ key, value }) => [key, Number(value)]));
+  }
+
+  #count(delivery: Passage, status: string): void {
+    this.#deps.observeUnrecorded(delivery.pluginId, delivery.event, status);
+    const endpoint = endpointOf(delivery);
+    const name = endpointName(endpoint);
+    const counted = this.#unrecorded.get(name);
+    if (counted) counted.count++;
+    else {
+      if (this.#unrecorded.size === 0) this.#deps.clock.after(REPORT_EVERY_MS, () => void this.#report());
+      this.#unrecorded.set(name, { endpoint, count: 1 });
+    }
+  }
+
+  async #report(): Promise<void> {
+    const { cache, logger } = this.#deps;
+    const counted = [...this.#unrecorded];
+    this.#unrecorded.clear();
+    for (const [name, { endpoint, count }] of counted) {
+      const { namespaceId, pluginId, event } = endpoint;
+      logger.diagnostic(
+        {
+          domain: 'webhook',
+          event: 'webhook.refusals_unrecorded',
+          level: 'warn',
+          reasonCode: 'REFUSALS_SAMPLED',
+          message: `${count} refused requests to ${describe(endpoint)} left no record: more came than are kept in a minute`,
+          outcome: 'degraded',
+          evidence: { event, count },
+        },
+        { tenantId: namespaceId, pluginId },
+      );
+      try {
+        if (namespaceId !== '') await cache.increment(SUMS, name, { by: count, windowMs: SUM_WINDOW_MS });
+      } catch (error) {
+        logger.warn('The number of requests without a record could not be stored', { error });
+      }
+    }
+  }
+}
+
+/** Namespaces without a secret and their instances are names that clients made up: they count as one. */
+function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: Passage): SecretKey {
+  return isProvisioned
+    ? { namespaceId, pluginId, event, instanceId }
+    : { namespaceId: '', pluginId, event, instanceId: '' };
+}
