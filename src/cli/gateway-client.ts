@@ -31,16 +31,32 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
   const { globals } = context;
   const url = await gatewayUrl(context);
   const given = await givenToken(context, url);
-  const withToken = (token: string): Client =>
-    createClient({
-      url,
-      peer: 'gateway',
-      send: lightFetch,
-      headers: () => ({
-        authorization: `Bearer ${token}`,
-        ...(globals.namespace ? { [HEADERS.namespace]: globals.namespace } : {}),
-      }),
-    });
+  const withToken = (token: string): Client => ({
+    async call(endpoint, input, options) {
+      let requestId: string | null = null;
+      const client = createClient({
+        url,
+        peer: 'gateway',
+        async send(target, request) {
+          const reply = await lightFetch(target, request);
+          requestId = reply.headers.get(HEADERS.requestId);
+          return reply;
+        },
+        headers: () => ({
+          authorization: `Bearer ${token}`,
+          ...(globals.namespace ? { [HEADERS.namespace]: globals.namespace } : {}),
+        }),
+      });
+      try {
+        return await client.call(endpoint, input, options);
+      } catch (error) {
+        // The log has more of what failed over there; of a refusal the message says all.
+        if (requestId !== null && error instanceof PlatformError && error.status === 500)
+          error.details.requestId ??= requestId;
+        throw error;
+      }
+    },
+  });
   if (given) return withToken(given);
   let login: Promise<string> | undefined;
   /** Calls that are made at the same time log in once. */

@@ -38,10 +38,11 @@ export function formatRecord(line: string, style: Style): string {
   const level = String(record.level) as keyof typeof LEVEL_COLOURS;
   const colour = style[LEVEL_COLOURS[level] ?? 'white'];
   const { meta } = record;
-  const { error, ...plain } = (typeof meta === 'object' && meta !== null ? meta : {}) as Record<
-    string,
-    unknown
-  >;
+  const {
+    error,
+    stack: pluginStack,
+    ...plain
+  } = (typeof meta === 'object' && meta !== null ? meta : {}) as Record<string, unknown>;
   const own = Object.entries(record).filter(
     ([key]) => !PLACED.has(key) && key !== 'evidence' && key !== 'error',
   );
@@ -55,7 +56,7 @@ export function formatRecord(line: string, style: Style): string {
     style.cyan(String(record.serviceId ?? '').padEnd(11)),
     spelledOut(String(record.message ?? '')),
   ].join(' ');
-  const stack = stackOf(error ?? record.error);
+  const stack = stackOf(error ?? record.error ?? { stack: pluginStack });
   return [
     head + (fields.length > 0 ? style.dim(`  ${fields.join(' ')}`) : ''),
     ...(stack ? [style.dim(stack)] : []),

@@ -67,12 +67,21 @@ export interface ErrorView {
 /** What happened, why, and the command that mends it. */
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
-  const { hint, lastLines } = error.details as { hint?: string; lastLines?: string[] };
+  const { hint, lastLines, at, requestId } = error.details as Partial<{
+    hint: string;
+    lastLines: string[];
+    at: string;
+    requestId: string;
+  }>;
   if (error.name === 'CancelledError') return error.message;
   const lines = [
     indented(`${style.red('error')} `, error.message, width),
     ...(lastLines?.length
       ? [style.dim('  its last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
+      : []),
+    ...(at ? [style.dim(`   at ${at}`)] : []),
+    ...(requestId
+      ? [style.dim(`  req ${requestId}`), `${style.cyan(' hint')} svc logs --request-id ${requestId}`]
       : []),
     ...(hint ? [indented(`${style.cyan(' hint')} `, hint, width)] : []),
     ...(error.name === 'UsageError' ? [] : [style.dim(` code ${error.code}`)]),

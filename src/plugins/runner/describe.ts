@@ -9,6 +9,8 @@ import {
 } from '../../contracts/plugin-description.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
+import { resolvedModules } from './module-hooks.ts';
+import { loadPlaceOf, placeText } from './source-place.ts';
 import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
 
 /** The runner's own handlers: what a plugin is made of, told by the plugin's code itself, which no daemon loads. */
@@ -39,7 +41,7 @@ const DESCRIBERS: Record<string, (root: string, input: never) => Promise<unknown
 };
 
 async function describeManifest(root: string, module: string): Promise<unknown> {
-  const exports = await importModule(resolveInside(root, module, module), module);
+  const exports = await importModule(root, resolveInside(root, module, module), module);
   if (typeof exports.default === 'object' && exports.default !== null) return exports.default;
   throw new RunnerFailure('INVALID_MANIFEST', `${module} must export the manifest as its default export.`);
 }
@@ -48,7 +50,10 @@ async function describeSchema(root: string, { zod, io }: SchemaToDescribe): Prom
   try {
     return { schema: print(await importedStandardSchema(root, zod), io) };
   } catch (error) {
-    return { fault: messageOf(error) };
+    // Only describing tells the author's place: what a caller of a route gets stays without it.
+    const { cause } = error as Error;
+    const place = cause === undefined ? undefined : loadPlaceOf(cause, root, resolvedModules);
+    return { fault: `${messageOf(error)}${place ? ` (${placeText(place)})\n    | ${place.text}` : ''}` };
   }
 }
 

@@ -84,7 +84,7 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
       try {
         text = await currentExecution.run(executionId, () => run(frame, controller.signal));
       } catch (thrown) {
-        text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown) });
+        text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
       }
       // A rejection that nobody handles surfaces before the next turn: it must hit the call that made it, not the next.
       await turn();

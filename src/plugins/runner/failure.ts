@@ -1,3 +1,4 @@
+import { placeOf, placeText } from './source-place.ts';
 import type { FrameError } from './protocol.ts';
 
 const MESSAGE_CHARS = 4000;
@@ -39,8 +40,8 @@ const GRANTED_BY: Record<string, string> = {
  * Any thrown value as a frame's error. Only refusals keep their code; whatever else a handler throws is
  * EXECUTION_ERROR, so that plugin code cannot pose as the platform. The stack is for the log alone.
  */
-export function toFrameError(thrown: unknown): FrameError & { stack?: string } {
-  const stack = textOf(() => (thrown as Error).stack);
+export function toFrameError(thrown: unknown, root: string): FrameError & { stack?: string } {
+  const stack = textOf(() => stackOf(thrown));
   const rest = stack === '' ? {} : { stack: stack.slice(0, MESSAGE_CHARS * 2) };
   if (thrown instanceof RunnerFailure) {
     return {
@@ -52,7 +53,15 @@ export function toFrameError(thrown: unknown): FrameError & { stack?: string } {
   }
   const refusal = permissionRefusal(thrown);
   if (refusal) return { ...refusal, ...rest };
-  return { code: 'EXECUTION_ERROR', message: messageOf(thrown), ...rest };
+  const place = placeOf(thrown, root);
+  const details = place ? { details: { at: placeText(place) } } : {};
+  return { code: 'EXECUTION_ERROR', message: messageOf(thrown), ...details, ...rest };
+}
+
+/** Of a failure that we found in what plugin code threw, the plugin's own stack. */
+function stackOf(thrown: unknown): unknown {
+  const { cause, stack } = thrown as Error;
+  return thrown instanceof RunnerFailure && cause instanceof Error ? cause.stack : stack;
 }
 
 /** What the platform refused by its manifest or config, as nobody's code could do otherwise. */

@@ -10,6 +10,8 @@ import {
 import type { StepOptions } from '../../contracts/workflow-context.ts';
 import { isInside } from '../inside.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
+import { resolvedModules } from './module-hooks.ts';
+import { loadPlaceOf, placeText } from './source-place.ts';
 import type { RunnerRequest } from './protocol.ts';
 
 /** A handler ready to run. */
@@ -48,7 +50,7 @@ export function resolveInside(root: string, file: string, ref: string): string {
 export async function loadHandler(root: string, ref: string): Promise<Handler> {
   const [file, name] = splitRef(ref);
   const path = resolveInside(root, file, ref);
-  const found = findExport(await importModule(path, ref), name);
+  const found = findExport(await importModule(root, path, ref), name);
   if (typeof found === 'function') {
     return { ref, kind: null, method: null, input: null, output: null, execute: found as Handler['execute'] };
   }
@@ -83,18 +85,26 @@ export function splitRef(ref: string): [file: string, name: string] {
 }
 
 /** Imports one of the plugin's files. Throws EXECUTION_ERROR with what its code threw. */
-export async function importModule(path: string, ref: string): Promise<Record<string, unknown>> {
+export async function importModule(
+  root: string,
+  path: string,
+  ref: string,
+): Promise<Record<string, unknown>> {
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {
     if ((error as { code?: unknown } | null)?.code === 'ERR_ACCESS_DENIED') throw error;
-    throw new RunnerFailure(
-      'EXECUTION_ERROR',
-      `"${ref}" could not be loaded: ${messageOf(error)}`,
-      { ref },
-      error,
-    );
+    const { text, at } = loadFailure(error, root);
+    throw new RunnerFailure('EXECUTION_ERROR', `"${ref}" could not be loaded: ${text}`, { ref, ...at }, error);
   }
+}
+
+/** What a module threw when it was loaded, with the place and the line itself where they are known. */
+export function loadFailure(error: unknown, root: string): { text: string; at: { at?: string } } {
+  const place = loadPlaceOf(error, root, resolvedModules);
+  if (!place) return { text: messageOf(error), at: {} };
+  const at = placeText(place);
+  return { text: `${at}: ${messageOf(error)}\n    | ${place.text}`, at: { at } };
 }
 
 /** An export by name; CommonJS modules whose names Node cannot foresee have them on `default`. */

@@ -3,6 +3,7 @@
  * It must start fast and know little; whatever protects the platform is enforced by its parent.
  * @spec docs/architecture.md "One way to run plugin code"
  */
+import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';
 import { type Channel, openChannel } from './channel.ts';
 import { createExecutions, type Executions } from './executions.ts';
@@ -30,6 +31,8 @@ function start(): void {
 
 function initialise(frame: InitFrame, channel: Channel): Executions {
   process.title = `svc-runner ${frame.plugin.id}`;
+  // Stacks name the files that the author wrote, in bundled output too.
+  setSourceMapsSupport(true);
   installModuleHooks(frame.sdk, frame.plugin.root);
   const executions = createExecutions(frame, channel);
   captureConsole(executions.write);

@@ -3,6 +3,11 @@ import { pathToFileURL } from 'node:url';
 
 const SDK_SPECIFIER = 'svc-platform/sdk';
 const PLUGIN_IMPORT = 'svc-plugin-import:';
+const MAX_RESOLVED = 10_000;
+const resolved: string[] = [];
+
+/** URLs of the modules that were resolved, in order: where a syntax error may stand. */
+export const resolvedModules: readonly string[] = resolved;
 
 /**
  * Makes `svc-platform/sdk` mean the running platform's, whatever lies in the plugin's `node_modules`, and
@@ -13,8 +18,11 @@ export function installModuleHooks(sdkUrl: string, root: string): void {
   registerHooks({
     resolve(specifier, context, next) {
       if (specifier === SDK_SPECIFIER) return { url: sdkUrl, shortCircuit: true };
-      if (!specifier.startsWith(PLUGIN_IMPORT)) return next(specifier, context);
-      return next(specifier.slice(PLUGIN_IMPORT.length), { ...context, parentURL });
+      const found = specifier.startsWith(PLUGIN_IMPORT)
+        ? next(specifier.slice(PLUGIN_IMPORT.length), { ...context, parentURL })
+        : next(specifier, context);
+      if (resolved.length < MAX_RESOLVED) resolved.push(found.url);
+      return found;
     },
   });
 }

@@ -134,6 +134,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     const stack = (error.cause as Error | undefined)?.stack;
     sink.write({ pluginId, requestId, traceId, tenantId }, 'error', `"${handler}" failed: ${error.message}`, {
       code: error.code,
+      ...(typeof error.details.at === 'string' ? { at: error.details.at } : {}),
       ...(stack ? { stack } : {}),
     });
     call.reject(error);

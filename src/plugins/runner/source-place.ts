@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import module from 'node:module';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isInside } from '../inside.ts';
+
+/** A place in the plugin's own source, from 1. */
+export interface Place {
+  /** Relative to the plugin's folder. */
+  file: string;
+  line: number;
+  column: number;
+  /** The line itself, without the blanks around it. */
+  text: string;
+}
+
+const { stripTypeScriptTypes } = module;
+const TEXT_CHARS = 200;
+const SOURCE = /\.[cm]?[jt]s$/;
+/** `file:///plugin/src/index.ts:12` or a path, above the line and its caret. */
+const HEAD = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n){1,5}?( *)\^/;
+const FRAME = /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):(\d+)\)?$/;
+
+/** `src/index.ts:12:9`. */
+export function placeText({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** Where in the plugin an error comes from, by its stack, which source maps have been applied to. */
+export function placeOf(thrown: unknown, root: string): Place | undefined {
+  const stack = stackOf(thrown);
+  const head = HEAD.exec(stack);
+  if (head) {
+    const place = placeAt(root, head[1]!, Number(head[2]), head[3]!.length + 1);
+    if (place) return place;
+  }
+  for (const row of stack.split('\n')) {
+    if (!row.startsWith('    at ')) continue;
+    const frame = FRAME.exec(row);
+    const place = frame && placeAt(root, frame[1]!, Number(frame[2]), Number(frame[3]));
+    if (place) return place;
+  }
+  return undefined;
+}
+
+/**
+ * Where loading failed. V8 does not say where a syntax error of an ES module stands, nor which import names what does
+ * not exist, so the files that were resolved last are searched.
+ */
+export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly string[]): Place | undefined {
+  const missing = missingImport(thrown, root);
+  if (missing) return missing;
+  const isSyntax = thrown instanceof SyntaxError && !HEAD.test(stackOf(thrown));
+  if (!isSyntax) return placeOf(thrown, root);
+  for (const url of resolved.toReversed()) {
+    const place = syntaxPlace(url, root);
+    if (place) return place;
+  }
+  return undefined;
+}
+
+/** Node parses JavaScript as TypeScript too, and that parser names the place. */
+function syntaxPlace(url: string, root: string): Place | undefined {
+  const path = pathOf(url);
+  if (!path || !SOURCE.test(path) || !isInside(root, path)) return undefined;
+  try {
+    stripTypeScriptTypes(readFileSync(path, 'utf8'), { sourceUrl: url });
+    return undefined;
+  } catch (error) {
+    return placeOf(error, root);
+  }
+}
+
+function missingImport(thrown: unknown, root: string): Place | undefined {
+  const { code, message } = thrown as { code?: unknown; message?: unknown };
+  if (code !== 'ERR_MODULE_NOT_FOUND' || typeof message !== 'string') return undefined;
+  const [, wanted, from] = /'([^']+)' imported from (\S.*)$/.exec(message) ?? [];
+  const path = from && pathOf(from);
+  if (!wanted || !path || !isInside(root, path)) return undefined;
+  // A relative import is named by where it would have led.
+  const name = wanted.startsWith('/') ? wanted.slice(wanted.lastIndexOf('/') + 1) : wanted;
+  const rows = linesOf(path);
+  const index = rows.findIndex((row) => /\b(?:import|export|require)\b|\bfrom\b/.test(row) && row.includes(name));
+  return index === -1 ? undefined : placeAt(root, path, index + 1, rows[index]!.indexOf(name) + 1);
+}
+
+function placeAt(root: string, named: string, line: number, column: number): Place | undefined {
+  const path = pathOf(named);
+  if (!path || !isInside(root, path)) return undefined;
+  const file = relative(root, path);
+  if (file.split('/').includes('node_modules')) return undefined;
+  return { file, line, column, text: (linesOf(path)[line - 1] ?? '').trim().slice(0, TEXT_CHARS) };
+}
+
+function pathOf(named: string): string | undefined {
+  if (!named.startsWith('file:')) return named.startsWith('/') ? named : undefined;
+  try {
+    return fileURLToPath(named);
+  } catch {
+    return undefined;
+  }
+}
+
+function linesOf(path: string): string[] {
+  try {
+    return readFileSync(path, 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+function stackOf(thrown: unknown): string {
+  try {
+    const { stack } = thrown as { stack?: unknown };
+    return typeof stack === 'string' ? stack : '';
+  } catch {
+    return '';
+  }
+}
