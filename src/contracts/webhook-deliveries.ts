@@ -55,6 +55,16 @@ const DeliveryStep = z.object({
 
 export const WebhookDeliveryDetails = WebhookDelivery.extend({
   steps: z.array(DeliveryStep),
+  attemptHistory: z
+    .array(
+      z.object({
+        startedAt: z.string().describe('ISO 8601'),
+        outcome: z.string(),
+        durationMs: z.number(),
+        error: z.string().nullable(),
+      }),
+    )
+    .describe('Each attempt of an async delivery, oldest first'),
   headers: z
     .array(z.tuple([z.string(), z.string()]))
     .describe('As received; values that may be secret are masked'),

@@ -26,3 +26,13 @@ test('the line of a request does not say twice what its message says', () => {
   expect(line('GET /health 200')).toMatch(/rest {8}GET \/health 200 {2}durationMs=1.5$/);
   expect(line('another')).toContain('method=GET route=/health status=200 durationMs=1.5');
 });
+
+test("the stack of a plugin's error stands below its line, in the lines it has", () => {
+  const meta = { code: 'EXECUTION_ERROR', at: 'main.ts:4:9', stack: 'Error: no\n    at go (main.ts:4:9)' };
+  const record = { level: 'error', time: 0, serviceId: 'rest', message: '"main.ts#go" failed: no', meta };
+  expect(formatRecord(JSON.stringify(record), plain).split('\n')).toEqual([
+    expect.stringMatching(/code=EXECUTION_ERROR at=main\.ts:4:9$/),
+    '    Error: no',
+    '        at go (main.ts:4:9)',
+  ]);
+});

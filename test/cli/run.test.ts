@@ -39,6 +39,20 @@ async function svcRun(...calls: string[][]): Promise<Finished[]> {
   return finished;
 }
 
+test('a throw in a handler shows the error, its place, and the request to look for in the log', async () => {
+  const [text, json] = await svcRun(['greeter', 'throws'], ['greeter', 'throws', '--json']);
+  expect([text!.code, text!.stderr]).toEqual([
+    1,
+    expect.stringMatching(
+      /error thrown on purpose\n {3}at .*\.[jt]s:\d+:\d+\n {2}req [\w-]+\n hint svc logs --request-id [\w-]+\n/,
+    ),
+  ]);
+  expect(JSON.parse(json!.stdout).error).toMatchObject({
+    code: 'EXECUTION_ERROR',
+    details: { at: expect.stringMatching(/:\d+:\d+$/), requestId: expect.any(String) },
+  });
+});
+
 test('svc run makes its flags, help and envelope from the command', async () => {
   const [help, greet, whole, fault, low, declared, person, none, list] = await svcRun(
     ['greeter', 'greet', '--help'],

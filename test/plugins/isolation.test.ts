@@ -109,7 +109,7 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
     const error = await expectContained(await start(), 'broken-module.js#ok', {});
     expect([error.code, error.message]).toEqual([
       'EXECUTION_ERROR',
-      '"broken-module.js#ok" could not be loaded: this module does not load',
+      '"broken-module.js#ok" could not be loaded: broken-module.js:2:7: this module does not load\n    | throw new Error(\'this module does not load\');',
     ]);
   });
 

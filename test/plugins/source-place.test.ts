@@ -45,11 +45,14 @@ describe.each(SANDBOXES)('under %s', (sandbox) => {
       'a name that a module does not export',
       "main.js:2:10: The requested module './lib.js' does not provide",
       "import { gone } from './lib.js';",
-      { 'main.js': "\nimport { gone } from './lib.js';\nexport const go = gone;\n", 'lib.js': 'export const a = 1;' },
+      {
+        'main.js': "\nimport { gone } from './lib.js';\nexport const go = gone;\n",
+        'lib.js': 'export const a = 1;',
+      },
     ],
     [
       'a package that is not installed',
-      "main.js:1:18: Cannot find package 'no-such-package'",
+      "main.js:1:19: Cannot find package 'no-such-package'",
       "import none from 'no-such-package';",
       { 'main.js': "import none from 'no-such-package';\nexport const go = none;\n" },
     ],
@@ -76,8 +79,10 @@ describe.each(SANDBOXES)('under %s', (sandbox) => {
 
   test('an error that a handler throws has its place, in TypeScript and in bundled output', async () => {
     const folder = await pluginOf({
-      'main.ts': 'interface Order { id: string }\n\nexport const go = (): Order => {\n  throw new Error("in ts");\n};\n',
-      'dist/main.js': 'const go=()=>{throw new Error("in a bundle")};export{go};\n//# sourceMappingURL=main.js.map\n',
+      'main.ts':
+        'interface Order { id: string }\n\nexport const go = (): Order => {\n  throw new Error("in ts");\n};\n',
+      'dist/main.js':
+        'const go=()=>{throw new Error("in a bundle")};export{go};\n//# sourceMappingURL=main.js.map\n',
       // One mapping for each statement: `throw` of the output is line 3, column 3 of src/main.ts.
       'dist/main.js.map': JSON.stringify({
         version: 3,

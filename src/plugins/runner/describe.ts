@@ -10,8 +10,8 @@ import {
 import { messageOf, RunnerFailure } from './failure.ts';
 import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
 import { resolvedModules } from './module-hooks.ts';
-import { loadPlaceOf, placeText } from './source-place.ts';
 import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
+import { loadPlaceOf, placeText } from './source-place.ts';
 
 /** The runner's own handlers: what a plugin is made of, told by the plugin's code itself, which no daemon loads. */
 export function describeHandler(root: string, ref: string): Handler | undefined {

@@ -1,5 +1,5 @@
-import { placeOf, placeText } from './source-place.ts';
 import type { FrameError } from './protocol.ts';
+import { placeOf, placeText } from './source-place.ts';
 
 const MESSAGE_CHARS = 4000;
 

@@ -11,8 +11,8 @@ import type { StepOptions } from '../../contracts/workflow-context.ts';
 import { isInside } from '../inside.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { resolvedModules } from './module-hooks.ts';
-import { loadPlaceOf, placeText } from './source-place.ts';
 import type { RunnerRequest } from './protocol.ts';
+import { loadPlaceOf, placeText } from './source-place.ts';
 
 /** A handler ready to run. */
 export interface Handler {
@@ -95,7 +95,12 @@ export async function importModule(
   } catch (error) {
     if ((error as { code?: unknown } | null)?.code === 'ERR_ACCESS_DENIED') throw error;
     const { text, at } = loadFailure(error, root);
-    throw new RunnerFailure('EXECUTION_ERROR', `"${ref}" could not be loaded: ${text}`, { ref, ...at }, error);
+    throw new RunnerFailure(
+      'EXECUTION_ERROR',
+      `"${ref}" could not be loaded: ${text}`,
+      { ref, ...at },
+      error,
+    );
   }
 }
 

@@ -80,7 +80,9 @@ function missingImport(thrown: unknown, root: string): Place | undefined {
   // A relative import is named by where it would have led.
   const name = wanted.startsWith('/') ? wanted.slice(wanted.lastIndexOf('/') + 1) : wanted;
   const rows = linesOf(path);
-  const index = rows.findIndex((row) => /\b(?:import|export|require)\b|\bfrom\b/.test(row) && row.includes(name));
+  const index = rows.findIndex(
+    (row) => /\b(?:import|export|require)\b|\bfrom\b/.test(row) && row.includes(name),
+  );
   return index === -1 ? undefined : placeAt(root, path, index + 1, rows[index]!.indexOf(name) + 1);
 }
 

@@ -46,6 +46,11 @@ test('a failed delivery runs again after its backoff, and is done when an attemp
     attempts: 3,
     nextAttemptAt: null,
     reason: null,
+    attemptHistory: [
+      { outcome: 'retrying', error: 'NOT_NOW: Try again', durationMs: expect.any(Number) },
+      { outcome: 'retrying', error: 'NOT_NOW: Try again' },
+      { outcome: 'succeeded', error: null, startedAt: expect.stringMatching(/Z$/) },
+    ],
   });
 });
 

@@ -48,6 +48,9 @@ export const show = defineCommand({
           ]
         : []),
       section('steps', stepsText(delivery, style), style),
+      ...(delivery.attemptHistory.length > 0
+        ? [section('attempts', attemptsText(delivery, style), style)]
+        : []),
       section('headers', delivery.headers.map(([name, value]) => `${name}: ${value}`).join('\n'), style),
       section(
         'body',
@@ -71,4 +74,15 @@ function stepDuration(ms: number): string {
 function stepsText({ steps }: WebhookDeliveryDetails, style: Style): string {
   const rows = steps.map(({ step, outcome, durationMs }) => [step, outcome, stepDuration(durationMs)]);
   return table(['step', 'outcome', 'took'], rows, style);
+}
+
+function attemptsText({ attemptHistory }: WebhookDeliveryDetails, style: Style): string {
+  const rows = attemptHistory.map(({ startedAt, outcome, durationMs, error }, index) => [
+    String(index + 1),
+    timeText(Date.parse(startedAt)),
+    outcome,
+    stepDuration(durationMs),
+    error ?? '',
+  ]);
+  return table(['attempt', 'started', 'outcome', 'took', 'error'], rows, style);
 }

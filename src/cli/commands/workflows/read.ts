@@ -12,7 +12,7 @@ import {
 import { defineCommand, ok, streamed } from '../../define-command.ts';
 import { table } from '../../style.ts';
 import { followLogs, logLine } from './follow.ts';
-import { runPairs, runsTable, stepsTable } from './views.ts';
+import { attemptsTable, runPairs, runsTable, stepsTable } from './views.ts';
 
 export const RunArg = z.string().min(1).max(128).describe("the run's id");
 
@@ -82,8 +82,10 @@ export const show = defineCommand({
   },
   text({ run, steps }: Shown, style) {
     const next = steps.flatMap((step) => nextStep(run.id, step));
+    const attempts = attemptsTable(steps, style);
     return [
       `${runPairs(run, style)}\n\n${stepsTable(steps, style)}`,
+      ...(attempts === null ? [] : ['', attempts]),
       ...(next.length > 0 ? ['', 'It waits for you:', ...next.map((line) => `  ${line}`)] : []),
     ].join('\n');
   },

@@ -70,6 +70,29 @@ export function stepsTable(steps: readonly RunStep[], style: Style): string {
   return table(['step', 'uses', 'status', 'tries', 'queued', 'took', ''], rows, style);
 }
 
+/** Every attempt of the steps that were retried, or that failed: when, how long, and why it failed. */
+export function attemptsTable(steps: readonly RunStep[], style: Style): string | null {
+  const rows = steps
+    .filter(({ history }) => history.length > 1 || history.some(({ error }) => error !== null))
+    .flatMap(({ id, history }) =>
+      history.map((attempt) => [
+        id,
+        String(attempt.attempt),
+        coloured(attempt.status, style),
+        timeText(attempt.startedAt),
+        lasted(attempt),
+        attempt.error ? `${attempt.error.message}${placeOf(attempt.error)}` : '',
+      ]),
+    );
+  if (rows.length === 0) return null;
+  return table(['attempt of', '', 'status', 'started', 'took', 'error'], rows, style);
+}
+
+/** Where in the plugin's code a step failed. */
+function placeOf({ details }: NonNullable<RunStep['error']>): string {
+  return typeof details.at === 'string' ? ` (at ${details.at})` : '';
+}
+
 function waitsFor({ waitingFor, wakeAt }: RunStep): string {
   if (!waitingFor) return '';
   const what = waitingFor.name ?? waitingFor.runId ?? '';

@@ -5,6 +5,7 @@ import type { Random } from '../../../../kit/random.ts';
 import type { NewDelivery, WebhookInbox } from '../../../../store/ports/index.ts';
 import type { CallHandler, Handled } from './handler-call.ts';
 import { type JsonPayload, payloadOf } from './payload.ts';
+import { attemptText } from './steps.ts';
 import type { DeclaredWebhook } from './targets.ts';
 
 export interface AttemptsDeps {
@@ -74,7 +75,7 @@ export function createAttempts({ call, inbox, clock, random, logger, observe }: 
     item: QueuedDelivery,
     handled: Handled,
     end: ReturnType<typeof outcomeOf>,
-    { tookMs, nextAttemptAt }: { tookMs: number; nextAttemptAt: number | null },
+    { tookMs, startedAt, nextAttemptAt }: { tookMs: number; startedAt: number; nextAttemptAt: number | null },
   ): Promise<void> {
     const { delivery, marker } = item;
     const { webhookId } = delivery;
@@ -82,7 +83,7 @@ export function createAttempts({ call, inbox, clock, random, logger, observe }: 
       await inbox.finish(webhookId, {
         status: end,
         httpStatus: 202,
-        steps: `dispatch=${end}@${Math.round(tookMs * 1000)}us`,
+        steps: attemptText(end, { tookMs, startedAt, error: errorOf(handled) }),
         outcome: handled.record,
         durationMs: clock.now() - delivery.receivedAt,
         nextAttemptAt,
@@ -100,7 +101,8 @@ export function createAttempts({ call, inbox, clock, random, logger, observe }: 
     /** Runs the handler as it is loaded now and writes how it ended. Never rejects. */
     async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
       const { delivery } = item;
-      const startedAt = performance.now();
+      const startedAt = clock.now();
+      const began = performance.now();
       const payload = item.payload ?? (await readBack(delivery.webhookId));
       item.payload = undefined;
       if (payload === 'gone' || payload === 'unread')
@@ -112,10 +114,16 @@ export function createAttempts({ call, inbox, clock, random, logger, observe }: 
       const nextAttemptAt = end === 'retrying' ? clock.now() + backoffMs(retry!, item.attempts) : null;
       observe(delivery.pluginId, delivery.event, end);
       if (end === 'dead') tellDead(item);
-      await finish(item, handled, end, { tookMs: performance.now() - startedAt, nextAttemptAt });
+      await finish(item, handled, end, { tookMs: performance.now() - began, startedAt, nextAttemptAt });
       return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: false };
     },
   };
+}
+
+function errorOf({ succeeded, record }: Handled): string | null {
+  if (succeeded) return null;
+  const { error } = JSON.parse(record) as { error?: { code?: string; message?: string } };
+  return error ? `${error.code}: ${error.message}` : 'failed';
 }
 
 function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry | undefined) {

@@ -36,9 +36,15 @@ export function viewOf(record: DeliveryRecord): WebhookDelivery {
 export function detailsOf(record: DeliveryRecord): WebhookDeliveryDetails {
   const outcome = parse(record.outcome) as { explanation?: WebhookDeliveryDetails['explanation'] } | null;
   const { body, bodyEncoding } = textOf(record.body);
+  const steps = parseSteps(record.steps);
   return {
     ...viewOf(record),
-    steps: parseSteps(record.steps),
+    steps: steps.map(({ step, outcome: how, durationMs }) => ({ step, outcome: how, durationMs })),
+    attemptHistory: steps.flatMap(({ startedAt, outcome: how, durationMs, error }) =>
+      startedAt === undefined
+        ? []
+        : [{ startedAt: new Date(startedAt).toISOString(), outcome: how, durationMs, error: error ?? null }],
+    ),
     headers: shownHeaders(record.headers),
     body,
     bodyEncoding,

@@ -22,6 +22,22 @@ export interface StepOutcome {
   step: string;
   outcome: string;
   durationMs: number;
+  /** Of an attempt of an async delivery: when it began, epoch ms. */
+  startedAt?: number;
+  /** Why that attempt failed. */
+  error?: string;
+}
+
+const ATTEMPT_ERROR_CHARS = 500;
+
+/** An attempt of an async delivery, as the record keeps it: `dispatch=retrying@120us@1700000000000@EXECUTION_ERROR%3A%20no`. */
+export function attemptText(
+  outcome: string,
+  { tookMs, startedAt, error }: { tookMs: number; startedAt: number; error: string | null },
+): string {
+  const why =
+    error === null ? '' : `@${encodeURIComponent(error.slice(0, ATTEMPT_ERROR_CHARS).toWellFormed())}`;
+  return `dispatch=${outcome}@${Math.round(tookMs * 1000)}us@${startedAt}${why}`;
 }
 
 export function beginSteps(): StepLog {
@@ -52,9 +68,15 @@ export function parseSteps(text: string): StepOutcome[] {
   if (text === '') return [];
   return text.split(';').map((part) => {
     const [step = '', rest = ''] = part.split('=');
-    const [outcome = '', took = '0us'] = rest.split('@');
+    const [outcome = '', took = '0us', startedAt, error] = rest.split('@');
     // Records of earlier versions have milliseconds.
     const durationMs = took.endsWith('us') ? Number(took.slice(0, -2)) / 1000 : Number(took);
-    return { step, outcome, durationMs };
+    return {
+      step,
+      outcome,
+      durationMs,
+      ...(startedAt === undefined ? {} : { startedAt: Number(startedAt) }),
+      ...(error === undefined ? {} : { error: decodeURIComponent(error) }),
+    };
   });
 }
