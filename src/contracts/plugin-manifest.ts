@@ -59,7 +59,15 @@ export const WebhookHandlerDecl = z
     async: z.boolean().default(false),
     challenge: ChallengeConfig.optional(),
     /** A dot-path into the body, or `header:<name>` (an extension). */
-    idempotencyKey: z.string().min(1).max(256).optional(),
+    idempotencyKey: z
+      .string()
+      .min(1)
+      .max(256)
+      .refine(
+        (path) => !/^headers?\./i.test(path),
+        'is a path into the body and never reaches headers; write "header:<name>"',
+      )
+      .optional(),
     onProvision: HandlerRef.optional(),
     maxBodyBytes: PositiveInt.max(64 * 1024 * 1024).default(LIMITS.webhookBodyBytes),
     rateLimit: z
@@ -101,7 +109,14 @@ const FsPaths = z.array(z.string().min(1)).default([]);
 export const Permissions = z.strictObject({
   fs: z.strictObject({ read: FsPaths, write: FsPaths }).optional(),
   /** Hosts that `ctx.fetch` may call, `*.example.com` and `host:port` allowed; `["*"]` also opens raw sockets. */
-  network: z.array(z.string().min(1)).default([]),
+  network: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .refine((host) => !host.includes('://'), 'must be a host such as "api.example.com", not a URL'),
+    )
+    .default([]),
   /** Names of environment variables the plugin sees. */
   env: z.array(z.string().min(1)).default([]),
   platform: z

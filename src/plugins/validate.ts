@@ -30,7 +30,12 @@ const KIND_OF = {
  * Everything that can be said of a plugin without calling it: the manifest, the files it names, and, by
  * loading them in the sandbox, whether they export what it names. All faults at once, each with its path.
  */
-export async function validatePlugin(folder: string, describer: PluginDescriber): Promise<ValidatedPlugin> {
+export async function validatePlugin(
+  folder: string,
+  describer: PluginDescriber,
+  /** Compiles what the manifest says of workflows and schedules. */
+  compile: (manifest: ManifestV3) => Array<{ path: string; message: string }> = () => [],
+): Promise<ValidatedPlugin> {
   const root = resolve(folder);
   const { manifest, faults } = await readManifest(root, describer.manifest);
   if (!manifest) return { faults };
@@ -38,9 +43,13 @@ export async function validatePlugin(folder: string, describer: PluginDescriber)
   const inText = await checkHandlerFiles(root, manifest);
   const told = new Set(inText.map(({ path }) => path));
   const whenLoaded = await codeFaults(plugin, describer);
+  const shapes = definitionFaults(manifest);
+  const compiled = compile(manifest)
+    .filter(({ path }) => !shapes.some((fault) => fault.path === path))
+    .map(({ path, message }): PluginFault => ({ code: 'INVALID_MANIFEST', path, message }));
   return {
     plugin,
-    faults: [...definitionFaults(manifest), ...inText, ...whenLoaded.filter(({ path }) => !told.has(path))],
+    faults: [...shapes, ...compiled, ...inText, ...whenLoaded.filter(({ path }) => !told.has(path))],
   };
 }
 

@@ -64,6 +64,9 @@ test('a sound project passes, and every check says what it saw', SLOW, async () 
       'engine',
       'upstreams',
       'plugins',
+      'workflows',
+      'adapters',
+      'hosts',
     ]),
   );
   expect(only('stores')).toBe('ok: no data yet');
@@ -243,3 +246,31 @@ test('of a platform that runs it tells the services that are down, and broken pl
   expect(only('stores')).toContain('are sound');
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
 });
+
+test(
+  'what workflows list would refuse, unset keys of models and absent plugins are faults',
+  SLOW,
+  async () => {
+    const folder = await project({
+      adapters: {
+        llm: { baseUrl: 'https://models.example.com', apiKey: '${NO_SUCH_KEY}', models: { default: 'm' } },
+      },
+    });
+    await mkdir(join(folder, 'workflows'));
+    await writeFile(
+      join(folder, 'workflows/bad.yaml'),
+      'id: bad\non: {schedule: [{cron: "61 * * * *"}]}\njobs: {a: {steps: [{uses: set}]}}\n',
+    );
+    await writeFile(
+      join(folder, 'workflows/lost.yaml'),
+      'id: lost\njobs: {a: {steps: [{uses: nobody/go}]}}\n',
+    );
+    const { code, only } = await doctor(folder);
+    expect(code).toBe(1);
+    expect(only('workflows')).toMatch(
+      /fail: workflows\/bad\.yaml:2:24 on\.schedule\[0\]\.cron: [\s\S]*fail: workflows\/lost\.yaml:2:\d+ jobs\.a\.steps\[0\]\.uses: there is no plugin "nobody" that runs/,
+    );
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
+    expect(only('adapters')).toBe('fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, which is not set.');
+  },
+);

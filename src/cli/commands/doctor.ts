@@ -13,6 +13,7 @@ import { checkPorts } from './doctor/ports.ts';
 import { checkSecrets } from './doctor/secrets.ts';
 import { checkCredentials, checkStores } from './doctor/stores.ts';
 import { checkSupervision } from './doctor/supervision.ts';
+import { checkAdapters, checkHosts, checkWorkflows } from './doctor/workflows.ts';
 
 export interface Diagnosis {
   checks: Finding[];
@@ -38,6 +39,9 @@ const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['engine', checkEngine],
   ['upstreams', checkUpstreams],
   ['plugins', checkPlugins],
+  ['workflows', checkWorkflows],
+  ['adapters', checkAdapters],
+  ['hosts', checkHosts],
 ];
 
 /** @spec docs/operations.md "svc doctor" */

@@ -24,6 +24,7 @@ import { createSchedules, type FoundSchedule, type Schedules } from './domain/st
 import { createTriggers, type Triggers } from './domain/starts/triggers.ts';
 import type { ChildStarter } from './domain/steps/kinds/builtins.ts';
 import { guardedHttp } from './guarded-http.ts';
+import { knownPlugin } from './manifest-faults.ts';
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { reportRunEnd } from './run-end.ts';
@@ -111,7 +112,14 @@ async function assemble(
     children,
     now: clock.now,
   });
-  const definitions = createDefinitions({ kindOf, find: store.definition });
+  const definitions = createDefinitions({
+    kindOf,
+    find: store.definition,
+    findPlugin(id) {
+      const plugin = plugins.registry.find(id);
+      return plugin && knownPlugin(plugin.manifest);
+    },
+  });
   const engine = createEngine({
     store,
     clock,
@@ -204,14 +212,14 @@ async function registerAll(
   );
   definitions.register([...files.found, ...ofPlugins], files.faults);
   const planned = pluginSchedules(plugins, definitions);
-  for (const { source, path, message } of definitions.faults) {
+  for (const { source, path, message, unresolved } of definitions.faults) {
     logger.diagnostic({
       domain: 'workflow',
-      event: 'workflow.refused',
-      level: 'error',
+      event: unresolved ? 'workflow.unresolved' : 'workflow.refused',
+      level: unresolved ? 'warn' : 'error',
       reasonCode: 'VALIDATION_ERROR',
       message: `${source}: ${path === '' ? '' : `${path}: `}${message}`,
-      outcome: 'refused',
+      outcome: unresolved ? 'degraded' : 'refused',
       evidence: { source, path },
     });
   }

@@ -3,11 +3,10 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { linkPlugin, listPlugins, type PluginRecord, reloadPlugins } from '../../../contracts/index.ts';
 import { toPlatformError } from '../../../kit/errors.ts';
-import { validatePlugin } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { interruption } from '../../interruption.ts';
-import { withDescriber } from './local-describer.ts';
+import { checkFolder } from './check-folder.ts';
 
 /** An editor writes several files for one "save". */
 const SETTLE_MS = 150;
@@ -51,7 +50,7 @@ async function reload(folder: string, context: CommandContext): Promise<void> {
     context.ui.line(json ? told({ reloaded: false, faults }) : `not reloaded:\n${lines}`);
   };
   try {
-    const { plugin, faults } = await withDescriber(context, (describer) => validatePlugin(folder, describer));
+    const { plugin, faults } = await checkFolder(folder, context);
     if (!plugin || faults.length > 0) return refused(faults);
     const { revision } = await context.client.call(reloadPlugins);
     // Good by itself, it may still clash with another plugin.

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { PlatformError } from '../../../kit/errors.ts';
-import { type PluginFault, validatePlugin } from '../../../plugins/index.ts';
+import type { PluginFault } from '../../../plugins/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { withDescriber } from './local-describer.ts';
+import { checkFolder } from './check-folder.ts';
 
 interface Validation {
   folder: string;
@@ -23,7 +23,7 @@ export const validate = defineCommand({
     const path = resolve(context.cwd, folder);
     if (!existsSync(path))
       throw invalid(path, [{ code: 'INVALID_MANIFEST', path: '', message: 'there is no such folder' }]);
-    const { plugin, faults } = await withDescriber(context, (describer) => validatePlugin(path, describer));
+    const { plugin, faults } = await checkFolder(path, context);
     if (!plugin || faults.length > 0) throw invalid(path, faults);
     return ok({ folder: path, id: plugin.id, version: plugin.version });
   },

@@ -7,6 +7,8 @@ import { compileCode, pinnedCode } from './compile-code.ts';
 import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import type { ToldIssue } from './definition-faults.ts';
+import { formatPath } from './templates.ts';
+import { type FindPlugin, unresolved } from './unresolved.ts';
 
 /** A definition as it was found. */
 export interface FoundDefinition {
@@ -48,6 +50,8 @@ const REMEMBERED_CHARS = 4 * MOST_CHARS;
 export function createDefinitions(deps: {
   kindOf: KindOf;
   find(hash: string): Promise<DefinitionRecord | undefined>;
+  /** The plugins that definitions may name; default: any. */
+  findPlugin?: FindPlugin;
 }): Definitions {
   const registered = new Map<string, RegisteredWorkflow>();
   const faults: WorkflowFault[] = [];
@@ -97,6 +101,10 @@ export function createDefinitions(deps: {
         return;
       }
       registered.set(id, { workflow, source });
+      for (const { path, message } of unresolved(workflow, deps.findPlugin ?? (() => 'anything'))) {
+        const issue = { path: formatPath(path), message };
+        faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
+      }
     } catch (error) {
       // Whatever it is: one definition keeps neither the others nor the service from starting.
       const issues =

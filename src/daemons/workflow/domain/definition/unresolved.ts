@@ -1,0 +1,57 @@
+import type { CompiledWorkflow } from './compiled-workflow.ts';
+import type { DefinitionIssue, Path } from './templates.ts';
+
+/** What a plugin declares, by id. */
+export interface KnownPlugin {
+  commands: ReadonlySet<string>;
+  jobs: ReadonlySet<string>;
+  webhooks: ReadonlySet<string>;
+}
+
+/** Undefined for a plugin that does not run here; `anything` where the plugins are not known. */
+export type FindPlugin = (id: string) => KnownPlugin | 'anything' | undefined;
+
+/** Steps and triggers that name a plugin, command, job or webhook that does not exist. */
+export function unresolved(
+  { definition, jobs, triggers }: Pick<CompiledWorkflow, 'definition' | 'jobs' | 'triggers'>,
+  find: FindPlugin,
+): DefinitionIssue[] {
+  const steps = jobs.flatMap((job) =>
+    job.steps.flatMap(({ uses, kind, index }): DefinitionIssue[] => {
+      if (kind.name !== 'plugin') return [];
+      const message = usesFault(uses, find);
+      return message === null ? [] : [{ path: ['jobs', job.id, 'steps', index, 'uses'], message }];
+    }),
+  );
+  const isList = (definition.on.webhook ?? []).length > 1;
+  const webhooks = triggers.flatMap(({ pluginId, event }, index): DefinitionIssue[] => {
+    const message = webhookFault(pluginId, event, find);
+    const path: Path = isList ? ['on', 'webhook', index] : ['on', 'webhook'];
+    return message === null ? [] : [{ path, message }];
+  });
+  return [...steps, ...webhooks];
+}
+
+function usesFault(uses: string, find: FindPlugin): string | null {
+  const isJob = uses.startsWith('job:');
+  const name = isJob ? uses.slice('job:'.length) : uses;
+  const at = name.lastIndexOf('/');
+  const [pluginId, own] = [name.slice(0, at), name.slice(at + 1)];
+  const plugin = find(pluginId);
+  if (plugin === 'anything') return null;
+  if (!plugin) return `there is no plugin "${pluginId}" that runs`;
+  const has = isJob ? plugin.jobs : plugin.commands;
+  if (has.has(own)) return null;
+  return `the plugin ${pluginId} has no ${isJob ? 'job' : 'command'} "${own}"${listed(has)}`;
+}
+
+function webhookFault(pluginId: string, event: string, find: FindPlugin): string | null {
+  const plugin = find(pluginId);
+  if (plugin === 'anything' || plugin?.webhooks.has(event)) return null;
+  if (!plugin) return `there is no plugin "${pluginId}" that runs`;
+  return `the plugin ${pluginId} declares no webhook "${event}"${listed(plugin.webhooks)}`;
+}
+
+function listed(names: ReadonlySet<string>): string {
+  return names.size === 0 ? '' : `; there is ${[...names].slice(0, 20).join(', ')}`;
+}

@@ -1,0 +1,60 @@
+import {
+  isCodeWorkflow,
+  type ManifestV3,
+  PluginSchedule,
+  type WorkflowFault,
+} from '../../contracts/index.ts';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
+import { compileCode } from './domain/definition/compile-code.ts';
+import { compileDefinition } from './domain/definition/compile-definition.ts';
+import type { ToldIssue } from './domain/definition/definition-faults.ts';
+import { formatPath } from './domain/definition/templates.ts';
+import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
+import { scheduleFault } from './domain/starts/schedule-times.ts';
+import { checkingKinds } from './step-kinds.ts';
+
+type Fault = Pick<WorkflowFault, 'path' | 'message'>;
+
+/** What a manifest declares that workflows can name. */
+export function knownPlugin({ commands, jobs, webhooks }: ManifestV3): KnownPlugin {
+  return {
+    commands: new Set(commands.map(({ id }) => id)),
+    jobs: new Set(jobs.map(({ id }) => id)),
+    webhooks: new Set(webhooks.map(({ event }) => event)),
+  };
+}
+
+/** What is wrong with the workflows and schedules of a manifest, by its path in there. `others`: the plugins beside it. */
+export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 'anything'): Fault[] {
+  const own = knownPlugin(manifest);
+  const find: FindPlugin = (id) => (id === manifest.id ? own : others(id));
+  return [
+    ...manifest.workflows.flatMap((written, index) =>
+      workflowFaults(written, manifest.id, find).map(({ path, message }) => ({
+        path: `workflows[${index}]${path === '' ? '' : `.${path}`}`,
+        message,
+      })),
+    ),
+    ...manifest.schedules.flatMap((written, index) => planFaults(written, `schedules[${index}]`)),
+  ];
+}
+
+function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fault[] {
+  try {
+    const workflow = isCodeWorkflow(written as Record<string, unknown>)
+      ? compileCode(written, pluginId, checkingKinds())
+      : compileDefinition(written, checkingKinds());
+    return unresolved(workflow, find).map(({ path, message }) => ({ path: formatPath(path), message }));
+  } catch (error) {
+    const issues =
+      error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
+    return issues ?? [{ path: '', message: messageOf(error) }];
+  }
+}
+
+/** A plan whose shape is wrong is told by the manifest's own check. */
+function planFaults(written: unknown, at: string): Fault[] {
+  const { data: plan } = PluginSchedule.safeParse(written);
+  const fault = plan && scheduleFault(plan);
+  return fault ? [{ path: `${at}.${fault.key}`, message: fault.message }] : [];
+}
