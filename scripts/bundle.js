@@ -23,6 +23,7 @@ const BUNDLES = [
       daemon: 'src/daemons/main.ts',
       telemetry: 'src/store/sqlite/telemetry-worker.ts',
       testing: 'src/testing/index.ts',
+      textIndex: 'src/store/sqlite/text-index/worker.ts',
       vectors: 'src/store/sqlite/vectors-worker.ts',
     },
     split: true,

@@ -90,7 +90,7 @@ const deliveryFilter = {
   since: Since.optional(),
 };
 
-/** Newest first. A page may hold fewer than `limit` and still have a `nextCursor`: a call looks through a bounded number of deliveries. */
+/** Newest first, by the time of receipt. Every page but the last is full. */
 export const listDeliveries = endpoint({
   method: 'GET',
   path: '/api/v1/webhooks/deliveries',

@@ -32,6 +32,7 @@ const ENTRIES = {
   committer: 'src/store/sqlite/committer/main.ts',
   sdk: 'src/sdk/index.ts',
   telemetry: 'src/store/sqlite/telemetry-worker.ts',
+  textIndex: 'src/store/sqlite/text-index/worker.ts',
   vectors: 'src/store/sqlite/vectors-worker.ts',
 } as const;
 

@@ -85,10 +85,13 @@ export interface DeliveryFilter {
   search?: string | undefined;
 }
 
+/** Where a delivery stands in a list: by the time of its receipt, and among equals by the order of writing. */
+export type DeliveryPlace = Pick<DeliveryRecord, 'receivedAt' | 'position'>;
+
 export interface DeliveryPage {
   items: DeliveryRecord[];
-  /** Where to go on; null: that was all. A page may hold fewer than the limit and still not be the last. */
-  next: number | null;
+  /** Where to go on; null: that was all. */
+  next: DeliveryPlace | null;
 }
 
 /** Deliveries and their idempotency markers, together because they are written together. @spec Webhook delivery */
@@ -130,10 +133,14 @@ export interface WebhookInbox {
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
   /** With its body, unless that was pruned. */
   find(webhookId: string): Promise<DeliveryRecord | undefined>;
-  /** Newest first, each with `body` null: bodies are large, `find` has them. Looks at a bounded number of rows a call. */
+  /** Newest first, or with `after` oldest first; each with `body` null: bodies are large, `find` has them. */
   list(
     namespaceId: string,
-    options: DeliveryFilter & { limit: number; before?: number | undefined },
+    options: DeliveryFilter & {
+      limit: number;
+      before?: DeliveryPlace | undefined;
+      after?: DeliveryPlace | undefined;
+    },
   ): Promise<DeliveryPage>;
   /** Those written after a position, oldest first, with their bodies; for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;

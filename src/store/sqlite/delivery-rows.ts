@@ -1,21 +1,11 @@
-import type {
-  DeliveryEnd,
-  DeliveryFilter,
-  DeliveryPage,
-  DeliveryRecord,
-  NewDelivery,
-} from '../ports/index.ts';
+import type { DeliveryEnd, DeliveryRecord, NewDelivery } from '../ports/index.ts';
 import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
-import { SQL } from './delivery-statements.ts';
+import { IS_OPEN, SQL } from './delivery-statements.ts';
 import { INLINE_BODY_BYTES } from './schema.ts';
 
 /** What a row has beside the delivery. */
 export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
-
-/** Rows that a list looks at in one call, when it must look into bodies and when not. */
-const SEARCHED_ROWS = 1000;
-const SCANNED_ROWS = 5000;
 
 /** The steps that write a delivery. `marker` is its digest. */
 export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
@@ -44,7 +34,21 @@ export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
-    unfinished: (limit: number, after: number) => sql.unfinished.all(after, limit).map(recordOf),
+    /** Those open after a position, at most `limit`, and no more than one whose bodies take more than `maxBytes` with those before. */
+    unfinished(
+      limit: number,
+      after: number,
+      maxBytes: number,
+    ): { records: DeliveryRecord[]; isAll: boolean } {
+      const places = sql.open.all(after, limit);
+      let bytes = 0;
+      let count = 0;
+      while (count < places.length && (count === 0 || bytes + places[count]!.bytes <= maxBytes))
+        bytes += places[count++]!.bytes;
+      const last = places[count - 1]?.position ?? after;
+      const records = sql.unfinished.all(after, last).map(recordOf);
+      return { records, isAll: count === places.length && count < limit };
+    },
     after: (namespaceId: string, position: number, limit: number) =>
       sql.after.all(namespaceId, position, limit).map(recordOf),
     ended: (namespaceId: string, positions: readonly number[]) =>
@@ -52,39 +56,27 @@ export function deliveryRows(db: Database) {
     latest: () => sql.latest.get()?.position ?? 0,
     /** Records of requests that no handler saw. */
     unhandled: () => sql.unhandled.get()!.count,
-    /** The oldest of what has ended that still have their body, after a position. */
-    withBodies: (after: number, limit: number) => sql.withBodies.all({ after, limit }),
-
-    /** Looks through a bounded stretch of the namespace's rows, so that a search for something rare stops the event loop for milliseconds only. */
-    list(
-      namespaceId: string,
-      {
-        limit,
-        before,
-        status,
-        pluginId,
-        event,
-        since,
-        search,
-      }: DeliveryFilter & { limit: number; before?: number | undefined },
-    ): DeliveryPage {
-      const scan = search === undefined ? SCANNED_ROWS : SEARCHED_ROWS;
-      const page = { namespaceId, before: before ?? Number.MAX_SAFE_INTEGER, scan, since: since ?? 0 };
-      const bounds = sql.stretch.get(page)!;
-      const found = sql.list.all({
-        ...page,
-        pluginId: pluginId ?? null,
-        event: event ?? null,
-        status: status ? JSON.stringify(status) : null,
-        search: search ?? null,
-        limit: limit + 1,
-      });
-      const items = found.slice(0, limit).map(recordOf);
-      if (found.length > limit) return { items, next: items.at(-1)!.position };
-      return { items, next: bounds.count < scan ? null : bounds.oldest };
-    },
+    /** The rows behind a position, and what retention must know of them. */
+    bodies: (after: number, limit: number) => sql.bodies.all(after, limit),
+    /** By their positions, without bodies. */
+    heads: (positions: readonly number[]) =>
+      new Map(sql.heads.all(JSON.stringify(positions)).map((row) => [row.position, recordOf(row)])),
+    /** The rows of a namespace before a position, latest first. */
+    stretch: (namespaceId: string, before: number, limit: number) =>
+      sql.stretch.all(namespaceId, before, limit),
+    /** Those of these positions that are the namespace's. */
+    facts: (namespaceId: string, positions: readonly number[]) =>
+      sql.facts.all(namespaceId, JSON.stringify(positions)),
+    /** Those of these positions whose body, outcome, source or ids contain the text. */
+    holding: (positions: readonly number[], search: string) =>
+      sql.holding.all({ positions: JSON.stringify(positions), search }).map(({ position }) => position),
   };
 }
+
+export type DeliveryRows = ReturnType<typeof deliveryRows>;
+
+/** What a list's filters look at. */
+export type DeliveryFacts = Pick<DeliveryRecord, 'position' | 'receivedAt' | 'pluginId' | 'event' | 'status'>;
 
 interface Row extends Omit<DeliveryRecord, 'webhookId' | 'replayOf' | 'replayedBy'> {
   webhookId: Buffer;
@@ -119,21 +111,16 @@ function statements(db: Database) {
     status, http_status as httpStatus, duration_ms as durationMs, attempts, next_attempt_at as nextAttemptAt, steps, outcome,
     marker, order_key as orderKey, replay_of as replayOf, replayed_by as replayedBy, body_bytes as bodyBytes, headers`;
   const whole = `select ${head}, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)`;
-  const ended = `status not in ('accepted', 'retrying', 'running')`;
-  type Stretch = { namespaceId: string; before: number; scan: number; since: number };
-  type Listed = Stretch & {
-    pluginId: string | null;
-    event: string | null;
-    status: string | null;
-    search: string | null;
-    limit: number;
-  };
-  const stretch = `select position from delivery
-    where namespace_id = :namespaceId and position < :before order by position desc limit :scan`;
+  const facts = 'position, received_at as receivedAt, plugin_id as pluginId, event, status';
+  const ended = `not (${IS_OPEN})`;
   return {
     find: db.prepare<[Buffer], Row>(`${whole} where webhook_id = ?`),
+    open: db.prepare<[number, number], { position: number; bytes: number }>(
+      `select position, body_bytes as bytes from delivery
+       where ${IS_OPEN} and status <> 'running' and position > ? order by position limit ?`,
+    ),
     unfinished: db.prepare<[number, number], Row>(
-      `${whole} where status in ('accepted', 'retrying') and d.position > ? order by d.position limit ?`,
+      `${whole} where ${IS_OPEN} and status <> 'running' and d.position > ? and d.position <= ? order by d.position`,
     ),
     after: db.prepare<[string, number, number], Row>(
       `${whole} where namespace_id = ? and d.position > ? order by d.position limit ?`,
@@ -141,29 +128,28 @@ function statements(db: Database) {
     ended: db.prepare<[string, string], Row>(
       `${whole} where namespace_id = ? and ${ended} and d.position in (select value from json_each(?)) order by d.position`,
     ),
-    withBodies: db.prepare<[{ after: number; limit: number }], { position: number; bytes: number }>(`
-      select position, bytes from (
-        select * from (select position, body_bytes as bytes from delivery
-          where position > :after and body is not null and ${ended} order by position limit :limit)
-        union all
-        select * from (select b.position, body_bytes as bytes from delivery_body b join delivery using (position)
-          where ${ended} order by b.position limit :limit))
-      order by position limit :limit`),
-    unhandled: db.prepare<[], { count: number }>(
-      `select count(*) as count from delivery indexed by delivery_unhandled
-       where status in ('refused', 'challenge', 'duplicate')`,
-    ),
+    unhandled: db.prepare<[], { count: number }>('select count(*) as count from delivery_unhandled'),
+    bodies: db.prepare<
+      [number, number],
+      { position: number; bytes: number; hasBody: 0 | 1; hasEnded: 0 | 1 }
+    >(`
+      select position, body_bytes as bytes, ${ended} as hasEnded, body is not null
+        or exists (select 1 from delivery_body b where b.position = d.position) as hasBody
+      from delivery d where position > ? order by position limit ?`),
     latest: db.prepare<[], { position: number }>(`select max(position) as position from delivery`),
-    stretch: db.prepare<[Stretch], { count: number; oldest: number | null }>(
-      `select count(*) as count, min(position) as oldest from (${stretch})`,
+    heads: db.prepare<[string], Row>(
+      `select ${head}, null as body from delivery d where position in (select value from json_each(?))`,
     ),
-    list: db.prepare<[Listed], Row>(`
-      select ${head}, null as body from delivery d left join delivery_body b using (position)
-      where d.position in (${stretch}) and received_at >= :since
-        and (:pluginId is null or plugin_id = :pluginId) and (:event is null or event = :event)
-        and (:status is null or status in (select value from json_each(:status)))
-        and (:search is null or instr(cast(coalesce(d.body, b.body) as text), :search) > 0 or instr(outcome, :search) > 0
-          or source = :search or request_id = :search or instance_id = :search)
-      order by d.position desc limit :limit`),
+    stretch: db.prepare<[string, number, number], DeliveryFacts>(
+      `select ${facts} from delivery where namespace_id = ? and position < ? order by position desc limit ?`,
+    ),
+    facts: db.prepare<[string, string], DeliveryFacts>(
+      `select ${facts} from delivery where +namespace_id = ? and position in (select value from json_each(?))`,
+    ),
+    holding: db.prepare<[{ positions: string; search: string }], { position: number }>(`
+      select d.position from delivery d left join delivery_body b using (position)
+      where d.position in (select value from json_each(:positions))
+        and (instr(cast(coalesce(d.body, b.body) as text), :search) > 0 or instr(outcome, :search) > 0
+          or source = :search or request_id = :search or instance_id = :search)`),
   };
 }

@@ -1,3 +1,9 @@
+/**
+ * The condition of the index `delivery_open`, word for word: SQLite uses a partial index only where a query repeats its
+ * condition, and scans the whole table for a narrower one.
+ */
+export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
+
 /** Of a delivery, beside its position and its body. */
 const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id, mode, origin,
      status, http_status, duration_ms, attempts, next_attempt_at, steps, outcome, marker, order_key, replay_of, replayed_by,
@@ -33,13 +39,15 @@ const STATEMENTS = {
   releaseMarker: `delete from delivery_marker where id = ?`,
   replayed: `update delivery set replayed_by = unhex(?, '-') where webhook_id = unhex(?, '-')`,
   releasePending: `delete from delivery_marker where state = 'pending'`,
+  /** A stretch of them, so that no transaction reads the whole table. */
+  releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
   /** But not what a living delivery claimed since. */
   releasePendingOf: `delete from delivery_marker where state = 'pending'
-     and digest in (select marker from delivery where status = 'running' and marker is not null and received_at <= ?
+     and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and received_at <= ?
        and webhook_id not in (select unhex(value, '-') from json_each(?)))
      and digest not in (select marker from delivery where marker is not null
        and webhook_id in (select unhex(value, '-') from json_each(?)))`,
-  interrupt: `update delivery set status = 'interrupted' where status = 'running' and received_at <= ?
+  interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and received_at <= ?
      and webhook_id not in (select unhex(value, '-') from json_each(?))`,
   /** Rows lie in the order they came, so looking at the oldest few finds what is old without an index on time. */
   pruneOld: `delete from delivery where received_at < ? and position in (
@@ -62,11 +70,18 @@ const STATEMENTS = {
    */
   dropSmallBodies: `replace into delivery (position, ${COLUMNS}, body)
    select position, ${COLUMNS}, null from delivery where position in (select value from json_each(?)) and body is not null`,
+  noteBodiless: `update delivery_progress set bodiless_until = ?`,
+  listByTime: `insert or ignore into delivery_by_time
+     select namespace_id, received_at, position from delivery where position >= ? and position < ?`,
+  listByStatus: `insert or ignore into delivery_by_status
+     select namespace_id, plugin_id, event, status, received_at, position from delivery where position >= ? and position < ?`,
+  listUnhandled: `insert or ignore into delivery_unhandled
+     select position from delivery where position >= ? and position < ? and status in ('refused', 'challenge', 'duplicate')`,
+  noteListed: `update delivery_progress set listed_from = ?`,
   dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
   /** The oldest records of requests that no handler saw. */
   pruneUnhandled: `delete from delivery where position in (
-     select position from delivery indexed by delivery_unhandled where status in ('refused', 'challenge', 'duplicate')
-     order by position limit ?)`,
+     select position from delivery_unhandled order by position limit ?)`,
   pruneFacts: `delete from delivery where position in (
      select position from delivery where status not in ('accepted', 'retrying', 'running') order by position limit ?)`,
 };

@@ -27,6 +27,8 @@ export interface InboxLog {
   append(unit: Unit): Promise<number>;
   /** Settles once `unit` is in the database, maybe ahead of what was appended before, with what its first step did there. */
   commit: Committer['write'];
+  /** Reads what is in the database of the markers, beside the event loop. */
+  markers: CommitterThread['markers'];
   /** Settles when all that was acknowledged is in the database: for those who read there. */
   settled(): Promise<void>;
   /** Settles when more is in the database than `applied`; for those whom a part may do. */
@@ -121,6 +123,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
   return {
     append: writer.append,
     commit: committer.write,
+    markers: thread.markers,
     settled: drain.all,
     progress: drain.progress,
     get applied() {
@@ -163,6 +166,7 @@ function sharedLog(thread: CommitterThread, file: string): InboxLog {
       return 0;
     },
     commit: committer.write,
+    markers: thread.markers,
     settled: async () => {},
     progress: async () => {},
     applied: 0,

@@ -6,70 +6,91 @@ export interface MarkerIndex {
   readonly size: number;
 }
 
-const SMALLEST = 1024;
+const MIN_SLOTS = 1024;
+/** Of one table: growing to this one copies some 40,000 entries, a few milliseconds; behind it another table begins. */
+const MAX_SLOTS = 131_072;
 /** Longer probes cost more than the memory saved. */
 const FULL_AT = 0.6;
 
 /**
  * Open addressing over typed arrays: 16 bytes a slot, where a Map of texts takes above a hundred. Entries are never
- * deleted: rows go oldest first, so a rebuild leaves out all below `oldestId()`, and a stale hit finds no row.
+ * deleted: rows go oldest first, so a table is dropped when all of its ids are below `oldestId()`, and a stale hit finds
+ * no row. Tables are bounded, because growing one of half a million entries stops the event loop for 50 ms.
  */
 export function createMarkerIndex(oldestId: () => number): MarkerIndex {
-  let capacity = SMALLEST;
-  let table = allocate(capacity);
-  let size = 0;
+  let tables = [createTable(MIN_SLOTS)];
 
-  function place(high: number, low: number, id: number): void {
-    let slot = low & (capacity - 1);
-    while (table.ids[slot] !== 0) slot = (slot + 1) & (capacity - 1);
-    table.high[slot] = high;
-    table.low[slot] = low;
-    table.ids[slot] = id;
-    size++;
-  }
-
-  function rebuild(): void {
-    const former = table;
-    const oldest = oldestId();
-    let living = 0;
-    for (const id of former.ids) if (id >= oldest && id !== 0) living++;
-    capacity = SMALLEST;
-    while (living + 1 > (capacity * FULL_AT) / 2) capacity *= 2;
-    table = allocate(capacity);
-    size = 0;
-    for (let slot = 0; slot < former.ids.length; slot++) {
-      const id = former.ids[slot]!;
-      if (id !== 0 && id >= oldest) place(former.high[slot]!, former.low[slot]!, id);
+  function withRoom(): Table {
+    const last = tables.at(-1)!;
+    if (last.size + 1 <= last.slots * FULL_AT) return last;
+    if (last.slots < MAX_SLOTS) tables[tables.length - 1] = grown(last);
+    else {
+      const oldest = oldestId();
+      tables = tables.filter(({ newestId }) => newestId >= oldest);
+      tables.push(createTable(MAX_SLOTS));
     }
+    return tables.at(-1)!;
   }
 
   return {
-    add(digest, id) {
-      if (size + 1 > capacity * FULL_AT) rebuild();
-      place(word(digest, 0), word(digest, 4), id);
-    },
+    add: (digest, id) => place(withRoom(), word(digest, 0), word(digest, 4), id),
     find(digest) {
       const [high, low] = [word(digest, 0), word(digest, 4)];
       const found: number[] = [];
-      for (let slot = low & (capacity - 1); table.ids[slot] !== 0; slot = (slot + 1) & (capacity - 1)) {
-        if (table.low[slot] === low && table.high[slot] === high) found.push(table.ids[slot]!);
+      for (const { slots, ids, highs, lows } of tables) {
+        for (let slot = low & (slots - 1); ids[slot] !== 0; slot = (slot + 1) & (slots - 1)) {
+          if (lows[slot] === low && highs[slot] === high) found.push(ids[slot]!);
+        }
       }
       return found.length > 1 ? found.sort((a, b) => b - a) : found;
     },
     get size() {
-      return size;
+      return tables.reduce((sum, { size }) => sum + size, 0);
     },
   };
 }
 
-function allocate(capacity: number) {
+interface Table {
+  slots: number;
+  highs: Uint32Array;
+  lows: Uint32Array;
+  /** 0: a free slot. */
+  ids: Float64Array;
+  size: number;
+  newestId: number;
+}
+
+function createTable(slots: number): Table {
   return {
-    high: new Uint32Array(capacity),
-    low: new Uint32Array(capacity),
-    ids: new Float64Array(capacity),
+    slots,
+    highs: new Uint32Array(slots),
+    lows: new Uint32Array(slots),
+    ids: new Float64Array(slots),
+    size: 0,
+    newestId: 0,
   };
 }
 
-function word(bytes: Uint8Array, at: number): number {
-  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+function grown(former: Table): Table {
+  const table = createTable(Math.min(former.slots * 4, MAX_SLOTS));
+  for (let slot = 0; slot < former.slots; slot++) {
+    const id = former.ids[slot]!;
+    if (id !== 0) place(table, former.highs[slot]!, former.lows[slot]!, id);
+  }
+  return table;
+}
+
+function place(table: Table, high: number, low: number, id: number): void {
+  const { slots, ids } = table;
+  let slot = low & (slots - 1);
+  while (ids[slot] !== 0) slot = (slot + 1) & (slots - 1);
+  table.highs[slot] = high;
+  table.lows[slot] = low;
+  ids[slot] = id;
+  table.size++;
+  table.newestId = Math.max(table.newestId, id);
+}
+
+function word(digest: Uint8Array, at: number): number {
+  return ((digest[at]! << 24) | (digest[at + 1]! << 16) | (digest[at + 2]! << 8) | digest[at + 3]!) >>> 0;
 }

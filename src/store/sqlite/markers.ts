@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
+import type { Logger } from '../../kit/logger.ts';
 import type { MaybePromise } from '../../kit/maybe-promise.ts';
 import type { ClaimResult, MarkerClaim, MarkerState } from '../ports/index.ts';
 import type { Step, Unit } from './committer/protocol.ts';
@@ -7,6 +8,7 @@ import type { Database } from './database.ts';
 import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 import { createMarkerIndex } from './marker-index.ts';
+import { createPendingRelease, startMarkerLoad } from './marker-startup.ts';
 
 /** Half of SHA-256: forging the marker of somebody else's delivery takes a second preimage of 128 bits. */
 const DIGEST_BYTES = 16;
@@ -14,6 +16,8 @@ const DIGEST_BYTES = 16;
 const MOST_INDEXED = 500_000;
 /** How long another process's claim may go unnoticed by a mere look; a claim of ours always notices. */
 const LOOK_AGAIN_MS = 250;
+/** So many are indexed before the store is open; more follow in the background. */
+const LOADED_AT_START = 1000;
 
 export interface Markers {
   find(key: string, now: number): MaybePromise<MarkerState | undefined>;
@@ -30,9 +34,14 @@ export interface Markers {
   /** Marks it `done` beside whatever else there is of it. */
   settle(digest: Uint8Array, expiresAt: number): Promise<void>;
   prune(now: number, limit: number): Promise<number>;
+  /** Every claim that is `pending` now is of a process that died: it is free from here on. */
+  releasePending(): void;
+  /** Settles when nothing of it is under way in the background. */
+  close(): Promise<void>;
 }
 
 export interface MarkerOptions {
+  logger: Logger;
   /** Default 500,000. */
   mostIndexed?: number;
   /** Whether other processes claim in the same file: then the statement looks for theirs. Default true. */
@@ -55,7 +64,7 @@ export function createMarkers(
   db: Database,
   log: InboxLog,
   clock: Clock,
-  { mostIndexed = MOST_INDEXED, shared = true }: MarkerOptions = {},
+  { logger, mostIndexed = MOST_INDEXED, shared = true }: MarkerOptions,
 ): Markers {
   const sql = statements(db);
   const index = createMarkerIndex(() => sql.oldest.get()!.id);
@@ -66,13 +75,19 @@ export function createMarkers(
   const underWay = new Map<number, Promise<unknown>>();
   /** Rows of sync deliveries that run here. */
   const held = new Map<string, number>();
-  /** All rows up to this one are indexed, other processes' too. */
-  let seen = 0;
   let lookedAt = clock.now();
   let hasOld = sql.anyOld.get() !== undefined;
   /** Given here where nobody else gives any: then a row is known before it is in the file. */
   let lastId = sql.lastId.get()?.id ?? 0;
+  const oldestAtStart = sql.oldest.get()!.id;
+  const isSmall = lastId - oldestAtStart < LOADED_AT_START;
+  /** All rows up to this one are indexed, or being loaded; other processes' too. */
+  let seen = isSmall ? 0 : lastId;
+  /** Pending rows up to this one are of processes that died. */
+  let orphanedUntil = 0;
+  const pendingRelease = createPendingRelease(log, logger);
   catchUp();
+  const load = startMarkerLoad(log, index, { from: isSmall ? seen + 1 : oldestAtStart, until: seen });
 
   const nextId = (): number | null => (shared ? null : ++lastId);
 
@@ -97,11 +112,13 @@ export function createMarkers(
     seen = id;
   }
 
+  const isOrphaned = ({ id, state }: Row): boolean => state === 'pending' && id <= orphanedUntil;
+
   function look(digest: Uint8Array, now: number): MarkerState | undefined {
     let moved = false;
     for (const id of index.find(digest)) {
       const row = sql.row.get(id);
-      if (row && row.expiresAt > now && row.digest.equals(digest)) return row.state;
+      if (row && row.expiresAt > now && row.digest.equals(digest) && !isOrphaned(row)) return row.state;
       moved ||= row === undefined;
     }
     if (!hasOld && !moved) return undefined;
@@ -109,6 +126,8 @@ export function createMarkers(
   }
 
   function find(digest: Uint8Array, now: number): MaybePromise<MarkerState | undefined> {
+    const loading = load.ready();
+    if (loading) return loading.then(() => find(digest, now));
     const mayBeOld = shared && now - lookedAt >= LOOK_AGAIN_MS;
     // Nobody has it, as for nearly every delivery: memory alone says so.
     const isIndexed = index.find(digest).length > 0;
@@ -134,6 +153,11 @@ export function createMarkers(
       /** Rows up to this one can be read. */
       let readable = 0;
       for (;;) {
+        const loading = load.ready();
+        if (loading) {
+          await loading;
+          continue;
+        }
         const rival = underWay.get(name);
         if (rival) {
           await rival.catch(() => {});
@@ -194,6 +218,17 @@ export function createMarkers(
       const old = hasOld ? await changes([SQL.pruneOldMarkers, [now, limit]]) : 0;
       return expired + old + (await fold(now, limit));
     },
+
+    releasePending() {
+      const range = { from: sql.oldest.get()!.id, until: Math.max(seen, lastId) };
+      orphanedUntil = range.until;
+      pendingRelease.start(range);
+    },
+
+    async close() {
+      load.close();
+      await pendingRelease.close();
+    },
   };
 
   /** Indexed at once where its id is known: as long as the row is not there, it is merely not found. */
@@ -208,18 +243,19 @@ export function createMarkers(
   }
 
   async function fold(now: number, limit: number): Promise<number> {
-    const count = await db.read(() => sql.count.get()!.count);
-    if (count <= mostIndexed) return 0;
-    const some = Math.min(limit, count - mostIndexed);
+    // Gaps count too: to count rows, SQLite would read all of them.
+    const span = await db.read(() => Math.max(sql.lastId.get()?.id ?? 0, lastId) + 1 - sql.oldest.get()!.id);
+    if (span <= mostIndexed) return 0;
+    const some = Math.min(limit, span - mostIndexed);
     hasOld = true;
-    await log.commit({
+    const folded = await log.commit({
       guarded: false,
       steps: [
         [SQL.foldMarkers, [some]],
         [SQL.dropFolded, [some, now]],
       ],
     });
-    return some;
+    return folded.changes;
   }
 }
 
@@ -248,7 +284,6 @@ function statements(db: Database) {
     lastId: db.prepare<[], { id: number }>(
       "select seq as id from sqlite_sequence where name = 'delivery_marker'",
     ),
-    count: db.prepare<[], { count: number }>('select count(*) as count from delivery_marker'),
     anyOld: db.prepare('select 1 from delivery_marker_old limit 1'),
     old: db.prepare<[Buffer, number]>(
       'select 1 from delivery_marker_old where digest = ? and expires_at > ?',

@@ -1,3 +1,4 @@
+import { DELIVERY_LISTS } from './delivery-list-schema.ts';
 import type { Migrations } from './migrate.ts';
 
 /** Sorts behind every text: SQLite orders blobs after texts. An upper bound that keeps a query a range of its index. */
@@ -226,10 +227,6 @@ const WEBHOOK_JOURNAL_PLACE = `
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 
-/** Finds the oldest records of requests that no handler saw, which are the first to go. */
-const WEBHOOK_UNHANDLED = `
-  create index delivery_unhandled on delivery (position) where status in ('refused', 'challenge', 'duplicate');`;
-
 /** `svc.db`. Times in epoch ms. */
 export const GATEWAY_MIGRATIONS: Migrations = [
   `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
@@ -239,7 +236,7 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   WEBHOOK_ROWS,
   WEBHOOK_JOURNAL_PLACE,
   WEBHOOK_JOURNAL_ID,
-  WEBHOOK_UNHANDLED,
+  DELIVERY_LISTS,
 ];
 
 /** Names of objects; their bytes are files. `object_usage` holds the sum of a scope, so that a quota costs no counting. */

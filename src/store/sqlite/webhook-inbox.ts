@@ -1,14 +1,19 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { DeliveryStatus } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { DeliveryEnd, DeliveryRecord, NewDelivery, WebhookInbox } from '../ports/index.ts';
 import type { Step } from './committer/protocol.ts';
 import type { Database } from './database.ts';
+import { bodyRetention } from './delivery-bodies.ts';
+import { startDeliveryFill } from './delivery-fill.ts';
+import { deliveryPages } from './delivery-pages.ts';
 import { deliveryRows, finishStep, insertSteps } from './delivery-rows.ts';
 import { SQL } from './delivery-statements.ts';
 import { createEndedAhead } from './ended-ahead.ts';
 import { type InboxLogOptions, openInboxLog } from './inbox-log.ts';
 import { createMarkers, type MarkerOptions } from './markers.ts';
 import { createNotebook } from './notebook.ts';
+import { openTextIndex } from './text-index/text-index.ts';
 
 /** Bodies of more than that do not go in one transaction: its pages are all read. */
 const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
@@ -16,8 +21,10 @@ const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
 const UNHANDLED_SHARE = 0.1;
 /** Such a record has no body, and its headers are cut. */
 const MAX_UNHANDLED_BYTES = 4096;
+/** Bodies that one turn of the event loop reads back. */
+const UNFINISHED_BYTES = 1024 * 1024;
 
-export interface SqliteInboxDeps extends MarkerOptions, InboxLogOptions {
+export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
 }
 
@@ -28,10 +35,13 @@ export async function sqliteWebhookInbox(
 ): Promise<WebhookInbox & { close(): Promise<void> }> {
   const log = await openInboxLog(db, { logger, ...options });
   const rows = deliveryRows(db);
-  const markers = createMarkers(db, log, clock, options);
+  const markers = createMarkers(db, log, clock, { logger, ...options });
   const endedAhead = createEndedAhead(log);
-  /** Up to this position no delivery that had ended kept its body. */
-  let bodilessUntil = 0;
+  const owns = options.takesOver !== false;
+  const texts = await openTextIndex(db, { logger, owns });
+  const pages = deliveryPages(db, rows, texts);
+  const bodies = bodyRetention(db, log, rows);
+  const stopFilling = owns ? startDeliveryFill(db, log, logger) : async () => {};
   /** The last end that another attempt follows: until it is in the database, its row tells neither that nor when. */
   let retriedAt = 0;
   let closing: Promise<void> | undefined;
@@ -59,34 +69,6 @@ export async function sqliteWebhookInbox(
     return markers.claim(claim, kind, delivery.webhookId, (digest) => insertSteps(delivery, state, digest));
   }
 
-  /** So many bodies as have that many bytes, and no more than `limit`. */
-  async function pruneBodies(bytes: number, limit: number): Promise<number> {
-    const bodies = await db.read(() => rows.withBodies(bodilessUntil, limit));
-    if (bodies.length === 0) {
-      if (bodilessUntil === 0) return 0;
-      // What was still to do when we came by may have ended since.
-      bodilessUntil = 0;
-      return pruneBodies(bytes, limit);
-    }
-    const positions: number[] = [];
-    let gone = 0;
-    for (const body of bodies) {
-      if (gone >= bytes) break;
-      positions.push(body.position);
-      gone += body.bytes;
-    }
-    const which = JSON.stringify(positions);
-    await log.commit({
-      guarded: false,
-      steps: [
-        [SQL.dropSmallBodies, [which]],
-        [SQL.dropLargeBodies, [which]],
-      ],
-    });
-    bodilessUntil = positions.at(-1)!;
-    return positions.length;
-  }
-
   /** How many records of requests that no handler saw are too many: they have a share of their own, and go first. */
   async function unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
     const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
@@ -95,13 +77,13 @@ export async function sqliteWebhookInbox(
   }
 
   /** Has no more of the journal moved than it takes: in a burst each look would else file all that came. */
-  async function unfinishedRows(limit: number, after: number): Promise<DeliveryRecord[]> {
+  async function unfinishedRows(limit: number, after: number) {
     const last = log.added;
     for (;;) {
       const { applied } = log;
       if (retriedAt <= applied) {
-        const page = await db.read(() => rows.unfinished(limit, after));
-        if (page.length === limit || applied >= last) return page;
+        const page = await db.read(() => rows.unfinished(limit, after, UNFINISHED_BYTES));
+        if (!page.isAll || applied >= last) return page;
       }
       await log.progress(applied);
     }
@@ -115,6 +97,8 @@ export async function sqliteWebhookInbox(
 
   async function close(): Promise<void> {
     await notes.flush();
+    await Promise.all([stopFilling(), texts.close()]);
+    await markers.close();
     await log.close();
   }
 
@@ -146,11 +130,12 @@ export async function sqliteWebhookInbox(
     async unfinished(limit, after = 0) {
       const found: DeliveryRecord[] = [];
       for (let from = after; found.length < limit; ) {
-        const wanted = limit - found.length;
-        const page = await unfinishedRows(wanted, from);
-        found.push(...page.filter(({ webhookId }) => !endedAhead.has(webhookId)));
-        if (page.length < wanted) break;
-        from = page.at(-1)!.position;
+        const { records, isAll } = await unfinishedRows(limit - found.length, from);
+        found.push(...records.filter(({ webhookId }) => !endedAhead.has(webhookId)));
+        // Who asks for page after page leaves others their turn.
+        await turn();
+        if (isAll) break;
+        from = records.at(-1)!.position;
       }
       return found;
     },
@@ -158,7 +143,8 @@ export async function sqliteWebhookInbox(
       const until = which?.receivedUntil ?? Number.MAX_SAFE_INTEGER;
       const except = JSON.stringify(which?.except ?? []);
       await log.settled();
-      await changes(which ? [SQL.releasePendingOf, [until, except, except]] : [SQL.releasePending, []]);
+      if (which) await changes([SQL.releasePendingOf, [until, except, except]]);
+      else markers.releasePending();
       return changes([SQL.interrupt, [until, except]]);
     },
     async find(webhookId) {
@@ -167,7 +153,8 @@ export async function sqliteWebhookInbox(
     },
     async list(namespaceId, options) {
       await notes.flush();
-      return readAll(() => rows.list(namespaceId, options));
+      await log.settled();
+      return pages.list(namespaceId, options);
     },
     after: (namespaceId, position, limit) => readAll(() => rows.after(namespaceId, position, limit)),
     ended: (namespaceId, positions) => readAll(() => rows.ended(namespaceId, positions)),
@@ -184,7 +171,7 @@ export async function sqliteWebhookInbox(
       // Or facts would go while bodies wait in the journal.
       await log.settled();
       const bytes = Math.min(excess, MOST_SHRUNK_BYTES);
-      return (await pruneBodies(bytes, limit)) || (await changes([SQL.pruneFacts, [limit]]));
+      return (await bodies.drop(bytes, limit)) || (await changes([SQL.pruneFacts, [limit]]));
     },
     get waitingBytes() {
       return log.waitingBytes;

@@ -13,6 +13,8 @@ import type {
   CommitterRequest,
   CommitterStart,
   Failure,
+  MarkerRange,
+  MarkersReply,
   PackedUnit,
   PackedValue,
   Ready,
@@ -40,6 +42,8 @@ const prepared = new Map(
 sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
 const { together, apart } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
+/** What the index of markers keeps of a digest. */
+const MARKER_PREFIX_BYTES = 8;
 
 /** Runs again while another process holds the lock, as long as there is time. */
 function patiently<T>(work: () => T): T {
@@ -105,9 +109,31 @@ function failureOf(error: unknown): Failure {
   return { message: messageOf(error), code: codeOf(error) };
 }
 
+const readMarkers = sqlite
+  .prepare<[number, number, number], [number, Buffer]>(
+    'select id, digest from delivery_marker where id > ? and id <= ? order by id limit ?',
+  )
+  .raw();
+
+function markersOf({ after, until, limit }: MarkerRange): MarkersReply {
+  try {
+    const rows = patiently(() => readMarkers.all(after, until, limit));
+    const ids = new Float64Array(rows.length);
+    const digests = new Uint8Array(rows.length * MARKER_PREFIX_BYTES);
+    for (const [place, [id, digest]] of rows.entries()) {
+      ids[place] = id;
+      digests.set(digest.subarray(0, MARKER_PREFIX_BYTES), place * MARKER_PREFIX_BYTES);
+    }
+    return { ids, digests };
+  } catch (error) {
+    return { ids: new Float64Array(), digests: new Uint8Array(), failure: failureOf(error) };
+  }
+}
+
 const applier = createApplier(sqlite, (batch) => patiently(() => together(batch)), run);
 
-function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply | ApplyReply {
+function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply | ApplyReply | MarkersReply {
+  if ('markers' in request) return markersOf(request.markers);
   if ('units' in request)
     return replyOf(commit(JSON.parse(request.units) as PackedUnit[], new Uint8Array(request.bytes)));
   try {

@@ -46,7 +46,22 @@ export interface JournalRange {
 export type CommitterRequest =
   | { units: string; bytes: ArrayBuffer }
   | { apply: JournalRange }
+  | { markers: MarkerRange }
   | { close: true };
+
+/** Markers behind the id `after`, up to `until`, at most `limit`. */
+export interface MarkerRange {
+  after: number;
+  until: number;
+  limit: number;
+}
+
+/** In the order of their ids; of each the first 64 bits of its digest. Empty: there are no more. */
+export interface MarkersReply {
+  ids: Float64Array<ArrayBuffer>;
+  digests: Uint8Array<ArrayBuffer>;
+  failure?: Failure;
+}
 
 export interface Failure {
   message: string;

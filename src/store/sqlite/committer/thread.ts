@@ -9,6 +9,8 @@ import type {
   CommitterStart,
   Failure,
   JournalRange,
+  MarkerRange,
+  MarkersReply,
   Ready,
   Recovered,
 } from './protocol.ts';
@@ -21,6 +23,8 @@ export interface CommitterThread {
   commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply>;
   /** Moves a stretch of the journal into the database. Throws as `commit` does. */
   apply(range: JournalRange): Promise<Applied>;
+  /** Reads markers for the index in memory. Throws as `commit` does. */
+  markers(range: MarkerRange): Promise<MarkersReply>;
   /** From now on it waits for nobody's lock: what it works on fails where it would have to. */
   hurry(): void;
   /** Ends the thread once all that was asked before is done. */
@@ -75,7 +79,7 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
   const failureIn = (read: string, failure: Failure): unknown =>
     storeError(failure.code?.startsWith('SQLITE_') ? start.file : read, errorOf(failure));
 
-  worker.on('message', (message: Ready | BatchReply | ApplyReply) => {
+  worker.on('message', (message: Ready | BatchReply | ApplyReply | MarkersReply) => {
     if (!hasBegun) {
       hasBegun = true;
       const begin = message as Ready;
@@ -100,6 +104,11 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
     async apply(range) {
       const { applied, failure } = await ask<ApplyReply>({ apply: range });
       return { applied, failure: failure && failureIn(range.file, failure) };
+    },
+    async markers(range) {
+      const reply = await ask<MarkersReply>({ markers: range });
+      if (reply.failure) throw storeError(start.file, errorOf(reply.failure));
+      return reply;
     },
     hurry: () => void Atomics.store(hurry, 0, 1),
     async close() {

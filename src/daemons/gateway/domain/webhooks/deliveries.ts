@@ -5,6 +5,8 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type {
   DeliveryFilter,
+  DeliveryPage,
+  DeliveryPlace,
   DeliveryRecord,
   KeyValueStore,
   NewDelivery,
@@ -42,6 +44,8 @@ export interface BulkReplay {
 const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
 const PAGE = 200;
+/** Before every delivery. */
+const FIRST: DeliveryPlace = { receivedAt: 0, position: 0 };
 /** Of the one bulk replay that may replay a delivery; once it has lapsed, the record says that it was replayed. */
 const CLAIMS = 'webhook-replay';
 const CLAIM_MS = minutes(1);
@@ -105,15 +109,13 @@ export function createWebhookDeliveries({
     return { webhookId: delivery.webhookId, replayOf: record.webhookId };
   }
 
-  /** Those that match, oldest first: what failed first runs first. */
-  async function matching(namespaceId: string, filter: DeliveryFilter): Promise<string[]> {
-    const ids: string[] = [];
-    let before: number | undefined;
-    for (;;) {
-      const page = await inbox.list(namespaceId, { ...filter, limit: PAGE, before });
-      for (const { webhookId } of page.items) ids.push(webhookId);
-      if (page.next === null) return ids.reverse();
-      before = page.next;
+  /** Those that match by now, oldest first: what failed first runs first. Replays of this call are not among them. */
+  async function* matching(namespaceId: string, filter: DeliveryFilter): AsyncGenerator<string> {
+    const newest = await inbox.latest();
+    for (let after: DeliveryPlace | null = FIRST; after; ) {
+      const page: DeliveryPage = await inbox.list(namespaceId, { ...filter, limit: PAGE, after });
+      for (const { webhookId, position } of page.items) if (position <= newest) yield webhookId;
+      after = page.next;
     }
   }
 
@@ -146,8 +148,8 @@ export function createWebhookDeliveries({
       namespaceId: string,
       { cursor, ...filter }: DeliveryFilter & { limit: number; cursor?: string | undefined },
     ) {
-      const page = await inbox.list(namespaceId, { ...filter, before: positionOf(cursor) });
-      return { items: page.items.map(viewOf), nextCursor: page.next === null ? null : String(page.next) };
+      const page = await inbox.list(namespaceId, { ...filter, before: placeOf(cursor) });
+      return { items: page.items.map(viewOf), nextCursor: page.next && formatCursor(page.next) };
     },
     get: async (namespaceId: string, webhookId: string) => detailsOf(await require(namespaceId, webhookId)),
     replay: async (namespaceId: string, webhookId: string, call: Call) =>
@@ -156,8 +158,7 @@ export function createWebhookDeliveries({
     async replayMany(namespaceId: string, { status, limit, ...filter }: BulkReplay, call: Call) {
       const items: Array<{ webhookId: string; replayOf: string }> = [];
       let skipped = 0;
-      const ids = await matching(namespaceId, { ...filter, status: [status] });
-      for (const id of ids) {
+      for await (const id of matching(namespaceId, { ...filter, status: [status] })) {
         if (items.length >= limit) return { items, skipped, more: true };
         const replayed = await replayOnce(id, call);
         if (replayed) items.push(replayed);
@@ -169,8 +170,15 @@ export function createWebhookDeliveries({
 }
 export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
 
-function positionOf(cursor: string | undefined): number | undefined {
+function formatCursor({ receivedAt, position }: DeliveryPlace): string {
+  return `${receivedAt}.${position}`;
+}
+
+/** Throws VALIDATION_ERROR. */
+function placeOf(cursor: string | undefined): DeliveryPlace | undefined {
   if (cursor === undefined) return undefined;
-  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  const [, receivedAt, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(cursor) ?? [];
+  if (receivedAt !== undefined && position !== undefined)
+    return { receivedAt: Number(receivedAt), position: Number(position) };
   throw new PlatformError('VALIDATION_ERROR', 'query.cursor: must be the nextCursor of the page before.');
 }

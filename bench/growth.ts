@@ -1,0 +1,191 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Sqlite from 'better-sqlite3';
+import { systemClock } from '../src/kit/clock.ts';
+import { days } from '../src/kit/duration.ts';
+import { silentLogger } from '../src/kit/logger.ts';
+import type { DeliveryFilter, DeliveryPlace, GatewayStore } from '../src/store/ports/index.ts';
+import { sqliteGatewayStore } from '../src/store/sqlite/index.ts';
+import { longestBlock } from './support/event-loop.ts';
+import { fillFormerStore } from './support/growth-store.ts';
+import { type BenchResult, median, quantile, round } from './support/result.ts';
+
+const STARTS = 5;
+const PAGES = 20;
+const BODY_BYTES = 500;
+/** `--small`: a tenth, to try the benchmark out. */
+const sizes = (flags: ReadonlySet<string>) =>
+  flags.has('--small') ? [0, 35_000, 200_000] : [0, 348_000, 2_000_000];
+
+/** What stored deliveries cost: the start of the gateway, lists by every filter, and sweeps. */
+export async function run(flags: ReadonlySet<string> = new Set()): Promise<BenchResult> {
+  const rows: BenchResult['rows'] = [];
+  const listed = sizes(flags).at(-1)!;
+  for (const size of sizes(flags)) {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-growth-'));
+    try {
+      await writeFile(join(folder, 'svc.config.json'), '{}');
+      const dataDir = join(folder, '.svc');
+      await fillFormerStore(dataDir, size, BODY_BYTES);
+      const stored = size.toLocaleString('en-US');
+      rows.push({
+        what: 'gateway ready, first start after the upgrade',
+        stored,
+        value: `${round(await startMs(folder))} ms`,
+      });
+      await whenListed(dataDir);
+      const starts: number[] = [];
+      for (let n = 0; n < STARTS; n++) starts.push(await startMs(folder));
+      rows.push({ what: 'gateway ready', stored, value: `${round(median(starts))} ms` });
+      if (size === listed) rows.push(...(await measureStore(dataDir, stored)));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  return {
+    name: 'Growth',
+    rows,
+    note: `Bodies of ${BODY_BYTES} bytes, five plugins with four events. Medians of ${STARTS} starts of a gateway process, killed in between. Lists: ${PAGES} pages of 50 each, median / 99th percentile, text index complete. Blocks: the longest time that a timer of 1 ms came late.`,
+  };
+}
+
+/** From the start of the process until it is ready; then it is killed. */
+async function startMs(folder: string): Promise<number> {
+  const program = fileURLToPath(new URL('./support/gateway-process.ts', import.meta.url));
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [program, folder, '0', 'bench-token-of-enough-characters'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  await new Promise((resolve, reject) => {
+    child.stdout.once('data', resolve);
+    child.once('exit', () => reject(new Error('The gateway ended before it was ready.')));
+  });
+  const took = performance.now() - startedAt;
+  child.kill('SIGKILL');
+  await exited;
+  return took;
+}
+
+function openStore(dataDir: string): Promise<GatewayStore> {
+  return sqliteGatewayStore({ dataDir, clock: systemClock, logger: silentLogger, shared: false });
+}
+
+/** Until all that the former version left is in the lists. */
+async function whenListed(dataDir: string): Promise<void> {
+  const store = await openStore(dataDir);
+  await store.inbox.list('default', { limit: 1, after: { receivedAt: 0, position: 0 } });
+  await store.close();
+}
+
+async function whenIndexed(dataDir: string, position: number): Promise<void> {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    try {
+      const db = new Sqlite(join(dataDir, 'search.db'), { readonly: true });
+      const until = db.prepare<[], number>('select indexed_until from progress').pluck().get()!;
+      db.close();
+      if (position - until < 2048) return;
+    } catch {
+      // Not there yet.
+    }
+  }
+}
+
+const FILTERS: Array<[string, DeliveryFilter]> = [
+  ['all', {}],
+  ['status, frequent', { status: ['succeeded'] }],
+  ['status, 1 in 1,000', { status: ['failed'] }],
+  ['status, 1 in 200,000', { status: ['dead'] }],
+  ['plugin', { pluginId: 'plugin-3' }],
+  ['event', { event: 'event-2' }],
+  ['plugin, event and rare status', { pluginId: 'plugin-2', event: 'event-3', status: ['failed'] }],
+  ['time', { since: Date.now() - days(1) }],
+  ['time and rare status', { since: Date.now() - days(2), status: ['failed'] }],
+  ['text, frequent', { search: 'EUR' }],
+  ['text, in one', { search: '"ord_123457"' }],
+  ['text, 1 in 10,000', { search: '"cus_4711"' }],
+  ['text and rare status', { search: 'A-7', status: ['failed'] }],
+  ['text, in none', { search: 'no such text' }],
+];
+
+async function measureStore(dataDir: string, stored: string): Promise<BenchResult['rows']> {
+  const store = await openStore(dataDir);
+  const { inbox } = store;
+  const rows: BenchResult['rows'] = [];
+  const begun = performance.now();
+  const latest = await inbox.latest();
+  await whenIndexed(dataDir, latest);
+  rows.push({
+    what: 'text index complete, after',
+    stored,
+    value: `${round((performance.now() - begun) / 1000)} s`,
+  });
+  const blocked = await longestBlock(async () => {
+    for (const [what, filter] of FILTERS) {
+      const took = await pageTimes(store, filter);
+      rows.push({
+        what: `page of 50: ${what}`,
+        stored,
+        value: `${round(median(took), 1)} / ${round(quantile(took, 0.99), 1)} ms`,
+      });
+    }
+  });
+  rows.push({ what: 'longest block: lists', stored, value: `${round(blocked, 1)} ms` });
+  rows.push(...(await measureSweeps(store, dataDir, stored)));
+  await store.close();
+  return rows;
+}
+
+async function pageTimes({ inbox }: GatewayStore, filter: DeliveryFilter): Promise<number[]> {
+  const took: number[] = [];
+  for (let before: DeliveryPlace | undefined; took.length < PAGES; ) {
+    const startedAt = performance.now();
+    const page = await inbox.list('default', { ...filter, limit: 50, before });
+    took.push(performance.now() - startedAt);
+    before = page.next ?? undefined;
+  }
+  return took;
+}
+
+const OPEN_ROWS = 50_000;
+
+async function measureSweeps(
+  store: GatewayStore,
+  dataDir: string,
+  stored: string,
+): Promise<BenchResult['rows']> {
+  const { inbox } = store;
+  const now = Date.now();
+  const other = new Sqlite(join(dataDir, 'svc.db'), { timeout: 10_000 });
+  other
+    .prepare(`update delivery set status = 'retrying', next_attempt_at = ? where position <= ${OPEN_ROWS}`)
+    .run(now + days(1));
+  other.close();
+  const sweeps: Array<[string, () => Promise<unknown>]> = [
+    [
+      `${OPEN_ROWS.toLocaleString('en-US')} that wait for a retry read back`,
+      async () => {
+        for (let after = 0; ; ) {
+          const page = await inbox.unfinished(200, after);
+          if (page.length === 0) return;
+          after = page.at(-1)!.position;
+        }
+      },
+    ],
+    ['markers swept', () => repeat(100, () => inbox.prune({ receivedBefore: 0, now, limit: 500 }))],
+    ['bodies dropped', () => repeat(40, () => inbox.shrink({ maxBytes: 1, limit: 500 }))],
+    ['deliveries pruned', () => repeat(40, () => inbox.prune({ receivedBefore: now, now, limit: 500 }))],
+  ];
+  const rows: BenchResult['rows'] = [];
+  for (const [what, sweep] of sweeps)
+    rows.push({ what: `longest block: ${what}`, stored, value: `${round(await longestBlock(sweep), 1)} ms` });
+  return rows;
+}
+
+async function repeat(times: number, work: () => Promise<number>): Promise<void> {
+  for (let n = 0; n < times && (await work()) > 0; n++);
+}

@@ -1,0 +1,202 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { DeliveryFilter, DeliveryPage, DeliveryPlace, DeliveryRecord } from '../ports/index.ts';
+import type { Database } from './database.ts';
+import type { DeliveryFacts, DeliveryRows } from './delivery-rows.ts';
+import { compareNewest, deliveryWalks, type WalkFilter } from './delivery-walk.ts';
+import type { TextCandidates } from './text-index/search.ts';
+import type { TextIndex } from './text-index/text-index.ts';
+
+export interface ListOptions extends DeliveryFilter {
+  limit: number;
+  before?: DeliveryPlace | undefined;
+  after?: DeliveryPlace | undefined;
+}
+
+/** Rows that one turn of the event loop looks at: some milliseconds, where it must look into bodies and where not. */
+const SEARCHED_ROWS = 250;
+const SCANNED_ROWS = 1000;
+/** A delivery is written at most so long after it was received: what bounds a request bounds this. */
+const MAX_WRITE_DELAY_MS = 10 * 60_000;
+const WAIT_FOR_LISTING_MS = 50;
+/** Candidates whose texts are compared at a time. */
+const VERIFIED_ROWS = 64;
+const MAX_TURN_MS = 5;
+
+/**
+ * Pages of deliveries in strict order of their times. Rows that are not in the lists yet, in the minutes after an upgrade,
+ * are scanned a bounded stretch a turn: a page is as exact as later, only slower.
+ */
+export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex) {
+  const walks = deliveryWalks(db);
+  const sql = statements(db);
+
+  /** Those of `places` that hold the text. */
+  const holding = (places: readonly DeliveryPlace[], search: string | undefined): DeliveryPlace[] => {
+    if (search === undefined || places.length === 0) return [...places];
+    const found = new Set(
+      rows.holding(
+        places.map(({ position }) => position),
+        search,
+      ),
+    );
+    return places.filter(({ position }) => found.has(position));
+  };
+
+  async function listed(filter: WalkFilter, options: ListOptions, wanted: number): Promise<DeliveryPlace[]> {
+    const { search, before, after } = options;
+    const walk = await db.read(() =>
+      after ? walks.open(filter, after, 'oldest') : walks.open(filter, before, 'newest'),
+    );
+    const count = search === undefined ? wanted : SEARCHED_ROWS;
+    const found: DeliveryPlace[] = [];
+    for (;;) {
+      const places = await db.read(() => walk.next(count));
+      found.push(...(await db.read(() => holding(places, search))));
+      if (found.length >= wanted || places.length < count) return found.slice(0, wanted);
+      await turn();
+    }
+  }
+
+  /** The first row that was certainly written after all that were received by `time`. */
+  function writtenBehind(time: number, end: number): number {
+    let [low, high] = [0, end];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const row = sql.firstFrom.get(middle, end);
+      if (!row || row.receivedAt > time + MAX_WRITE_DELAY_MS) high = middle;
+      else low = row.position + 1;
+    }
+    return low;
+  }
+
+  /** Of those before `end`, which no list has yet. */
+  async function unlisted(
+    filter: WalkFilter,
+    options: ListOptions,
+    end: number,
+    wanted: number,
+  ): Promise<DeliveryPlace[]> {
+    const { before, search } = options;
+    const scan = search === undefined ? SCANNED_ROWS : SEARCHED_ROWS;
+    let found: DeliveryPlace[] = [];
+    let position = before ? await db.read(() => writtenBehind(before.receivedAt, end)) : end;
+    for (;;) {
+      const stretch = await db.read(() => rows.stretch(filter.namespaceId, position, scan));
+      const last = stretch.at(-1);
+      if (!last) return found;
+      const matching = stretch.filter(
+        (row) => matches(row, filter) && (!before || compareNewest(before, row) < 0),
+      );
+      found.push(...(await db.read(() => holding(matching, search))));
+      found = found.sort(compareNewest).slice(0, wanted);
+      if (found.length === wanted && found.at(-1)!.receivedAt > last.receivedAt + MAX_WRITE_DELAY_MS)
+        return found;
+      position = last.position;
+      await turn();
+    }
+  }
+
+  /** Of those behind the last segment, which no text index has yet. */
+  async function unindexed(filter: WalkFilter, indexedUntil: number): Promise<DeliveryPlace[]> {
+    const found: DeliveryPlace[] = [];
+    for (let position = Number.MAX_SAFE_INTEGER; ; ) {
+      const stretch = await db.read(() => rows.stretch(filter.namespaceId, position, SCANNED_ROWS));
+      found.push(...stretch.filter((row) => row.position > indexedUntil && matches(row, filter)));
+      position = stretch.at(-1)?.position ?? 0;
+      if (stretch.length < SCANNED_ROWS || position <= indexedUntil) return found;
+      await turn();
+    }
+  }
+
+  /** Looks at candidates in order, and opens a segment when all that is newer than it was looked at. */
+  async function searched(
+    filter: WalkFilter,
+    { before, search }: ListOptions,
+    { segments, of }: TextCandidates,
+    wanted: number,
+  ): Promise<DeliveryPlace[]> {
+    const isBehind = (place: DeliveryPlace): boolean => !before || compareNewest(before, place) < 0;
+    const indexedUntil = Math.max(...segments.map(({ last }) => last));
+    const closed = segments.filter(
+      ({ newestAt, oldestAt }) =>
+        newestAt >= (filter.since ?? 0) && (!before || oldestAt <= before.receivedAt),
+    );
+    let pool = (await unindexed(filter, indexedUntil)).filter(isBehind).sort(compareNewest);
+    const found: DeliveryPlace[] = [];
+    const rest = pacer();
+    while (found.length < wanted) {
+      const newest = closed[0]?.newestAt ?? -1;
+      const chunk = pool.slice(0, VERIFIED_ROWS).filter(({ receivedAt }) => receivedAt > newest);
+      if (chunk.length > 0) {
+        pool = pool.slice(chunk.length);
+        const positions = chunk.map(({ position }) => position);
+        const facts = await db.read(() => rows.facts(filter.namespaceId, positions));
+        const matching = facts.filter((row) => matches(row, filter)).sort(compareNewest);
+        found.push(...(await db.read(() => holding(matching, search))));
+      } else {
+        const segment = closed.shift();
+        if (!segment) break;
+        const opened = (await db.read(() => of(segment))).filter(isBehind);
+        if (opened.length > 0) pool = [...pool, ...opened].sort(compareNewest);
+      }
+      await rest();
+    }
+    return found.slice(0, wanted);
+  }
+
+  async function list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
+    const { limit, after } = options;
+    const filter: WalkFilter = { ...options, namespaceId };
+    // Oldest first would begin with rows that are not listed.
+    while (after && (await db.read(() => sql.listedFrom.get()!.position)) > 0)
+      await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_LISTING_MS));
+    const { search } = options;
+    const candidates =
+      search === undefined || after ? undefined : await texts.search(namespaceId, { ...options, search });
+    const listedFrom = await db.read(() => sql.listedFrom.get()!.position);
+    const places = candidates?.segments.length
+      ? await searched(filter, options, candidates, limit + 1)
+      : await listed(filter, options, limit + 1);
+    if (!candidates?.segments.length && listedFrom > 0) {
+      const known = new Set(places.map(({ position }) => position));
+      const others = await unlisted(filter, options, listedFrom, limit + 1);
+      places.push(...others.filter(({ position }) => !known.has(position)));
+      places.sort(compareNewest);
+    }
+    const shown = places.slice(0, limit);
+    const records = await db.read(() => rows.heads(shown.map(({ position }) => position)));
+    const items: DeliveryRecord[] = shown.flatMap(({ position }) => records.get(position) ?? []);
+    const last = shown.at(-1);
+    return { items, next: places.length > limit && last ? last : null };
+  }
+
+  return { list };
+}
+
+/** Gives others their turn once this has taken some milliseconds. */
+function pacer(): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since < MAX_TURN_MS) return;
+    await turn();
+    since = performance.now();
+  };
+}
+
+function matches(row: DeliveryFacts, { status, pluginId, event, since }: WalkFilter): boolean {
+  return (
+    (status === undefined || status.includes(row.status)) &&
+    (pluginId === undefined || row.pluginId === pluginId) &&
+    (event === undefined || row.event === event) &&
+    (since === undefined || row.receivedAt >= since)
+  );
+}
+
+function statements(db: Database) {
+  return {
+    listedFrom: db.prepare<[], { position: number }>('select listed_from as position from delivery_progress'),
+    firstFrom: db.prepare<[number, number], DeliveryPlace>(
+      'select position, received_at as receivedAt from delivery where position >= ? and position < ? order by position limit 1',
+    ),
+  };
+}

@@ -1,0 +1,60 @@
+import { Buffer } from 'node:buffer';
+
+/** Deliveries of a segment. */
+export const SEGMENT_DOCS = 2048;
+const TEXT_BITS = 18;
+const TEXT_BUCKETS = 1 << TEXT_BITS;
+/** Trigrams of texts, then facts. */
+export const BUCKETS = 2 * TEXT_BUCKETS + 1;
+/** Deliveries that had not ended when they were indexed: their outcome may hold anything by now. */
+export const OPEN_BUCKET = BUCKETS - 1;
+const GRAM_BYTES = 3;
+/** Of the golden ratio (Knuth): neighbouring keys land far from each other. */
+const SPREAD = 0x9e3779b1;
+
+/** Buckets of all sequences of three bytes, repeats included; none for shorter texts. Different ones may share a bucket. */
+export function eachTrigram(bytes: Uint8Array, take: (bucket: number) => void): void {
+  let gram = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
+  for (let at = GRAM_BYTES - 1; at < bytes.length; at++) {
+    gram = ((gram << 8) | bytes[at]!) & 0xffffff;
+    take(Math.imul(gram, SPREAD) >>> (32 - TEXT_BITS));
+  }
+}
+
+export function trigramsOf(text: string): number[] {
+  const found = new Set<number>();
+  eachTrigram(Buffer.from(text), (bucket) => void found.add(bucket));
+  return [...found];
+}
+
+/** The bucket of what a delivery is, beside its texts: its namespace, its status. */
+export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', value: string): number {
+  let sum = 0x811c9dc5;
+  for (const byte of Buffer.from(`${fact} ${value}`)) sum = Math.imul(sum ^ byte, 0x01000193);
+  return TEXT_BUCKETS + (Math.imul(sum, SPREAD) >>> (32 - TEXT_BITS));
+}
+
+const BITMAP_BYTES = SEGMENT_DOCS / 8;
+
+/** As a list where that is shorter, else as a bitmap. */
+export function encodeDocs(docs: Uint32Array): Buffer {
+  if (docs.length * 2 < BITMAP_BYTES) {
+    const list = Buffer.allocUnsafe(docs.length * 2);
+    for (const [place, doc] of docs.entries()) list.writeUInt16LE(doc, place * 2);
+    return list;
+  }
+  const bitmap = Buffer.alloc(BITMAP_BYTES);
+  for (const doc of docs) bitmap[doc >> 3]! |= 1 << (doc & 7);
+  return bitmap;
+}
+
+/** Always a bitmap. */
+export function decodeDocs(bytes: Buffer | undefined): Uint8Array {
+  if (bytes?.length === BITMAP_BYTES) return bytes;
+  const bitmap = new Uint8Array(BITMAP_BYTES);
+  for (let at = 0; bytes && at < bytes.length; at += 2) {
+    const doc = bytes.readUInt16LE(at);
+    bitmap[doc >> 3]! |= 1 << (doc & 7);
+  }
+  return bitmap;
+}
