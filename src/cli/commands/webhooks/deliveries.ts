@@ -36,7 +36,7 @@ export const deliveries = defineCommand({
       ...(search ? { search } : {}),
     };
     const items: WebhookDelivery[] = [];
-    // A page looks through so many deliveries and may hold few: go on until there are enough.
+    // A page holds 200 at most.
     for (let cursor: string | undefined; items.length < limit; ) {
       const query = { ...filter, limit: Math.min(200, limit - items.length), ...(cursor ? { cursor } : {}) };
       const page = await client.call(listDeliveries, { query });
