@@ -21,6 +21,17 @@ const KEY_CHARS = 6;
  */
 const SLACK = 1.2;
 
+/** JSON of so many characters holds less than half of MAX_VALUES, and no more than MAX_NEW_KEYS. */
+const ORDINARY_CHARS = 300_000;
+
+/**
+ * How many times more values and keys are borne in the answer to an input of so many characters: a handler may return all
+ * of its input, twice.
+ */
+export function answerTimes(inputChars: number): number {
+  return Math.max(1, Math.ceil((2 * inputChars) / MAX_VALUES), Math.ceil(inputChars / ORDINARY_CHARS));
+}
+
 /**
  * What makes the text too costly to read, in words that complete "JSON …"; undefined when nothing does. `times` more values and
  * keys than else are borne.
@@ -33,9 +44,10 @@ export function costFault(text: string, maxDepth: number, times = 1): string | u
 }
 
 /** The same for text of the runner's own making, which is looked through only when it could hold too much. */
-export function ownCostFault(text: string, maxDepth: number): string | undefined {
-  const fault = text.length > MAX_VALUES ? valuesFault(text, maxDepth, MAX_VALUES) : undefined;
-  return fault ?? keysFault(text, maxDepth, MAX_NEW_KEYS);
+export function ownCostFault(text: string, maxDepth: number, times = 1): string | undefined {
+  const maxValues = MAX_VALUES * times;
+  const fault = text.length > maxValues ? valuesFault(text, maxDepth, maxValues) : undefined;
+  return fault ?? keysFault(text, maxDepth, MAX_NEW_KEYS * times);
 }
 
 function valuesFault(text: string, maxDepth: number, maxValues: number, slack = 1): string | undefined {

@@ -20,9 +20,11 @@ export interface Channel {
 }
 
 /** Opens the frames' channel. When the parent closes it or dies, this process ends. */
-export function openChannel(onFrame: (frame: ToRunner) => void): Channel {
+export function openChannel(onFrame: (frame: ToRunner, chars: number) => void): Channel {
   const { input, output } = process.argv.includes(STDIO_FLAG) ? overStdio() : overDescriptor();
-  const reader = createLineReader(MAX_FRAME_BYTES, (line) => onFrame(JSON.parse(line) as ToRunner));
+  const reader = createLineReader(MAX_FRAME_BYTES, (line) =>
+    onFrame(JSON.parse(line) as ToRunner, line.length),
+  );
   input.on('data', (chunk: Buffer) => {
     if (!reader.push(chunk)) process.exit(1);
   });

@@ -16,7 +16,8 @@ export interface Executions {
   calls: PlatformCalls;
   streams: Streams;
   write: ReturnType<typeof createLogWriter>;
-  execute(frame: ExecuteFrame): Promise<void>;
+  /** `chars`: of the frame as it came. */
+  execute(frame: ExecuteFrame, chars: number): Promise<void>;
   cancel(frame: CancelFrame): void;
 }
 
@@ -47,6 +48,7 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
   async function run(
     { executionId, request, streams: takesStreams }: ExecuteFrame,
     signal: AbortSignal,
+    chars: number,
   ): Promise<string> {
     const handler = await handlerFor(request.handler);
     if (!announced) {
@@ -69,20 +71,20 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
     if (result.exitCode === 0 && (request.schemas.output || handler.output)) {
       result.result = await schemas.output(handler, request, result.result);
     }
-    return resultFrame(executionId, result, limits.resultBytes);
+    return resultFrame(executionId, result, limits.resultBytes, chars);
   }
 
   return {
     calls,
     streams,
     write,
-    async execute(frame) {
+    async execute(frame, chars) {
       const { executionId } = frame;
       const controller = new AbortController();
       live.set(executionId, controller);
       let text: string;
       try {
-        text = await currentExecution.run(executionId, () => run(frame, controller.signal));
+        text = await currentExecution.run(executionId, () => run(frame, controller.signal, chars));
       } catch (thrown) {
         text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
       }

@@ -1,7 +1,7 @@
 import type { CommandResult } from '../../contracts/index.ts';
 import { LIMITS } from '../../contracts/limits.ts';
 import { isRecord } from '../../kit/is-record.ts';
-import { ownCostFault } from '../../kit/json-cost.ts';
+import { answerTimes, ownCostFault } from '../../kit/json-cost.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
@@ -30,8 +30,16 @@ function malformed(what: string): RunnerFailure {
   return new RunnerFailure('EXECUTION_ERROR', `The handler returned a malformed CommandResult: ${what}.`);
 }
 
-/** The result frame as text. Throws EXECUTION_ERROR for what JSON cannot carry (cycles, BigInt) and for too much. */
-export function resultFrame(executionId: string, result: CommandResult, maxBytes: number): string {
+/**
+ * The result frame as text. Throws EXECUTION_ERROR for what JSON cannot carry (cycles, BigInt) and for too much. After a
+ * large input, of so many characters, more values and keys are borne.
+ */
+export function resultFrame(
+  executionId: string,
+  result: CommandResult,
+  maxBytes: number,
+  inputChars = 0,
+): string {
   const text = toJson(result);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
@@ -41,7 +49,7 @@ export function resultFrame(executionId: string, result: CommandResult, maxBytes
       { bytes, maxBytes },
     );
   }
-  const fault = ownCostFault(text, LIMITS.jsonDepth);
+  const fault = ownCostFault(text, LIMITS.jsonDepth, answerTimes(inputChars));
   if (fault) {
     throw new RunnerFailure(
       'EXECUTION_ERROR',

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { systemClock } from '../../../kit/clock.ts';
 import { messageOf } from '../../../kit/errors.ts';
+import { answerTimes } from '../../../kit/json-cost.ts';
 import { createLineReader } from '../../line-reader.ts';
 import type { ToRunner } from '../../runner/protocol.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
@@ -31,6 +32,8 @@ const LARGE_MS_AT_ONCE = 500;
 export interface FrameChannelEvents {
   /** Takes a frame and its length in characters; false when it meant nothing. */
   onFrame(frame: RawFrame, length: number): boolean;
+  /** Characters of the largest input that a running call was given: its answer may hold as much. */
+  inputChars(): number;
   /** The process broke the protocol: the text completes "it …". No frame is read afterwards. */
   onFault(what: string): void;
 }
@@ -62,7 +65,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
     const startedAt = line.length > LARGE_CHARS ? performance.now() : undefined;
     let frame: RawFrame | undefined;
     try {
-      frame = asFrame(parseUntrusted(line));
+      frame = asFrame(parseUntrusted(line, answerTimes(events.inputChars())));
     } catch (error) {
       fault(`sent a frame that cannot be read (${messageOf(error).slice(0, 200)})`);
       return;

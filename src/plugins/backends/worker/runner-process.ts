@@ -64,6 +64,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   let isGone = false;
   let ended: EndReason | null = null;
   let fatal: ProcessExit['fatal'] = null;
+  let inputChars = 0;
 
   const runner = deps.spawn({
     onLine: (layer, line) => sink.write({ ...logFields, layer }, layer === 'stderr' ? 'warn' : 'info', line),
@@ -71,6 +72,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   });
   const channel = openFrameChannel(runner.channel, limits.frameBytes, {
     onFrame: handle,
+    inputChars: () => inputChars,
     onFault: (what) => end({ kind: 'protocol', what }),
   });
   const calls = createLiveCalls({
@@ -172,6 +174,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     },
     assign(call) {
       if (!calls.add(call)) return false;
+      inputChars = Math.max(calls.size > 1 ? inputChars : 0, call.frame.length);
       channel.sendLine(call.frame);
       memory.start();
       return true;

@@ -9,6 +9,7 @@ import {
 } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { messageOf } from '../../../../kit/errors.ts';
+import { answerTimes } from '../../../../kit/json-cost.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
@@ -69,6 +70,9 @@ export function createFrameReader({
   };
 }
 
+/** An agent passes on the answer to a webhook's body, of 1 MB unless its plugin takes more. */
+const MAX_INPUT_CHARS = 1024 * 1024;
+
 type ReadFrame =
   | { kind: 'frame'; frame: AgentFrame }
   | { kind: 'unknown'; type: string }
@@ -77,7 +81,7 @@ type ReadFrame =
 function readAgentFrame(text: string): ReadFrame {
   let value: unknown;
   try {
-    value = parseUntrusted(text);
+    value = parseUntrusted(text, answerTimes(MAX_INPUT_CHARS));
   } catch (error) {
     return { kind: 'malformed', why: messageOf(error) };
   }
