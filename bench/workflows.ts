@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPassDesk } from '../src/daemons/workflow/domain/code/pass-desk.ts';
 import { createDefinitions } from '../src/daemons/workflow/domain/definition/definitions.ts';
+import { createEvaluator } from '../src/daemons/workflow/domain/definition/evaluator.ts';
 import { createEngine } from '../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../src/daemons/workflow/domain/engine/engine-ports.ts';
 import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
+import { createEvaluationThreads } from '../src/daemons/workflow/evaluation/threads.ts';
 import { systemClock } from '../src/kit/clock.ts';
 import { silentLogger } from '../src/kit/logger.ts';
 import { systemRandom } from '../src/kit/random.ts';
@@ -130,6 +132,8 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     [setStep, effect('noop', true), effect('once', false)].map((kind) => [kind.name, kind]),
   );
   const definitions = createDefinitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
+  const threads = createEvaluationThreads();
+  const evaluator = createEvaluator(threads);
   const engine = createEngine({
     store,
     clock: systemClock,
@@ -138,6 +142,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     exclusive: true,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
+    evaluator,
     passes: createPassDesk(async () => {
       throw new Error('No workflow in code is measured here.');
     }),
@@ -160,6 +165,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     clock: systemClock,
     random,
     tenants: {},
+    evaluator,
     checkCodeInput: async () => {},
   });
   return {
@@ -170,6 +176,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     ended,
     async close() {
       await engine.stop(1000);
+      await threads.close();
       await store.close();
     },
   };

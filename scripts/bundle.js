@@ -21,6 +21,7 @@ const BUNDLES = [
     input: {
       cli: 'src/cli/main.ts',
       daemon: 'src/daemons/main.ts',
+      evaluator: 'src/daemons/workflow/evaluation/main.ts',
       telemetry: 'src/store/sqlite/telemetry-worker.ts',
       testing: 'src/testing/index.ts',
       textIndex: 'src/store/sqlite/text-index/worker.ts',

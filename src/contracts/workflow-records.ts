@@ -91,7 +91,11 @@ export const StepAttempt = z
     status: PartStatus,
     errorClass: ErrorClass.nullable(),
     error: RunError.nullable(),
-    startedAt: EpochMs,
+    queuedAt: EpochMs.nullable().describe('From then to `startedAt` it waited for a slot or a process'),
+    startedAt: EpochMs.nullable().describe('When its work began; null: it never did'),
+    waitingAt: EpochMs.nullable().describe(
+      'From then to `finishedAt` it waited for a time, a signal, an approval or a child',
+    ),
     finishedAt: EpochMs,
   })
   .meta({ id: 'StepAttempt' });
@@ -124,7 +128,12 @@ export const RunStep = z
     readyAt: EpochMs.nullable().describe(
       'When it could have started: from then to `startedAt` it was queued',
     ),
-    startedAt: EpochMs.nullable(),
+    queuedAt: EpochMs.nullable().describe('When the latest attempt was queued'),
+    startedAt: EpochMs.nullable().describe('When the work of the first attempt began'),
+    attemptStartedAt: EpochMs.nullable().describe('When the work of the latest attempt began'),
+    waitingAt: EpochMs.nullable().describe(
+      'When the latest attempt began to wait for a time, a signal, an approval or a child',
+    ),
     finishedAt: EpochMs.nullable(),
     history: z.array(StepAttempt).describe('Finished attempts, oldest first'),
   })

@@ -30,6 +30,7 @@ const ENTRIES = {
   daemon: 'src/daemons/main.ts',
   runner: 'src/plugins/runner/main.ts',
   committer: 'src/store/sqlite/committer/main.ts',
+  evaluator: 'src/daemons/workflow/evaluation/main.ts',
   sdk: 'src/sdk/index.ts',
   telemetry: 'src/store/sqlite/telemetry-worker.ts',
   textIndex: 'src/store/sqlite/text-index/worker.ts',

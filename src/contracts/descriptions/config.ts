@@ -108,7 +108,7 @@ const workflow: Descriptions = {
   ...listener('WORKFLOW'),
   maxRunningRuns: 'Runs in memory at a time; one tenant gets three quarters at most.',
   maxRunningSteps: 'Steps in flight at a time; one tenant gets three quarters at most.',
-  poisonAfter: 'Interruptions without progress after which a run fails as poison.',
+  poisonAfter: 'Crashes with work of a run in flight, and without progress, after which it fails as poison.',
   httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
 };
 

@@ -29,6 +29,7 @@ export async function runPass(
     parentSpanId: spanId,
     timeoutMs,
     signal,
+    begun: () => {},
     log,
   });
   const parsed = PassEnd.safeParse(result);

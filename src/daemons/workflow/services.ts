@@ -12,6 +12,7 @@ import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runti
 import { codeInputCheck } from './code-input.ts';
 import { createPassDesk, type PassDesk } from './domain/code/pass-desk.ts';
 import { createDefinitions, type Definitions } from './domain/definition/definitions.ts';
+import { createEvaluator } from './domain/definition/evaluator.ts';
 import { createJobDesk, type JobDesk } from './domain/desks/job-desk.ts';
 import { createRunDesk, type RunDesk } from './domain/desks/run-desk.ts';
 import { createRunWatch, type RunWatch } from './domain/desks/run-watch.ts';
@@ -23,6 +24,7 @@ import { scheduleFault } from './domain/starts/schedule-times.ts';
 import { createSchedules, type FoundSchedule, type Schedules } from './domain/starts/schedules.ts';
 import { createTriggers, type Triggers } from './domain/starts/triggers.ts';
 import type { ChildStarter } from './domain/steps/kinds/builtins.ts';
+import { createEvaluationThreads } from './evaluation/threads.ts';
 import { guardedHttp } from './guarded-http.ts';
 import { knownPlugin } from './manifest-faults.ts';
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
@@ -120,6 +122,8 @@ async function assemble(
       return plugin && knownPlugin(plugin.manifest);
     },
   });
+  const threads = createEvaluationThreads();
+  const evaluator = createEvaluator(threads);
   const engine = createEngine({
     store,
     clock,
@@ -129,6 +133,7 @@ async function assemble(
     exclusive: true,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
+    evaluator,
     passes,
     limits: {
       runs: config.workflow.maxRunningRuns,
@@ -152,10 +157,11 @@ async function assemble(
     clock,
     random,
     tenants: config.tenants,
+    evaluator,
     checkCodeInput: codeInputCheck(plugins, logger),
   });
   late.starter = starter;
-  const triggers = createTriggers({ definitions, starter, logger });
+  const triggers = createTriggers({ definitions, starter, evaluator, logger });
   const planned = await registerAll(resources, plugins, definitions, logger);
   const schedules = createSchedules({
     store: store.schedules,
@@ -194,6 +200,7 @@ async function assemble(
     async stop() {
       stopListening();
       await engine.stop(DRAIN_MS);
+      await threads.close();
       await housekeeping.stop();
     },
   };

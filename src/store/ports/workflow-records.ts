@@ -17,8 +17,10 @@ export interface RunProgress {
   /** Who holds it: the number of a boot. */
   fence: number | null;
   resumeCount: number;
-  /** Interruptions since a step finished last. */
+  /** Interruptions of its work in flight since a step finished last. */
   stalls: number;
+  /** Something of it is in flight beside its running steps: an expression in a thread, a pass of its code. */
+  inFlight: boolean;
   /** JSON. */
   output: string | null;
   /** JSON of a RunError. */
@@ -89,10 +91,12 @@ export interface StepRecord {
   /** Of the attempt in the air, evaluated. */
   idempotencyKey: string | null;
   readyAt: number | null;
-  /** Of the first attempt. */
+  /** When the work of the first attempt began. */
   startedAt: number | null;
-  /** Of the latest attempt. */
+  /** When the latest attempt was queued, its work began, and it began to wait for something outside. */
+  queuedAt: number | null;
   attemptAt: number | null;
+  waitingAt: number | null;
   finishedAt: number | null;
 }
 
@@ -104,7 +108,11 @@ export interface AttemptRecord {
   status: PartStatus;
   errorClass: string | null;
   error: string | null;
-  startedAt: number;
+  queuedAt: number | null;
+  /** Null: its work never began. */
+  startedAt: number | null;
+  /** When it began to wait for something outside: a time, a signal, an approval, a child. */
+  waitingAt: number | null;
   finishedAt: number;
 }
 

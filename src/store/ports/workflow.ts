@@ -159,6 +159,8 @@ export interface BootStore {
   }): Promise<number>;
   /** Prolongs the lease. False: the boot was declared dead, and must not do anything any more. */
   renew(fence: number, leaseUntil: number): Promise<boolean>;
+  /** The boot is being stopped in an orderly way: what it leaves behind is no sign of a fault. */
+  stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
   /** Marks at most `limit` runs of dead boots as interrupted, with their parts in the air; ends those that were being cancelled. */
   interrupt(now: number, limit: number): Promise<RunRecord[]>;

@@ -23,12 +23,13 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
       keys.promote(row.concurrencyKey);
       return rows.recordOf({ ...row, status: 'cancelled', fence: null, finishedAt: now });
     }
+    const stalled = sql.wasStalled.get({ seq, fence: row.fence! })!;
     sql.attemptsInAir.run({ seq, now });
     sql.interruptSteps.run({ seq });
     sql.interruptJobs.run({ seq });
-    sql.interrupt.run({ seq });
+    sql.interrupt.run({ seq, stalled });
     rows.addEvents(seq, [{ at: now, type: 'run.interrupted' }]);
-    return rows.recordOf({ ...row, status: 'interrupted', fence: null, stalls: row.stalls + 1 });
+    return rows.recordOf({ ...row, status: 'interrupted', fence: null, stalls: row.stalls + stalled });
   }
 
   function resume(row: RunRow, now: number, poisonAfter: number): RunRecord {
@@ -39,6 +40,7 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
         message: `The run was interrupted ${row.stalls} times without finishing a step in between; it seems to bring the daemon down. Mend the step, then run it again.`,
         details: { reason: 'poison', interruptions: row.stalls },
       });
+      for (const end of sql.poisonParts) end.run({ seq, now, error });
       sql.poison.run({ seq, now, error });
       rows.addEvents(seq, [{ at: now, type: 'run.failed', data: { reason: 'poison' } }]);
       if (row.parentId !== null) sql.wakeParent.run({ id: row.parentId, now });
@@ -65,6 +67,9 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
         return Number(sql.begin.run({ bootId, pid, now, leaseUntil: now + leaseMs }).lastInsertRowid);
       }),
     renew: (fence, leaseUntil) => db.write(() => sql.renew.run({ fence, leaseUntil }).changes === 1),
+    async stopping(fence) {
+      await db.write(() => sql.stopping.run({ fence }));
+    },
     async end(fence, now) {
       await db.write(() => sql.end.run({ fence, now }));
     },
@@ -86,6 +91,7 @@ function statements(db: Database) {
     renew: db.prepare<[{ fence: number; leaseUntil: number }]>(
       'update boot set lease_until = :leaseUntil where fence = :fence and ended_at is null',
     ),
+    stopping: db.prepare<[{ fence: number }]>('update boot set is_stopping = 1 where fence = :fence'),
     end: db.prepare<[{ fence: number; now: number }]>(
       'update boot set ended_at = :now where fence = :fence and ended_at is null',
     ),
@@ -102,8 +108,16 @@ function statements(db: Database) {
         union all
         select id from run where gives_way = 1 and ${LIVE}`)
       .pluck(),
-    interrupt: db.prepare<[Seq]>(`
-      update run set status = 'interrupted', fence = null, wake_at = null, stalls = stalls + 1 where seq = :seq`),
+    interrupt: db.prepare<[Seq & { stalled: number }]>(`
+      update run set status = 'interrupted', fence = null, wake_at = null, in_flight = 0, stalls = stalls + :stalled
+      where seq = :seq`),
+    // Runs whose steps wait for a slot, a signal or a time did not bring the service down, and no orderly stop is a fault.
+    wasStalled: db
+      .prepare<[Seq & { fence: number }], 0 | 1>(`
+        select not (select is_stopping from boot where fence = :fence) and
+          (in_flight = 1 or exists (select 1 from step where run_seq = :seq and status = 'running' and attempt_at is not null))
+        from run where seq = :seq`)
+      .pluck(),
     interruptJobs: db.prepare<[Seq]>(
       `update job set status = 'interrupted' where run_seq = :seq and status = 'running'`,
     ),
@@ -111,12 +125,24 @@ function statements(db: Database) {
       `update step set status = 'interrupted' where run_seq = :seq and status = 'running'`,
     ),
     attemptsInAir: db.prepare<[Seq & { now: number }]>(`
-      insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, started_at, finished_at)
-      select run_seq, job_key, idx, attempts, 'interrupted', null, null, coalesce(attempt_at, :now), :now
+      insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, queued_at,
+        started_at, waiting_at, finished_at)
+      select run_seq, job_key, idx, attempts, 'interrupted', null, null, queued_at, attempt_at, waiting_at, :now
       from step where run_seq = :seq and status = 'running'`),
     resume: db.prepare<[Seq & { rank: number }]>(`
       update run set status = 'queued', ready = 1, reason = 'capacity', rank = :rank, resume_count = resume_count + 1
       where seq = :seq`),
+    poisonParts: [
+      ...['job', 'step'].map((table) =>
+        db.prepare<[Seq & { now: number; error: string }]>(`
+          update ${table} set status = 'failed', error = :error, finished_at = :now
+          where run_seq = :seq and status = 'interrupted'`),
+      ),
+      ...['job', 'step'].map((table) =>
+        db.prepare<[Seq & { now: number }]>(`
+          update ${table} set status = 'cancelled', finished_at = :now where run_seq = :seq and ${unfinished}`),
+      ),
+    ],
     poison: db.prepare<[Seq & { now: number; error: string }]>(`
       update run set status = 'failed', ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
     cancel: db.prepare<[Seq & { now: number }]>(`

@@ -13,11 +13,11 @@ import type { Database } from './database.ts';
 import { workflowValues } from './workflow-values.ts';
 
 /** A run as SQLite hands it out. */
-export type RunRow = Omit<RunRecord, 'ready'> & { ready: 0 | 1 };
+export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inFlight: 0 | 1 };
 
 export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as workflowId, definition_hash as definitionHash,
   status, ready, reason, rank, priority, run_at as runAt, wake_at as wakeAt, deadline_at as deadlineAt,
-  concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, stalls,
+  concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, stalls, in_flight as inFlight,
   trigger_kind as trigger, parent_id as parentId, parent_step as parentStep, rerun_of as rerunOf, depth,
   host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
   finished_at as finishedAt, input, output, error`;
@@ -36,6 +36,7 @@ export function workflowRows(db: Database) {
     return {
       ...row,
       ready: row.ready === 1,
+      inFlight: row.inFlight === 1,
       input: values.get(row.seq, row.input),
       output: values.get(row.seq, row.output),
       error: values.get(row.seq, row.error),
@@ -72,7 +73,7 @@ export function workflowRows(db: Database) {
     /** A large input is put apart once the run has its number. */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const apart = values.isLarge(run.input);
-      const row = { ...run, ready: run.ready ? 1 : 0, input: apart ? 'null' : run.input };
+      const row = { ...run, ready: run.ready ? 1 : 0, inFlight: 0, input: apart ? 'null' : run.input };
       const seq = Number(sql.insertRun.run(row).lastInsertRowid);
       if (apart) sql.setInput.run({ seq, input: values.put(seq, run.input) });
       return { ...run, seq };
@@ -82,6 +83,7 @@ export function workflowRows(db: Database) {
         ...run,
         seq,
         ready: run.ready ? 1 : 0,
+        inFlight: run.inFlight ? 1 : 0,
         output: values.put(seq, run.output),
         error: values.put(seq, run.error),
       });
@@ -160,7 +162,9 @@ function firstTry(step: StepRecord): AttemptRecord {
     status: 'succeeded',
     errorClass: null,
     error: null,
+    queuedAt: step.queuedAt,
     startedAt: step.attemptAt ?? finishedAt,
+    waitingAt: step.waitingAt,
     finishedAt,
   };
 }
@@ -177,7 +181,7 @@ function statements(db: Database) {
     setInput: db.prepare<[{ seq: number; input: string }]>('update run set input = :input where seq = :seq'),
     progress: db.prepare<[Record<string, unknown>]>(`
       update run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
-        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, stalls = :stalls, output = :output,
+        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, stalls = :stalls, in_flight = :inFlight, output = :output,
         error = :error, started_at = :startedAt, finished_at = :finishedAt
       where seq = :seq`),
     holder: db.prepare<[Seq], { status: string; fence: number | null }>(
@@ -190,19 +194,21 @@ function statements(db: Database) {
         error = excluded.error, started_at = excluded.started_at, finished_at = excluded.finished_at`),
     putStep: db.prepare<[Record<string, unknown>]>(`
       insert into step (run_seq, job_key, idx, found, status, attempts, output, error, wait, wake_at, idempotency_key, ready_at,
-        started_at, attempt_at, finished_at)
+        started_at, queued_at, attempt_at, waiting_at, finished_at)
       values (:seq, :jobKey, :index, :found, :status, :attempts, :output, :error, :wait, :wakeAt, :idempotencyKey, :readyAt,
-        :startedAt, :attemptAt, :finishedAt)
+        :startedAt, :queuedAt, :attemptAt, :waitingAt, :finishedAt)
       on conflict (run_seq, job_key, idx) do update set status = excluded.status, attempts = excluded.attempts,
         output = excluded.output, error = excluded.error, wait = excluded.wait, wake_at = excluded.wake_at,
         idempotency_key = excluded.idempotency_key, ready_at = excluded.ready_at, started_at = excluded.started_at,
-        attempt_at = excluded.attempt_at, finished_at = excluded.finished_at`),
+        queued_at = excluded.queued_at, attempt_at = excluded.attempt_at, waiting_at = excluded.waiting_at,
+        finished_at = excluded.finished_at`),
     hasStep: db.prepare<[{ seq: number; jobKey: string; index: number }]>(
       'select 1 from step where run_seq = :seq and job_key = :jobKey and idx = :index',
     ),
     putAttempt: db.prepare<[Record<string, unknown>]>(`
-      insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, started_at, finished_at)
-      values (:seq, :jobKey, :index, :attempt, :status, :errorClass, :error, :startedAt, :finishedAt)`),
+      insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, queued_at,
+        started_at, waiting_at, finished_at)
+      values (:seq, :jobKey, :index, :attempt, :status, :errorClass, :error, :queuedAt, :startedAt, :waitingAt, :finishedAt)`),
     addEvents: db.prepare<[{ seq: number; body: string }]>(
       'insert into run_event (run_seq, body) values (:seq, :body)',
     ),
@@ -220,12 +226,12 @@ function statements(db: Database) {
       from job where run_seq = :seq order by key`),
     steps: db.prepare<[Seq], StepRecord>(`
       select job_key as jobKey, idx as "index", found, status, attempts, output, error, wait, wake_at as wakeAt,
-        idempotency_key as idempotencyKey, ready_at as readyAt, started_at as startedAt, attempt_at as attemptAt,
-        finished_at as finishedAt
+        idempotency_key as idempotencyKey, ready_at as readyAt, started_at as startedAt, queued_at as queuedAt,
+        attempt_at as attemptAt, waiting_at as waitingAt, finished_at as finishedAt
       from step where run_seq = :seq order by job_key, idx`),
     attempts: db.prepare<[Seq], AttemptRecord>(`
       select job_key as jobKey, idx as "index", attempt, status, error_class as errorClass, error,
-        started_at as startedAt, finished_at as finishedAt
+        queued_at as queuedAt, started_at as startedAt, waiting_at as waitingAt, finished_at as finishedAt
       from attempt where run_seq = :seq order by job_key, idx, attempt`),
     inbox: db.prepare<[Seq], InboxRecord>(`
       select n, kind, name, payload, at, taken_by as takenBy from inbox

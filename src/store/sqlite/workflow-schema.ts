@@ -215,6 +215,34 @@ const LIVE_OF_CALLERS = `
   drop index run_live;
   create index run_live on run (tenant_id, seq, parent_id) where ${LIVE};`;
 
+/**
+ * What was in flight when a service died, and whether it was stopped in an orderly way; when attempts were queued, began
+ * and began to wait. An attempt whose work never began has no start.
+ */
+const IN_FLIGHT_AND_TIMES = `
+  alter table run add column in_flight integer not null default 0;
+  alter table boot add column is_stopping integer not null default 0;
+  alter table step add column queued_at integer;
+  alter table step add column waiting_at integer;
+  alter table attempt rename to attempt_1;
+  create table attempt (
+    run_seq integer not null,
+    job_key text not null,
+    idx integer not null,
+    attempt integer not null,
+    status text not null,
+    error_class text,
+    error text,
+    queued_at integer,
+    started_at integer,
+    waiting_at integer,
+    finished_at integer not null,
+    primary key (run_seq, job_key, idx, attempt)
+  ) strict, without rowid;
+  insert into attempt select run_seq, job_key, idx, attempt, status, error_class, error, started_at, started_at, null, finished_at
+    from attempt_1;
+  drop table attempt_1;`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -224,4 +252,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   DUE_OF_TENANT,
   GIVES_WAY,
   LIVE_OF_CALLERS,
+  IN_FLIGHT_AND_TIMES,
 ];

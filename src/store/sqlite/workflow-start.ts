@@ -65,6 +65,7 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
       fence: null,
       resumeCount: 0,
       stalls: 0,
+      inFlight: false,
       output: null,
       error: null,
       startedAt: null,

@@ -45,8 +45,8 @@ describe('retries', () => {
       ['succeeded', null],
     ]);
     const [first, second, third] = history;
-    expect(second!.startedAt - first!.finishedAt).toBeGreaterThanOrEqual(1000);
-    expect(third!.startedAt - second!.finishedAt).toBeGreaterThanOrEqual(2000);
+    expect(second!.startedAt! - first!.finishedAt).toBeGreaterThanOrEqual(1000);
+    expect(third!.startedAt! - second!.finishedAt).toBeGreaterThanOrEqual(2000);
   });
 
   test('honour Retry-After, and end with the policy', async () => {
@@ -102,7 +102,7 @@ describe('retries', () => {
     await moveUntil(it, id, 500, 'failed');
     const { history } = await it.step(id, 'main.call');
     expect(history.length).toBeGreaterThan(1);
-    expect(history.at(-1)!.startedAt - history[0]!.startedAt).toBeLessThanOrEqual(3500);
+    expect(history.at(-1)!.startedAt! - history[0]!.startedAt!).toBeLessThanOrEqual(3500);
   });
 });
 

@@ -91,7 +91,9 @@ const STEP = {
   idempotencyKey: null,
   readyAt: 1,
   startedAt: 2,
+  queuedAt: null,
   attemptAt: 2,
+  waitingAt: null,
   finishedAt: null,
 };
 
@@ -198,7 +200,9 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const held = { fence: first, status: 'running' as const };
       await port.runs.write({ ...change(old, held, null), steps: [STEP] });
       await port.runs.write(change(cancelling, held, { status: 'cancelling', fence: first }));
-      await port.runs.write(change(poison, held, { status: 'running', fence: first, stalls: 2 }));
+      await port.runs.write(
+        change(poison, held, { status: 'running', fence: first, stalls: 2, inFlight: true }),
+      );
       const urgent = await started(port, { priority: 100 });
       await boot(port);
       await port.boots.interrupt(7000, 10);
@@ -213,6 +217,36 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.queue.ready('acme', 10)).map(({ id }) => id)).toEqual([old.id, urgent.id]);
       const events = await port.runs.events(old.seq, 0, 100);
       expect(events.map(({ item }) => item.type)).toEqual(['run.queued', 'run.interrupted', 'run.resumed']);
+    });
+
+    test('only what was in flight when its boot died is held against a run, and nothing at an orderly stop', async () => {
+      const { port } = await openFresh(open);
+      const [working, evaluating, idle] = [await started(port), await started(port), await started(port)];
+      const stalls = async () =>
+        Promise.all(
+          [working, evaluating, idle].map(async ({ id }) => (await port.runs.find('acme', id))!.stalls),
+        );
+      for (const isOrderly of [false, true]) {
+        const fence = await boot(port);
+        for (const run of [working, evaluating, idle]) {
+          const { status } = (await port.runs.find('acme', run.id))!;
+          await port.runs.write({ ...claim(run, fence), expect: { fence: null, status } });
+        }
+        const held = { fence, status: 'running' as const };
+        await port.runs.write({ ...change(working, held, null), steps: [STEP] });
+        await port.runs.write(
+          change(evaluating, held, { ...held, inFlight: true, stalls: isOrderly ? 1 : 0 }),
+        );
+        await port.runs.write({
+          ...change(idle, held, null),
+          steps: [{ ...STEP, attemptAt: null }],
+        });
+        if (isOrderly) await port.boots.stopping(fence);
+        await boot(port);
+        await port.boots.interrupt(7000, 10);
+        expect(await stalls()).toEqual(isOrderly ? [0, 1, 0] : [1, 1, 0]);
+        await port.boots.resume(7000, 10, 5);
+      }
     });
 
     test('what is ready comes by priority, then in the order it was started', async () => {

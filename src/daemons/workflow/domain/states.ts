@@ -61,7 +61,7 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
     from: 'interrupted',
     to: 'failed',
     by: 'recovery',
-    when: 'it was interrupted three times without a step finishing in between (`poison`)',
+    when: 'work of it was in flight at three crashes, without a step finishing in between (`poison`)',
   },
   { from: 'interrupted', to: 'cancelled', by: 'caller', when: 'it is cancelled before it is taken up again' },
   { from: 'cancelling', to: 'cancelled', by: 'engine', when: 'nothing of it is in the air any more' },
@@ -86,7 +86,7 @@ const PART_CANCELLED: ReadonlyArray<Transition<PartState>> = [
     from,
     to: 'cancelled' as const,
     by: 'recovery' as const,
-    when: 'the run was being cancelled',
+    when: 'the run was being cancelled, or is given up as `poison`',
   })),
 ];
 
@@ -125,6 +125,7 @@ const JOB: ReadonlyArray<Transition<PartState>> = [
   { from: 'waiting', to: 'timed_out', by: 'engine', when: 'its own time limit, or that of the run, passes' },
   { from: 'interrupted', to: 'running', by: 'engine', when: 'the run is taken up again' },
   { from: 'interrupted', to: 'cancelled', by: 'engine', when: 'the run is cancelled' },
+  { from: 'interrupted', to: 'failed', by: 'recovery', when: 'its run is given up as `poison`' },
   { from: 'interrupted', to: 'timed_out', by: 'engine', when: 'the time limit of the run passes' },
   ...PART_CANCELLED,
 ];
@@ -171,6 +172,7 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
     when: 'it may have had its effect: an operator decides',
   },
   { from: 'interrupted', to: 'cancelled', by: 'engine', when: 'the run is cancelled or timed out' },
+  { from: 'interrupted', to: 'failed', by: 'recovery', when: 'its run is given up as `poison`' },
   ...PART_CANCELLED,
 ];
 

@@ -1,5 +1,9 @@
 import { createPassDesk } from '../../../../src/daemons/workflow/domain/code/pass-desk.ts';
 import { createDefinitions } from '../../../../src/daemons/workflow/domain/definition/definitions.ts';
+import {
+  type ConfinedThreads,
+  createEvaluator,
+} from '../../../../src/daemons/workflow/domain/definition/evaluator.ts';
 import { createEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../../../../src/daemons/workflow/domain/engine/engine-ports.ts';
 import {
@@ -8,6 +12,7 @@ import {
 } from '../../../../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../../../../src/daemons/workflow/domain/steps/step-kind.ts';
+import { createEvaluationThreads } from '../../../../src/daemons/workflow/evaluation/threads.ts';
 import { type Clock, systemClock } from '../../../../src/kit/clock.ts';
 import { silentLogger } from '../../../../src/kit/logger.ts';
 import { systemRandom } from '../../../../src/kit/random.ts';
@@ -31,30 +36,42 @@ export async function openEngine(options: {
   leaseMs?: number;
   clock?: Clock;
   runs?: number;
+  /** Slots for steps. */
+  steps?: number;
+  /** Whether the file is this engine's alone, so that every earlier one is dead. */
+  exclusive?: boolean;
+  /** Evaluates in place of the threads. */
+  threads?: ConfinedThreads;
+  /** Stands in front of the store. */
+  wrap?(store: WorkflowStore): WorkflowStore;
   /** Reads definitions in place of the store. */
   find?(hash: string, store: WorkflowStore): ReturnType<WorkflowStore['definition']>;
   onFenced?(): void;
 }): Promise<BareEngine> {
   const { dataDir, clock = systemClock, leaseMs = 30_000, runs = 500 } = options;
   const random = systemRandom(() => clock.now());
-  const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+  const opened = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+  const store = options.wrap?.(opened) ?? opened;
   const kinds = new Map([setStep, ...options.kinds].map((kind) => [kind.name, kind]));
   const definitions = createDefinitions({
     kindOf: (uses) => kinds.get(uses),
     find: options.find ? (hash) => options.find!(hash, store) : store.definition,
   });
+  const threads = options.threads ?? createEvaluationThreads();
+  const evaluator = createEvaluator(threads);
   const engine = createEngine({
     store,
     clock,
     random,
     logger: silentLogger,
-    exclusive: false,
+    exclusive: options.exclusive ?? false,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
+    evaluator,
     passes: createPassDesk(async () => {
       throw new Error('This engine has no plugins.');
     }),
-    limits: { runs, steps: 64, poisonAfter: 3, leaseMs, mostOutput: 1e6 },
+    limits: { runs, steps: options.steps ?? 64, poisonAfter: 3, leaseMs, mostOutput: 1e6 },
     hooks: {
       jobStarted: () => {},
       jobEnded: () => {},
@@ -69,6 +86,7 @@ export async function openEngine(options: {
     clock,
     random,
     tenants: {},
+    evaluator,
     checkCodeInput: async () => {},
   });
   async function beginDefinition(definition: object, tenantId = 'default'): Promise<string> {
@@ -84,6 +102,7 @@ export async function openEngine(options: {
     beginDefinition,
     async close() {
       await engine.stop(500);
+      await threads.close();
       await store.close();
     },
   };

@@ -120,6 +120,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     }
     holdsSlot = true;
     due = false;
+    recorder.enterFlight();
     const own = createCodePass({
       token: random.secret(16),
       clock,
@@ -152,6 +153,9 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     let ended: Came | StepFailure;
     const close = deps.passes.open(run.id, own.token, own.calls);
     try {
+      // A function that brings the service down must leave a trace of whose it was.
+      if (journal.isClaiming) await journal.flush();
+      own.signal.throwIfAborted();
       const came = await deps.passes.run({
         code: code!,
         run,
@@ -173,6 +177,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     close();
     const inAir = own.close(ended instanceof StepFailure ? ended : null);
     pass = null;
+    recorder.leaveFlight();
     freeSlot();
     note(job);
     if (state.departure) return;

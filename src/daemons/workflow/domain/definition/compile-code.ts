@@ -118,5 +118,5 @@ const OWN_STEP: StepKind = {
 export const isOwnStep = ({ kind }: Pick<CompiledStep, 'kind'>): boolean => kind === OWN_STEP;
 
 function constant(value: JsonValue): Template {
-  return { evaluate: () => value, expressions: [] };
+  return { evaluate: () => value, expressions: [], written: { kind: 'template', value, path: [] } };
 }

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
 import type {
   CodeWorkflowDefinition,
   WebhookTrigger,
   WorkflowDefinition,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
-import { problemsOf } from '../../../../kit/schema-problems.ts';
-import type { JsonValue } from '../../../../store/ports/index.ts';
 import { scheduleFault } from '../starts/schedule-times.ts';
 import { only } from './compile-names.ts';
 import type { CompiledTrigger, CompiledWorkflow } from './compiled-workflow.ts';
-import { ExpressionError, withinTime } from './expressions.ts';
+import { inputSchemaOf } from './input-schema.ts';
 import {
   compileCondition,
   compileTemplate,
@@ -27,7 +24,7 @@ type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'on' 
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],
-): Pick<CompiledWorkflow, 'concurrencyKey' | 'checkInput' | 'triggers'> {
+): Pick<CompiledWorkflow, 'concurrencyKey' | 'inputSchema' | 'triggers'> {
   for (const [index, plan] of definition.on.schedule.entries()) {
     const fault = scheduleFault(plan);
     if (fault) issues.push({ path: ['on', 'schedule', index, fault.key], message: fault.message });
@@ -40,7 +37,7 @@ export function compileCommon(
           issues,
         )
       : null,
-    checkInput: inputCheck(definition.inputs, issues),
+    inputSchema: definition.inputs ? inputSchemaOf(definition.inputs, issues) : null,
     triggers: (definition.on.webhook ?? []).map((trigger, index) => compileTrigger(trigger, index, issues)),
   };
 }
@@ -55,39 +52,6 @@ function compileTrigger(
   const template = compileTemplate(input, [...path, 'input'], issues);
   for (const one of [condition, template]) only(one, { variables: ['delivery'] }, issues);
   return { pluginId, event, instanceId, condition, input: template };
-}
-
-/** Checks an input against a JSON Schema, and fills in its defaults; one that cannot be used is an issue. */
-function inputCheck(
-  inputs: WorkflowDefinition['inputs'],
-  issues: DefinitionIssue[],
-): CompiledWorkflow['checkInput'] {
-  if (!inputs) return (input) => input;
-  let schema: z.ZodType;
-  try {
-    schema = z.fromJSONSchema(inputs as never);
-  } catch (error) {
-    issues.push({
-      path: ['inputs'],
-      message: `is not a JSON Schema that can be used: ${(error as Error).message}`,
-    });
-    return (input) => input;
-  }
-  return (input) => {
-    const parsed = inTime(() => schema.safeParse(input));
-    if (parsed.success) return parsed.data as JsonValue;
-    throw invalidInput(problemsOf(parsed.error.issues, input) as Array<{ path: Path; message: string }>);
-  };
-}
-
-/** A schema may hold a pattern that backtracks for ever. */
-function inTime<T>(check: () => T): T {
-  try {
-    return withinTime(check, 500);
-  } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
-    throw invalidInput([{ path: [], message: `could not be checked: ${error.message}` }]);
-  }
 }
 
 /** VALIDATION_ERROR with the place of every fault in `details.issues`: `input.items[0].sku`. */

@@ -2,6 +2,7 @@ import type { HandlerRef, RetryPolicy, WorkflowDefinition } from '../../../../co
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import type { FoundStep } from './compile-code.ts';
+import type { InputSchema } from './input-schema.ts';
 import type { Condition, Template } from './templates.ts';
 
 export interface CompiledStep {
@@ -67,8 +68,8 @@ export interface CompiledWorkflow {
   outputs: Template | null;
   /** Every job after those it needs. */
   jobs: readonly CompiledJob[];
-  /** The input with defaults filled in. Throws VALIDATION_ERROR. */
-  checkInput(input: JsonValue): JsonValue;
+  /** What inputs are held against. */
+  inputSchema: InputSchema | null;
 }
 
 /** Which kind runs what a step uses; undefined for what nothing runs. */

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { PlatformError } from '../../../../kit/errors.ts';
 import { keysAt } from '../../../../kit/schema-keys.ts';
 import { problemsOf } from '../../../../kit/schema-problems.ts';
-import { type DefinitionIssue, formatPath, type Path } from './templates.ts';
+import { type DefinitionIssue, formatPath, type Path, TemplateError } from './templates.ts';
 
 /** A fault as it is told: `line` and `column` count from 1, in the text at `path`. */
 export interface ToldIssue {
@@ -48,4 +48,11 @@ function toTold({ path, message, offset }: DefinitionIssue, written: unknown): T
   if (offset === undefined || typeof text !== 'string') return { path: formatPath(path), message };
   const before = text.slice(0, offset).split('\n');
   return { path: formatPath(path), message, line: before.length, column: before.at(-1)!.length + 1 };
+}
+
+/** What a caller is answered whose request needed an expression that failed; anything else stays as it is. */
+export function expressionFault(error: unknown, details: Record<string, unknown> = {}): unknown {
+  if (!(error instanceof TemplateError)) return error;
+  const code = error.isLimit ? 'EXPRESSION_LIMIT_EXCEEDED' : 'VALIDATION_ERROR';
+  return new PlatformError(code, error.message, { details });
 }

@@ -1,7 +1,16 @@
-import { Script } from 'node:vm';
-import { type ASTNode, Environment } from '@marcbachmann/cel-js';
-import { codeOf } from '../../../../kit/errors.ts';
+import type { ASTNode } from '@marcbachmann/cel-js';
 import type { JsonValue } from '../../../../store/ports/index.ts';
+import { type Budget, OverBudget } from './budget.ts';
+import {
+  compileProgram,
+  MOST_CHARS,
+  type Program,
+  type ScopeState,
+  TooLarge,
+  tooLarge,
+  VARIABLES,
+  type Variable,
+} from './cel-environment.ts';
 import { toCel, toJson } from './cel-values.ts';
 
 /** What an expression may speak of. */
@@ -17,88 +26,55 @@ export interface Scope {
   /** In `on.webhook` alone. */
   delivery?: JsonValue;
   /** What `success()`, `failure()` and `cancelled()` answer. */
-  state: 'success' | 'failure' | 'cancelled' | 'skipped';
+  state: ScopeState;
 }
 
-/** A fault in the text of an expression; `offset` counts from its first character. */
+/** A fault in the text of an expression, or what it came to; `offset` counts from its first character. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  constructor(message: string, offset: number) {
+  /** It exceeded a limit, which another value might not. */
+  readonly isLimit: boolean;
+  constructor(message: string, offset: number, isLimit = false) {
     super(message);
     this.name = 'ExpressionError';
     this.offset = offset;
+    this.isLimit = isLimit;
   }
 }
 
+/** The names that an expression takes of a variable; `all` where it takes others than it writes out. */
+export type UsedNames = 'all' | ReadonlySet<string>;
+
 export interface Expression {
-  /** Throws ExpressionError. */
-  evaluate(scope: Scope): JsonValue;
+  /** Throws ExpressionError, and OverBudget. */
+  evaluate(scope: Scope, budget: Budget): JsonValue;
   /** Names that the text takes of a variable: `steps.build.output` takes `build` of `steps`. */
   namesOf(variable: string): Array<{ name: string; offset: number }>;
+  readonly uses: ReadonlyMap<Variable, UsedNames>;
   /** Whether it asks for the state itself, so that no `success()` is assumed. */
   readonly asksForState: boolean;
 }
 
-/** With how many levels of each are made anew for an evaluation: `steps.<id>.output`, `needs.<id>.outputs.<name>`. */
-const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
-type Variable = keyof typeof VARIABLES;
 /** The library leaves these out of a map that an expression writes, without a word. */
 const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor', 'prototype']);
 const STATE_FUNCTIONS = new Set(['success', 'failure', 'cancelled', 'always']);
-/** What may take long: loops over a caller's data, and patterns that backtrack. */
-const COSTLY = new Set(['matches', 'all', 'exists', 'exists_one', 'map', 'filter']);
-const TIME_LIMIT_MS = 100;
-
-/** Evaluation is synchronous, so the functions that ask for the state find it here. */
-let currentState: Scope['state'] = 'success';
-
-const environment = createEnvironment();
-
-function createEnvironment(): Environment {
-  const env = new Environment({
-    homogeneousAggregateLiterals: false,
-    enableOptionalTypes: true,
-    limits: { maxAstNodes: 2000, maxDepth: 64 },
-  });
-  for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
-  // JSON knows one kind of number; without these, `input.count * 2` would be a type error.
-  const mixed: Record<string, (a: number, b: number) => number> = {
-    '+': (a, b) => a + b,
-    '-': (a, b) => a - b,
-    '*': (a, b) => a * b,
-    '/': (a, b) => a / b,
-    '%': (a, b) => a % b,
-  };
-  for (const [operator, apply] of Object.entries(mixed)) {
-    const numeric = (a: unknown, b: unknown): number => apply(Number(a), Number(b));
-    env.registerOperator(`int ${operator} double`, numeric);
-    env.registerOperator(`double ${operator} int`, numeric);
-  }
-  env.registerOperator('double % double', (a: number, b: number) => a % b);
-  env.registerFunction('success(): bool', () => currentState === 'success');
-  env.registerFunction('failure(): bool', () => currentState === 'failure');
-  env.registerFunction('cancelled(): bool', () => currentState === 'cancelled');
-  env.registerFunction('always(): bool', () => true);
-  env.registerFunction('toJson(dyn): string', (value: unknown) => JSON.stringify(toJson(value)));
-  env.registerFunction('fromJson(string): dyn', (text: string) => toCel(JSON.parse(text)));
-  return env;
-}
 
 /** Parses and checks CEL text. Throws ExpressionError. */
 export function compileExpression(text: string): Expression {
-  let program: ReturnType<Environment['parse']>;
+  let program: Program;
   try {
-    program = environment.parse(text);
-    const { valid, error } = program.check();
-    if (!valid) throw error;
+    program = compileProgram(text);
   } catch (error) {
     throw expressionError(error);
   }
   const calls = new Set<string>();
   const names = new Map<string, Array<{ name: string; offset: number }>>();
-  const variables = new Set<Variable>();
+  const mentions = new Map<Variable, number>();
   visit(program.ast, (node) => {
-    if (node.op === 'id' && Object.hasOwn(VARIABLES, node.args)) variables.add(node.args as Variable);
+    if (node.op === 'id' && Object.hasOwn(VARIABLES, node.args)) {
+      const variable = node.args as Variable;
+      mentions.set(variable, (mentions.get(variable) ?? 0) + 1);
+    }
     if (node.op === 'map') for (const [key] of node.args) requireKey(key);
     if (node.op === 'call' || node.op === 'rcall') calls.add(node.args[0]);
     if (node.op === '.' && node.args[0].op === 'id') {
@@ -106,38 +82,50 @@ export function compileExpression(text: string): Expression {
       names.set(variable, [...(names.get(variable) ?? []), { name, offset: node.start }]);
     }
   });
-  const callsOneOf = (set: ReadonlySet<string>): boolean => [...calls].some((name) => set.has(name));
-  const costly = callsOneOf(COSTLY);
+  const namesOf = (variable: string) => names.get(variable) ?? [];
+  const uses = new Map<Variable, UsedNames>();
+  for (const [variable, count] of mentions) {
+    const taken = namesOf(variable);
+    uses.set(variable, taken.length === count ? new Set(taken.map(({ name }) => name)) : 'all');
+  }
+  const path = isPath(program.ast);
 
   return {
-    asksForState: callsOneOf(STATE_FUNCTIONS),
-    namesOf: (variable) => names.get(variable) ?? [],
-    evaluate(scope) {
-      currentState = scope.state;
+    asksForState: [...calls].some((name) => STATE_FUNCTIONS.has(name)),
+    namesOf,
+    uses,
+    evaluate(scope, budget) {
       try {
         const values: Record<string, unknown> = {};
-        for (const name of variables) values[name] = toCel(scope[name], VARIABLES[name]);
-        const found = toJson(costly ? withinTime(() => program(values)) : program(values));
-        requireSize(found);
-        return found;
+        for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name]);
+        const found = program.run(values, scope.state, budget);
+        // A path makes nothing: its value is as large as what the run holds already.
+        if (!path) budget.spendOn(found);
+        const value = toJson(found);
+        requireSize(value);
+        return value;
       } catch (error) {
-        throw expressionError(error);
+        throw error instanceof OverBudget ? error : expressionError(error);
       }
     },
   };
 }
 
-/** What one expression may make: joining texts doubles them with each sign, and the memory is that of all runs. */
-const MOST_CHARS = 4 * 1024 * 1024;
+/** `steps.build.output.x`, `input["x"]`. */
+function isPath({ op, args }: ASTNode): boolean {
+  if (op === 'id') return true;
+  if (op === '.') return isPath(args[0]);
+  return op === '[]' && isPath(args[0]) && args[1].op === 'value';
+}
 
-/** Throws for more text than that. A text that was joined and not looked at yet costs nothing: its length is known. */
+/** Throws ExpressionError for more text than one expression may make: the memory is that of all runs. */
 export function requireSize(value: JsonValue): void {
   let left = MOST_CHARS;
   const count = (item: JsonValue): void => {
     if (typeof item === 'string') left -= item.length;
     else if (Array.isArray(item)) for (const one of item) count(one);
     else if (typeof item === 'object' && item !== null) for (const one of Object.values(item)) count(one);
-    if (left < 0) throw new ExpressionError(`it makes more than ${MOST_CHARS} characters`, 0);
+    if (left < 0) throw expressionError(tooLarge());
   };
   count(value);
 }
@@ -158,31 +146,13 @@ function visit(node: unknown, see: (node: ASTNode) => void): void {
 
 function expressionError(thrown: unknown): ExpressionError {
   if (thrown instanceof ExpressionError) return thrown;
+  if (thrown instanceof TooLarge) return new ExpressionError(thrown.message, 0, true);
+  // What is nested so deeply that reading it needs more stack than there is, and texts beyond any length.
+  if (thrown instanceof RangeError) return new ExpressionError(thrown.message, 0, true);
   const { summary, message, range } = thrown as {
     summary?: string;
     message: string;
     range?: { start: number };
   };
   return new ExpressionError(summary ?? message, range?.start ?? 0);
-}
-
-const CALL_KEY = Symbol.for('svc.workflow.expression');
-let script: Script | undefined;
-
-/**
- * Runs synchronous work that is ended after a tenth of a second: a definition may come from any caller, and one loop of
- * it must not stop the runs of all. Costs 0.2 ms, so only what may take long goes through here.
- */
-export function withinTime<T>(work: () => T, limitMs = TIME_LIMIT_MS): T {
-  script ??= new Script(`globalThis[Symbol.for('svc.workflow.expression')]()`);
-  const slot = globalThis as unknown as Record<symbol, unknown>;
-  slot[CALL_KEY] = work;
-  try {
-    return script.runInThisContext({ timeout: limitMs }) as T;
-  } catch (error) {
-    if (codeOf(error) !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    throw new ExpressionError(`it took longer than ${limitMs} ms`, 0);
-  } finally {
-    delete slot[CALL_KEY];
-  }
 }

@@ -1,8 +1,9 @@
 import type { JsonValue } from '../../../../store/ports/index.ts';
+import { type Budget, OverBudget } from './budget.ts';
 import {
   compileExpression,
   type Expression,
-  type ExpressionError,
+  ExpressionError,
   requireSize,
   type Scope,
 } from './expressions.ts';
@@ -19,20 +20,30 @@ export interface DefinitionIssue {
   isReference?: true;
 }
 
-/** JSON in which texts may hold `${{ expression }}`. */
-export interface Template {
-  /** Throws TemplateError. */
-  evaluate(scope: Scope): JsonValue;
+/** What expressions stand in, compiled. */
+export interface Evaluable<Value> {
+  /** Throws TemplateError, and OverBudget. */
+  evaluate(scope: Scope, budget: Budget): Value;
   readonly expressions: ReadonlyArray<{ expression: Expression; path: Path; offset: number }>;
+  /** As written, for another thread to compile. */
+  readonly written: Written;
 }
 
+export type Written = { kind: 'template' | 'condition'; value: JsonValue; path: Path };
+
+/** JSON in which texts may hold `${{ expression }}`. */
+export type Template = Evaluable<JsonValue>;
+
 /** An expression that could not be evaluated. */
-class TemplateError extends Error {
+export class TemplateError extends Error {
   readonly path: Path;
-  constructor(message: string, path: Path) {
+  /** It exceeded a limit of time, memory or size. */
+  readonly isLimit: boolean;
+  constructor(message: string, path: Path, isLimit = false) {
     super(message);
     this.name = 'TemplateError';
     this.path = path;
+    this.isLimit = isLimit;
   }
 }
 
@@ -40,7 +51,7 @@ class TemplateError extends Error {
 export const inBraces = (cel: string): string => `\${{ ${cel} }}`;
 
 type Part = string | { expression: Expression; text: string; offset: number };
-type Node = (scope: Scope) => JsonValue;
+type Node = (scope: Scope, budget: Budget) => JsonValue;
 
 /** Compiles; faults are added to `issues`, and then the template must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
@@ -52,18 +63,18 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
     if (Array.isArray(item)) {
       const nodes = item.map((child, index) => compile(child, [...at, index]));
       if (nodes.every((node) => node === undefined)) return undefined;
-      return (scope) =>
+      return (scope, budget) =>
         item.map((child, index) => {
           const node = nodes[index];
-          return node ? node(scope) : child;
+          return node ? node(scope, budget) : child;
         });
     }
     const nodes = Object.entries(item).map(
       ([key, child]) => [key, child, compile(child, [...at, key])] as const,
     );
     if (nodes.every(([, , node]) => node === undefined)) return undefined;
-    return (scope) =>
-      Object.fromEntries(nodes.map(([key, child, node]) => [key, node ? node(scope) : child]));
+    return (scope, budget) =>
+      Object.fromEntries(nodes.map(([key, child, node]) => [key, node ? node(scope, budget) : child]));
   }
 
   function compileText(text: string, at: Path): Node | undefined {
@@ -72,16 +83,22 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
     if (active.length === 0) return undefined;
     for (const { expression, offset } of active) expressions.push({ expression, path: at, offset });
     const [only] = parts;
-    if (parts.length === 1 && typeof only === 'object') return (scope) => run(only, scope, at);
-    return (scope) =>
+    if (parts.length === 1 && typeof only === 'object')
+      return (scope, budget) => run(only, scope, budget, at);
+    return (scope, budget) =>
       parts.reduce<string>(
-        (text, part) => sized(text + (typeof part === 'string' ? part : asText(run(part, scope, at))), at),
+        (text, part) =>
+          sized(text + (typeof part === 'string' ? part : asText(run(part, scope, budget, at))), at),
         '',
       );
   }
 
   const node = compile(value, path);
-  return { expressions, evaluate: node ? (scope) => sized(node(scope), path) : () => value };
+  return {
+    expressions,
+    written: { kind: 'template', value, path },
+    evaluate: node ? (scope, budget) => sized(node(scope, budget), path) : () => value,
+  };
 }
 
 /** Many small expressions make as much as one large one. */
@@ -90,16 +107,32 @@ function sized<Value extends JsonValue>(value: Value, path: Path): Value {
     requireSize(value);
     return value;
   } catch (error) {
-    throw new TemplateError(`${formatPath(path)}: ${(error as Error).message}`, path);
+    throw new TemplateError(`${formatPath(path)}: ${(error as Error).message}`, path, true);
   }
 }
 
-function run({ expression, text }: Exclude<Part, string>, scope: Scope, path: Path): JsonValue {
+function run(
+  { expression, text }: Exclude<Part, string>,
+  scope: Scope,
+  budget: Budget,
+  path: Path,
+): JsonValue {
   try {
-    return expression.evaluate(scope);
+    return expression.evaluate(scope, budget);
   } catch (error) {
-    throw new TemplateError(`${formatPath(path)}: \`${text.trim()}\`: ${(error as Error).message}`, path);
+    if (error instanceof OverBudget) throw error;
+    const { message } = error as Error;
+    const isLimit = error instanceof ExpressionError && error.isLimit;
+    throw new TemplateError(`${formatPath(path)}: \`${excerpt(text)}\`: ${message}`, path, isLimit);
   }
+}
+
+const MOST_EXCERPT_CHARS = 200;
+
+/** A text of a definition as messages show it. */
+function excerpt(text: string): string {
+  const trimmed = text.trim();
+  return trimmed.length <= MOST_EXCERPT_CHARS ? trimmed : `${trimmed.slice(0, MOST_EXCERPT_CHARS)}…`;
 }
 
 function asText(value: JsonValue): string {
@@ -125,7 +158,7 @@ function splitText(text: string, path: Path, issues: DefinitionIssue[]): Part[] 
       parts.push({ expression: compileExpression(source), text: source, offset: open + 3 });
     } catch (error) {
       const { message, offset } = error as ExpressionError;
-      issues.push({ path, message: `\`${source.trim()}\`: ${message}`, offset: open + 3 + offset });
+      issues.push({ path, message: `\`${excerpt(source)}\`: ${message}`, offset: open + 3 + offset });
     }
     rest = close + 2;
   }
@@ -160,13 +193,17 @@ export function formatPath(path: Path): string {
 }
 
 /** A condition: CEL with or without `${{ }}` around it. Without `success()` and its like, `success()` is assumed. */
-export interface Condition {
-  /** Throws TemplateError. */
-  holds(scope: Scope): boolean;
-  readonly expressions: Template['expressions'];
-}
+export type Condition = Evaluable<boolean>;
 
-export const WHEN_SUCCESSFUL: Condition = { holds: ({ state }) => state === 'success', expressions: [] };
+export const WHEN_SUCCESSFUL: Condition = fixedCondition(true, []);
+
+function fixedCondition(value: boolean, path: Path): Condition {
+  return {
+    evaluate: ({ state }) => value && state === 'success',
+    expressions: [],
+    written: { kind: 'condition', value, path },
+  };
+}
 
 export function compileCondition(
   text: string | boolean | undefined,
@@ -174,8 +211,7 @@ export function compileCondition(
   issues: DefinitionIssue[],
 ): Condition {
   if (text === undefined) return WHEN_SUCCESSFUL;
-  if (typeof text === 'boolean')
-    return { holds: ({ state }) => text && state === 'success', expressions: [] };
+  if (typeof text === 'boolean') return fixedCondition(text, path);
   const bare = /^\s*\$\{\{([\s\S]*)\}\}\s*$/.exec(text)?.[1];
   const source = bare ?? text;
   const offset = bare === undefined ? 0 : text.indexOf('${{') + 3;
@@ -184,17 +220,18 @@ export function compileCondition(
     expression = compileExpression(source);
   } catch (error) {
     const { message, offset: place } = error as ExpressionError;
-    issues.push({ path, message: `\`${source.trim()}\`: ${message}`, offset: offset + place });
+    issues.push({ path, message: `\`${excerpt(source)}\`: ${message}`, offset: offset + place });
     return WHEN_SUCCESSFUL;
   }
   return {
     expressions: [{ expression, path, offset }],
-    holds(scope) {
+    written: { kind: 'condition', value: text, path },
+    evaluate(scope, budget) {
       if (!expression.asksForState && scope.state !== 'success') return false;
-      const value = run({ expression, text: source, offset }, scope, path);
+      const value = run({ expression, text: source, offset }, scope, budget, path);
       if (typeof value === 'boolean') return value;
       throw new TemplateError(
-        `${formatPath(path)}: \`${source.trim()}\` must be true or false, not ${JSON.stringify(value)}`,
+        `${formatPath(path)}: \`${excerpt(source)}\` must be true or false, not ${excerpt(JSON.stringify(value))}`,
         path,
       );
     },

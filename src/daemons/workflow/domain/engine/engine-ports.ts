@@ -6,6 +6,7 @@ import type { Tracer } from '../../../../kit/tracer.ts';
 import type { InboxRecord, RunRecord, WorkflowStore } from '../../../../store/ports/index.ts';
 import type { PassDesk } from '../code/pass-desk.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { Evaluator } from '../definition/evaluator.ts';
 
 export interface EngineDeps {
   store: WorkflowStore;
@@ -17,6 +18,7 @@ export interface EngineDeps {
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   /** The same, when it is at hand. */
   definitionHere(hash: string): CompiledWorkflow | undefined;
+  evaluator: Evaluator;
   /** What runs the functions of workflows in code. */
   passes: PassDesk;
   limits: EngineLimits;
@@ -30,7 +32,7 @@ export interface EngineLimits {
   runs: number;
   /** Steps that do something at a time. */
   steps: number;
-  /** Interruptions without progress after which a run fails. */
+  /** Crashes with work of it in flight, and without progress, after which a run fails. */
   poisonAfter: number;
   leaseMs: number;
   /** Characters of JSON. */
@@ -57,7 +59,7 @@ export type CancelResult = { cancelled: boolean; status: RunStatus };
 
 /** Takes up runs, drives them, wakes them, and picks up what a dead daemon left. @spec Workflow daemon; Workflow run */
 export interface Engine {
-  /** Recovers, then begins to work. */
+  /** Recovers; runs are taken up once the caller has had its turn, and said that the service is ready. */
   start(): Promise<void>;
   /** A run was started. `fresh`: nothing but its row is stored. */
   offer(run: RunRecord, fresh: boolean): void;

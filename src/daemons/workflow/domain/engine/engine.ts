@@ -108,8 +108,10 @@ export function createEngine(deps: EngineDeps): Engine {
       stopRenewing = keepLease(deps, fence, lost);
       // A process that had no time left for them was to cancel them.
       for (const run of await store.boots.leftToCancel()) await cancelById(run);
-      await ticker.tick();
-      void plans.tick();
+      setImmediate(() => {
+        void ticker.tick();
+        void plans.tick();
+      });
     },
     offer,
     cancel,
@@ -128,6 +130,8 @@ export function createEngine(deps: EngineDeps): Engine {
     async stop(drainMs) {
       working = false;
       stopRenewing();
+      // First of all: who waits no longer than its patience for this process kills it.
+      if (fence > 0) await store.boots.stopping(fence);
       await Promise.all([ticker.stop(), plans.stop()]);
       await Promise.all(opening.values());
       const open = [...active.values()];

@@ -11,6 +11,7 @@ import { failedByDefinition } from './failed-by-definition.ts';
 import { createPlannedRuns } from './planned-runs.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { createFairSlots } from './slots.ts';
+import { createSuspects } from './suspects.ts';
 
 export interface TakingUpDeps extends EngineDeps {
   /** Of this boot. */
@@ -58,6 +59,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     takeUp: (run) => takeUp({ run, fresh: false }),
     release: createPlannedRuns({ ...deps, offer: (run) => offer(run, false) }),
   });
+  const suspects = createSuspects(limits.poisonAfter, (run) => again(run));
   let pumping = false;
 
   function offer(run: RunRecord, fresh: boolean): void {
@@ -66,6 +68,12 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       ready.offer({ run, fresh });
       pump();
     } else if (run.wakeAt !== null) deps.notice(run.wakeAt);
+  }
+
+  /** It is the turn of a suspect that was passed over. */
+  function again(run: RunRecord): void {
+    if (run.status === 'queued') offer(run, false);
+    else deps.lookAgain();
   }
 
   /** Takes up ready runs while their tenants may have more: those in memory at once, others as they are read. */
@@ -96,6 +104,10 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
   function takeUp({ run, fresh }: ReadyRun): boolean {
     if (active.has(run.id) || opening.has(run.id)) return true;
     if (!places.take(run.tenantId)) return false;
+    if (!suspects.mayBegin(run)) {
+      places.release(run.tenantId);
+      return true;
+    }
     const workflow = fresh ? deps.definitionHere(run.definitionHash) : undefined;
     if (workflow) activate({ run: { ...run }, jobs: [], steps: [], inbox: [] }, workflow);
     else opening.set(run.id, open(run));
@@ -105,7 +117,9 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
   async function open(run: RunRecord): Promise<void> {
     const activated = await tryOpen(run);
     opening.delete(run.id);
-    if (!activated) leavePlace(run.tenantId);
+    if (activated) return;
+    suspects.left(run);
+    leavePlace(run.tenantId);
   }
 
   /** Reads a run and goes on with it. False when it is not to be gone on with now. */
@@ -159,6 +173,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       random,
       logger,
       slots,
+      evaluator: deps.evaluator,
       mostOutput: limits.mostOutput,
       tracer: deps.tracer,
       passes: deps.passes,
@@ -168,12 +183,14 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       cancelChild: (runId) => void deps.cancelById(runId),
       written(run, { promoted }) {
         hooks.changed(run.id);
+        if (run.stalls === 0) suspects.left(run);
         for (const next of promoted) offer(next, false);
       },
     });
     active.set(id, one);
     void one.left.then((departure) => {
       active.delete(id);
+      suspects.left(one.run);
       if (departure === 'ended') ended(one.run, one.jobs());
       if (departure === 'parked') {
         if (one.wasPokedLate) void deps.wake(id);

@@ -7,11 +7,13 @@ import { createCodeDriver } from '../code/code-driver.ts';
 import type { PassDesk } from '../code/pass-desk.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { Evaluator } from '../definition/evaluator.ts';
 import type { FairSlots } from '../engine/slots.ts';
 import { isFinal, move } from '../states.ts';
 import { evaluationFailure } from '../steps/retry-policy.ts';
 import { createStepDriver } from '../steps/step-driver.ts';
 import { createJobDriver, FAILED_STATES } from './job-driver.ts';
+import { createRunEvaluations } from './run-evaluations.ts';
 import { createRunJournal, type JournalDeps } from './run-journal.ts';
 import { isInAir, type JobPart, newJobPart, partsOf, resultOf, type StepPart } from './run-parts.ts';
 import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
@@ -23,6 +25,7 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   random: Random;
   logger: Logger;
   slots: FairSlots;
+  evaluator: Evaluator;
   /** How a child ended; undefined while it has not. */
   childEnd(runId: string): Promise<RunRecord | undefined>;
   cancelChild(runId: string): void;
@@ -67,11 +70,12 @@ export function createActiveRun(
   const recorder = createRunRecorder(loaded, journal, deps);
   const groups = partsOf(workflow, loaded);
   const scopes = createRunScopes(run, workflow, groups);
-  const steps = createStepDriver({ ...deps, run, journal, recorder, scopes, state });
+  const evaluations = createRunEvaluations({ ...deps, run, journal, recorder, state });
+  const steps = createStepDriver({ ...deps, run, journal, recorder, scopes, evaluations, state });
   const code = workflow.code
     ? createCodeDriver({ ...deps, run, workflow, journal, recorder, state, steps })
     : null;
-  const jobs = createJobDriver({ ...deps, groups, recorder, scopes, steps, code });
+  const jobs = createJobDriver({ ...deps, groups, recorder, scopes, evaluations, steps, code });
   /** Entries that were in the inbox once: one that was read with the run may be told of again after a step took it. */
   const seen = new Set(loaded.inbox.map(({ n }) => n));
   let parking = false;
@@ -105,6 +109,7 @@ export function createActiveRun(
   function conclude() {
     const parts = allJobs();
     if (parts.some(({ steps, passing }) => passing || steps.some(isInAir))) return;
+    if (evaluations.isPending && !state.ending) return;
     const over = [...groups.values()].every((group) => resultOf(group) !== null);
     if (!over) {
       parking = true;
@@ -113,10 +118,8 @@ export function createActiveRun(
       recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
       return;
     }
-    run.wakeAt = null;
-    run.finishedAt = clock.now();
-    letGo();
     if (state.ending) {
+      end();
       if (state.ending === 'timed_out')
         run.error = JSON.stringify({
           code: 'STEP_FAILED',
@@ -127,19 +130,31 @@ export function createActiveRun(
     }
     const failed = parts.find((part) => FAILED_STATES.has(part.record.status) && !part.job.continueOnError);
     if (failed) {
+      end();
       run.error = failed.record.error;
       return recorder.setRun('failed', 'engine', { job: failed.record.key });
     }
     try {
-      run.output = JSON.stringify(scopes.outputOf());
+      const output = scopes.outputOf(evaluations);
+      if (!output) return;
+      end();
+      run.output = JSON.stringify(output.value);
       recorder.setRun('succeeded', 'engine');
     } catch (error) {
+      end();
       run.error = JSON.stringify(evaluationFailure(error).error);
       recorder.setRun('failed', 'engine');
     }
   }
 
+  function end(): void {
+    run.wakeAt = null;
+    run.finishedAt = clock.now();
+    letGo();
+  }
+
   function letGo(): void {
+    run.inFlight = false;
     run.fence = null;
     run.ready = false;
     run.reason = null;
@@ -163,25 +178,20 @@ export function createActiveRun(
     return isOwnStep(step) && wakeAt <= clock.now() ? null : wakeAt;
   }
 
-  /** Writes what happened, then starts what may begin only after that. */
+  /** Writes what happened, then starts the steps that are to begin: each depends on what came before it. */
   async function commit() {
-    const begun = state.launches.map((part) => [part, steps.valuesOf(part)] as const);
+    const begun = state.launches;
     state.launches = [];
-    const mustWait =
-      journal.isClaiming ||
-      begun.some(([part]) => !steps.mayRepeat(part) && part.record.idempotencyKey === null);
-    const durable = journal.flush();
     const leaves = parking || isFinal(run.status);
-    if (!mustWait && !leaves) {
-      for (const [part, values] of begun) void steps.launch(part, values);
-      armTimer();
-      if (!(await durable)) lose();
-      return;
+    if (begun.length === 0 && !leaves) armTimer();
+    const durable = await journal.flush();
+    if (!durable) lose();
+    if (leaves && durable) return leave(parking ? 'parked' : 'ended');
+    for (const part of begun) {
+      if (state.departure) steps.drop(part);
+      else void steps.launch(part);
     }
-    if (!(await durable)) return lose();
-    if (leaves) return leave(parking ? 'parked' : 'ended');
-    for (const [part, values] of begun) void steps.launch(part, values);
-    armTimer();
+    if (begun.length > 0) armTimer();
   }
 
   function armTimer(): void {

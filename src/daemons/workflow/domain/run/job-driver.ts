@@ -6,6 +6,7 @@ import type { Scope } from '../definition/expressions.ts';
 import { isFinal } from '../states.ts';
 import { evaluationFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
+import type { RunEvaluations } from './run-evaluations.ts';
 import {
   combinations,
   isFailure,
@@ -27,6 +28,7 @@ export interface JobDriverDeps {
   groups: RunParts;
   recorder: RunRecorder;
   scopes: RunScopes;
+  evaluations: RunEvaluations;
   steps: StepDriver;
   clock: Clock;
   cancelChild(runId: string): void;
@@ -36,7 +38,7 @@ export interface JobDriverDeps {
 
 /** The life of a job: what it needs, its combinations, its steps in order, its end. */
 export function createJobDriver(deps: JobDriverDeps) {
-  const { groups, recorder, scopes, steps, clock, cancelChild, code } = deps;
+  const { groups, recorder, scopes, evaluations, steps, clock, cancelChild, code } = deps;
   const { setJob, setStep } = recorder;
   const { scopeOf } = scopes;
 
@@ -63,7 +65,9 @@ export function createJobDriver(deps: JobDriverDeps) {
     if (part.record.status === 'waiting') setJob(part, 'running');
     if (!part.failed) {
       try {
-        part.outputs = part.job.outputs.evaluate(scopeOf(part, 'success')) as Record<string, JsonValue>;
+        const outputs = evaluations.ask(part, part.job.outputs, () => scopeOf(part, 'success'));
+        if (!outputs) return;
+        part.outputs = outputs.value as Record<string, JsonValue>;
         part.record.outputs = JSON.stringify(part.outputs);
         return setJob(part, 'succeeded');
       } catch (error) {
@@ -141,7 +145,7 @@ export function createJobDriver(deps: JobDriverDeps) {
     }
   }
 
-  /** Decides whether the job runs, and in which combinations. False while what it needs has not ended. */
+  /** Decides whether the job runs, and in which combinations. False while what that depends on is not known. */
   function unfold(group: JobGroup): boolean {
     const { job } = group;
     const results = job.needs.map((id) => resultOf(groups.get(id)!));
@@ -155,13 +159,16 @@ export function createJobDriver(deps: JobDriverDeps) {
           : 'success';
     const single = newJobPart(job, job.id, null);
     try {
-      if (!job.condition.holds(scopeOf(single, state))) {
+      const holds = evaluations.ask(group, job.condition, () => scopeOf(single, state));
+      if (!holds) return false;
+      if (!holds.value) {
         group.parts = [single];
         setJob(single, 'skipped');
         return true;
       }
-      const matrix = job.matrix?.evaluate(scopeOf(single, state));
-      const all = matrix ? combinations(matrix as Record<string, JsonValue>) : null;
+      const matrix = job.matrix && evaluations.ask(group, job.matrix, () => scopeOf(single, state));
+      if (matrix === undefined) return false;
+      const all = matrix && combinations(matrix.value as Record<string, JsonValue>);
       requireRoom((all?.length ?? 1) * job.steps.length);
       group.parts = all?.map((values, index) => newJobPart(job, `${job.id}:${index}`, values)) ?? [single];
       if (group.parts.length === 0) {

@@ -159,7 +159,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
 }
 
 function progressOf(run: RunRecord): RunProgress {
-  const { status, ready, reason, rank, wakeAt, deadlineAt, fence, resumeCount, stalls } = run;
+  const { status, ready, reason, rank, wakeAt, deadlineAt, fence, resumeCount, stalls, inFlight } = run;
   const { output, error, startedAt, finishedAt } = run;
   return {
     status,
@@ -171,6 +171,7 @@ function progressOf(run: RunRecord): RunProgress {
     fence,
     resumeCount,
     stalls,
+    inFlight,
     output,
     error,
     startedAt,

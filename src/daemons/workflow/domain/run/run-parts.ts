@@ -4,6 +4,7 @@ import { foundIn } from '../definition/compile-code.ts';
 import type { CompiledJob, CompiledStep, CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Scope } from '../definition/expressions.ts';
 import { isFinal } from '../states.ts';
+import type { StepFailure } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 
 /** Steps of one run: each is held in memory while the run is driven, and looked at whenever one ends. */
@@ -25,6 +26,8 @@ export interface StepPart {
   withdraw: (() => void) | null;
   /** The end of its child is being looked up. */
   looking: boolean;
+  /** What the attempt under way is given; undefined until a thread has worked it out. */
+  given: Record<string, JsonValue> | StepFailure | undefined;
   /** Does the work in place of its kind: for steps that only the run's own code can do. */
   perform: StepKind['run'] | null;
 }
@@ -131,6 +134,7 @@ export function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): 
     slot: 'none',
     withdraw: null,
     looking: false,
+    given: undefined,
     perform: null,
   };
 }
@@ -149,7 +153,9 @@ export function pendingStep(jobKey: string, index: number): StepRecord {
     idempotencyKey: null,
     readyAt: null,
     startedAt: null,
+    queuedAt: null,
     attemptAt: null,
+    waitingAt: null,
     finishedAt: null,
   };
 }

@@ -20,6 +20,9 @@ export interface RunRecorderDeps {
 
 export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
+/** What an attempt waits for; other waits are between two attempts. */
+const WAITS_OUTSIDE: ReadonlySet<string> = new Set(['time', 'signal', 'approval', 'child']);
+
 /** Characters of JSON that the steps of a run hand on, all together: they are in memory while it is driven. */
 const MOST_KEPT_CHARS = 32 * 1024 * 1024;
 
@@ -32,6 +35,24 @@ export function createRunRecorder(
   const { clock } = deps;
   let kept = steps.reduce((sum, { output }) => sum + (output?.length ?? 0), 0);
   const inFlight = new Set<JobPart>();
+  let flights = 0;
+
+  /** Work outside of steps begins: should the service die with it, the run is one of those that may be to blame. */
+  function enterFlight(): void {
+    flights++;
+    noteFlights();
+  }
+
+  function leaveFlight(): void {
+    flights--;
+    noteFlights();
+  }
+
+  function noteFlights(): void {
+    if (run.inFlight === flights > 0) return;
+    run.inFlight = flights > 0;
+    journal.touch('run');
+  }
 
   function setRun(
     status: RunRecord['status'],
@@ -87,7 +108,6 @@ export function createRunRecorder(
 
   function endAttempt(part: StepPart, status: PartStatus, failure: StepFailure | null): void {
     const { record } = part;
-    const startedAt = record.attemptAt ?? clock.now();
     const finishedAt = clock.now();
     journal.attempt({
       jobKey: record.jobKey,
@@ -96,10 +116,15 @@ export function createRunRecorder(
       status,
       errorClass: failure?.errorClass ?? null,
       error: failure && JSON.stringify(failure.error),
-      startedAt,
+      queuedAt: record.queuedAt,
+      startedAt: record.attemptAt,
+      waitingAt: record.waitingAt,
       finishedAt,
     });
-    traceAttempt(deps.tracer, run, part, { failure, durationMs: finishedAt - startedAt });
+    traceAttempt(deps.tracer, run, part, {
+      failure,
+      durationMs: finishedAt - (record.attemptAt ?? finishedAt),
+    });
   }
 
   function succeed(part: StepPart, output: JsonValue) {
@@ -141,6 +166,7 @@ export function createRunRecorder(
     part.wait = wait;
     part.record.wait = JSON.stringify(wait);
     part.record.wakeAt = wakeAt;
+    if (WAITS_OUTSIDE.has(wait!.for)) part.record.waitingAt = clock.now();
     setStep(part, 'waiting', { for: wait!.for, ...data });
   }
 
@@ -150,7 +176,10 @@ export function createRunRecorder(
     inFlight.clear();
   }
 
-  return { setRun, setJob, setStep, endAttempt, succeed, failStep, park, countJobs, settleCounts };
+  return {
+    ...{ setRun, setJob, setStep, endAttempt, succeed, failStep, park, countJobs, settleCounts },
+    ...{ enterFlight, leaveFlight },
+  };
 }
 
 function tooLarge(what: string, chars: number, who: string, limit: number): StepFailure {

@@ -2,6 +2,7 @@ import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import { CODE_JOB } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Scope } from '../definition/expressions.ts';
+import type { RunEvaluations } from './run-evaluations.ts';
 import { type JobPart, needsScope, type RunParts, stepsScope } from './run-parts.ts';
 
 export type RunScopes = ReturnType<typeof createRunScopes>;
@@ -33,13 +34,16 @@ export function createRunScopes(run: RunRecord, workflow: CompiledWorkflow, grou
 
   const stateOf = (part: JobPart): Scope['state'] => (part.failed ? 'failure' : 'success');
 
-  /** The output of the run: what its code returned, or what the definition says, else the outputs of the jobs that have some. */
-  function outputOf(): JsonValue {
+  /**
+   * The output of the run: what its code returned, or what the definition says, else the outputs of the jobs that have
+   * some. Undefined while a thread works on it.
+   */
+  function outputOf(evaluations: RunEvaluations): { value: JsonValue } | undefined {
     const ids = [...groups.keys()];
-    if (workflow.code) return groups.get(CODE_JOB)?.parts?.[0]?.outputs.result ?? null;
+    if (workflow.code) return { value: groups.get(CODE_JOB)?.parts?.[0]?.outputs.result ?? null };
     if (workflow.outputs) {
       const jobs = needsScope(groups, ids);
-      return workflow.outputs.evaluate({
+      return evaluations.ask(run, workflow.outputs, () => ({
         input,
         run: runScope,
         matrix: {},
@@ -47,13 +51,12 @@ export function createRunScopes(run: RunRecord, workflow: CompiledWorkflow, grou
         needs: {},
         jobs,
         state: 'success',
-      });
+      }));
     }
     const outputs = needsScope(groups, ids) as Record<string, { outputs: Record<string, JsonValue> }>;
     const withSome = ids.filter((id) => Object.keys(outputs[id]!.outputs).length > 0);
-    return withSome.length === 0
-      ? null
-      : Object.fromEntries(withSome.map((id) => [id, outputs[id]!.outputs]));
+    const value = withSome.map((id) => [id, outputs[id]!.outputs] as const);
+    return { value: value.length === 0 ? null : Object.fromEntries(value) };
   }
 
   return { scopeOf, stateOf, outputOf };

@@ -4,8 +4,10 @@ import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
-import { canonicalJson } from '../definition/compile-common.ts';
+import { canonicalJson, invalidInput } from '../definition/compile-common.ts';
 import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { expressionFault } from '../definition/definition-faults.ts';
+import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
 import type { Engine } from '../engine/engine-ports.ts';
 import { overLimit } from './over-limit.ts';
@@ -51,9 +53,10 @@ export function createRunStarter(deps: {
   clock: Clock;
   random: Random;
   tenants: PlatformConfig['tenants'];
+  evaluator: Evaluator;
   checkCodeInput: CheckCodeInput;
 }): RunStarter {
-  const { store, engine, clock, random, tenants, checkCodeInput } = deps;
+  const { store, engine, clock, random, tenants, evaluator, checkCodeInput } = deps;
 
   function limitsOf(tenantId: string): NonNullable<StartOptions['limits']> | undefined {
     const own = Object.hasOwn(tenants, tenantId) ? tenants[tenantId as keyof typeof tenants] : undefined;
@@ -65,7 +68,48 @@ export function createRunStarter(deps: {
     };
   }
 
-  function newRun(request: StartRequest, starter: Starter, input: JsonValue, inputJson: string): NewRun {
+  /** The input with defaults filled in. */
+  async function checkedInput(
+    { inputSchema, definition }: CompiledWorkflow,
+    input: JsonValue,
+    tenantId: string,
+  ): Promise<JsonValue> {
+    if (!inputSchema) return input;
+    try {
+      const checked = inputSchema.isCheap
+        ? inputSchema.check(input)
+        : await evaluator.check(definition.inputs!, input, tenantId);
+      if ('value' in checked) return checked.value;
+      throw invalidInput(checked.issues);
+    } catch (error) {
+      if (error instanceof RangeError)
+        throw invalidInput([{ path: [], message: 'is nested too deeply to be checked' }]);
+      throw expressionFault(error);
+    }
+  }
+
+  async function concurrencyKeyOf(
+    workflow: CompiledWorkflow,
+    input: JsonValue,
+    runId: string,
+    starter: Starter,
+  ): Promise<string | null> {
+    if (!workflow.concurrencyKey) return null;
+    const scope = keyScope(workflow, input, runId, starter);
+    try {
+      const key = await evaluator.evaluate(workflow.concurrencyKey, scope, starter.tenantId);
+      return `${starter.tenantId}\n${typeof key === 'string' ? key : JSON.stringify(key)}`;
+    } catch (error) {
+      throw expressionFault(error, { path: 'concurrency.key' });
+    }
+  }
+
+  async function newRun(
+    request: StartRequest,
+    starter: Starter,
+    input: JsonValue,
+    inputJson: string,
+  ): Promise<NewRun> {
     const { kind, workflow, trigger, priority = 0, runAt, parent, rerunOf } = request;
     const now = clock.now();
     const id = `${kind === 'job' ? 'job' : 'run'}_${random.uuid().replaceAll('-', '')}`;
@@ -79,7 +123,7 @@ export function createRunStarter(deps: {
       priority,
       runAt: runAt !== undefined && runAt > now ? runAt : null,
       deadlineAt: null,
-      concurrencyKey: concurrency ? `${starter.tenantId}\n${keyOf(workflow, input, id, starter)}` : null,
+      concurrencyKey: await concurrencyKeyOf(workflow, input, id, starter),
       concurrencyLimit: concurrency?.limit ?? null,
       trigger,
       parentId: parent?.id ?? null,
@@ -98,7 +142,7 @@ export function createRunStarter(deps: {
   return {
     async start(request, starter) {
       const { workflow, parent, idempotencyKey, runAt } = request;
-      const input = workflow.checkInput(request.input);
+      const input = await checkedInput(workflow, request.input, starter.tenantId);
       const inputJson = JSON.stringify(input);
       if (inputJson.length > MOST_INPUT_CHARS)
         throw new PlatformError(
@@ -111,7 +155,7 @@ export function createRunStarter(deps: {
           `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
         );
       if (workflow.code) await checkCodeInput(workflow.code, input, starter.tenantId);
-      const run = newRun(request, starter, input, inputJson);
+      const run = await newRun(request, starter, input, inputJson);
       const started = await store.start(run, {
         definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
         day: new Date(run.createdAt).toISOString().slice(0, 10),
@@ -151,8 +195,8 @@ export function createRunStarter(deps: {
   };
 }
 
-function keyOf(workflow: CompiledWorkflow, input: JsonValue, runId: string, starter: Starter): string {
-  const scope: Scope = {
+function keyScope(workflow: CompiledWorkflow, input: JsonValue, runId: string, starter: Starter): Scope {
+  return {
     input,
     run: { id: runId, workflowId: workflow.definition.id, tenantId: starter.tenantId },
     matrix: {},
@@ -161,14 +205,6 @@ function keyOf(workflow: CompiledWorkflow, input: JsonValue, runId: string, star
     jobs: {},
     state: 'success',
   };
-  try {
-    const key = workflow.concurrencyKey!.evaluate(scope);
-    return typeof key === 'string' ? key : JSON.stringify(key);
-  } catch (error) {
-    throw new PlatformError('VALIDATION_ERROR', (error as Error).message, {
-      details: { path: 'concurrency.key' },
-    });
-  }
 }
 
 function digestOf(request: Record<string, unknown>): string {

@@ -4,12 +4,15 @@ import type {
   RunId,
   TriggeringWebhook,
 } from '../../../../contracts/index.ts';
-import { PlatformError, toPlatformError } from '../../../../kit/errors.ts';
+import { type PlatformError, toPlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { CompiledTrigger, CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { expressionFault } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
+import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
+import type { Evaluable } from '../definition/templates.ts';
 import type { RunStarter, Starter } from './run-starter.ts';
 
 const LIMITS = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
@@ -24,9 +27,23 @@ export interface Triggers {
 export function createTriggers(deps: {
   definitions: Definitions;
   starter: RunStarter;
+  evaluator: Evaluator;
   logger: Logger;
 }): Triggers {
-  const { definitions, starter, logger } = deps;
+  const { definitions, starter, evaluator, logger } = deps;
+
+  /** An expression that fails does so for this payload each time. */
+  async function evaluated<Value>(
+    what: Evaluable<Value>,
+    delivery: DeliveredEvent,
+    tenantId: string,
+  ): Promise<Value> {
+    try {
+      return await evaluator.evaluate(what, scopeOf(delivery), tenantId);
+    } catch (error) {
+      throw expressionFault(error);
+    }
+  }
 
   function matching({ pluginId, event, instanceId }: DeliveredEvent) {
     return [...definitions.registered.values()].flatMap(({ workflow }) => {
@@ -46,9 +63,8 @@ export function createTriggers(deps: {
     delivery: DeliveredEvent,
     who: Starter,
   ): Promise<RunId | undefined> {
-    const scope = scopeOf(delivery);
-    if (!evaluated(() => trigger.condition.holds(scope))) return undefined;
-    const input = evaluated(() => trigger.input.evaluate(scope));
+    if (!(await evaluated(trigger.condition, delivery, who.tenantId))) return undefined;
+    const input = await evaluated(trigger.input, delivery, who.tenantId);
     const { id } = workflow.definition;
     const run = await starter.start(
       {
@@ -131,13 +147,4 @@ function scopeOf({ payload, event, pluginId, webhookId, instanceId, receivedAt }
     jobs: {},
     state: 'success',
   };
-}
-
-/** An expression that fails does so for this payload each time. */
-function evaluated<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw new PlatformError('VALIDATION_ERROR', (error as Error).message);
-  }
 }

@@ -2,6 +2,7 @@ import type { ErrorClass, PlatformCode, RetryPolicy, RunError } from '../../../.
 import { days } from '../../../../kit/duration.ts';
 import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
+import { TemplateError } from '../definition/templates.ts';
 
 /** The other side may ask for any pause, and mean to stop the run with it. */
 const LONGEST_ASKED_MS = days(1);
@@ -37,6 +38,7 @@ const CLASS_OF_CODE: Partial<Record<PlatformCode, ErrorClass>> = {
   FORBIDDEN: 'auth',
   PERMISSION_DENIED: 'auth',
   VALIDATION_ERROR: 'validation',
+  EXPRESSION_LIMIT_EXCEEDED: 'validation',
   INVALID_HANDLER: 'validation',
   INVALID_MANIFEST: 'validation',
   HOST_MISMATCH: 'validation',
@@ -70,7 +72,9 @@ export function toStepFailure(thrown: unknown): StepFailure {
 /** An expression that failed, or a value that a step cannot take. */
 export function evaluationFailure(error: unknown): StepFailure {
   if (error instanceof StepFailure) return error;
-  return new StepFailure('validation', { code: 'VALIDATION_ERROR', message: messageOf(error), details: {} });
+  const isLimit = error instanceof TemplateError && error.isLimit;
+  const code = isLimit ? 'EXPRESSION_LIMIT_EXCEEDED' : 'VALIDATION_ERROR';
+  return new StepFailure('validation', { code, message: messageOf(error), details: {} });
 }
 
 /** The class of an error that a handler returned, by its code; a code of the plugin's own is `code`. */

@@ -3,7 +3,9 @@ import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
+import type { Evaluator } from '../definition/evaluator.ts';
 import type { FairSlots } from '../engine/slots.ts';
+import type { RunEvaluations } from '../run/run-evaluations.ts';
 import type { RunJournal } from '../run/run-journal.ts';
 import { type JobPart, type StepPart, stepIdOf } from '../run/run-parts.ts';
 import type { RunRecorder } from '../run/run-recorder.ts';
@@ -20,6 +22,8 @@ export interface StepDriverDeps {
   journal: RunJournal;
   recorder: RunRecorder;
   scopes: RunScopes;
+  evaluations: RunEvaluations;
+  evaluator: Evaluator;
   state: RunState;
   clock: Clock;
   random: Random;
@@ -33,10 +37,12 @@ export type StepDriver = ReturnType<typeof createStepDriver>;
 
 /** After an abort a step has this long to come back; then it goes on without it. */
 const ABORT_GRACE_MS = seconds(10);
+/** The beginning of a longer attempt is durable after so long: a crash then counts it as in flight. */
+const BEGUN_FLUSH_MS = 50;
 
 /** The life of a step: its start, its attempts, its waits, its end. */
 export function createStepDriver(deps: StepDriverDeps) {
-  const { run, journal, recorder, scopes, state, clock, random, slots } = deps;
+  const { run, journal, recorder, scopes, evaluations, state, clock, random, slots } = deps;
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
   const { scopeOf, stateOf } = scopes;
   const { tryWake } = createStepWaits(deps, startEffect);
@@ -49,7 +55,9 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (record.status === 'interrupted') return goOn(part);
     if (record.status !== 'pending') return;
     try {
-      if (!step.condition.holds(scopeOf(job, stateOf(job)))) return setStep(part, 'skipped');
+      const holds = evaluations.ask(part, step.condition, () => scopeOf(job, stateOf(job)));
+      if (!holds) return;
+      if (!holds.value) return setStep(part, 'skipped');
     } catch (error) {
       return failStep(part, evaluationFailure(error));
     }
@@ -59,7 +67,12 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (part.wait) tryWake(part);
   }
 
-  function callOf(part: StepPart, values: Record<string, JsonValue>, signal: AbortSignal): StepCall {
+  function callOf(
+    part: StepPart,
+    values: Record<string, JsonValue>,
+    signal: AbortSignal,
+    begun: () => void,
+  ): StepCall {
     const { record, step } = part;
     const { attempts } = record;
     return {
@@ -83,6 +96,7 @@ export function createStepDriver(deps: StepDriverDeps) {
       idempotencyKey: record.idempotencyKey,
       timeoutMs: step.timeoutMs,
       signal,
+      begun,
       now: clock.now(),
       log(level, message) {
         journal.log({ level, message, job: record.jobKey, step: step.id });
@@ -91,28 +105,68 @@ export function createStepDriver(deps: StepDriverDeps) {
     };
   }
 
-  /** The `with` and the key of an attempt that begins now. */
-  function beginAttempt(part: StepPart): Record<string, JsonValue> {
+  /** An attempt is made: what it is given is worked out now where that is cheap. */
+  function beginAttempt(part: StepPart): void {
     const { record, step } = part;
+    setStep(part, 'running', { attempt: record.attempts + 1 });
     record.attempts++;
     record.readyAt ??= clock.now();
-    record.startedAt ??= clock.now();
-    record.attemptAt = clock.now();
+    record.queuedAt ??= record.readyAt;
     record.wait = null;
     record.wakeAt = null;
+    record.idempotencyKey = null;
     part.wait = null;
-    const scope = scopeOf(part.job, stateOf(part.job));
-    const key = step.idempotencyKey?.evaluate(scope);
-    record.idempotencyKey = key === undefined ? null : String(key);
-    return step.with.evaluate(scope) as Record<string, JsonValue>;
+    part.given = givenNow(part);
+    if (part.given !== undefined && !step.kind.reportsBegin) noteBegun(part);
   }
 
-  /** Runs what is done in place. */
-  function runInPlace(part: StepPart): void {
-    setStep(part, 'running', { attempt: part.record.attempts + 1 });
+  function givenNow(part: StepPart): Record<string, JsonValue> | StepFailure | undefined {
+    const { record, step } = part;
+    const scope = scopeOf(part.job, stateOf(part.job));
     try {
-      const values = beginAttempt(part);
-      const outcome = part.step.kind.run(callOf(part, values, NEVER)) as StepOutcome;
+      const key = step.idempotencyKey && deps.evaluator.now(step.idempotencyKey, scope);
+      const values = key === undefined ? undefined : deps.evaluator.now(step.with, scope);
+      if (!values) return undefined;
+      record.idempotencyKey = key ? String(key.value) : null;
+      return values.value as Record<string, JsonValue>;
+    } catch (error) {
+      return evaluationFailure(error);
+    }
+  }
+
+  /** The same in a thread. The key is durable before the work begins. Undefined when another boot holds the run. */
+  async function givenLater(part: StepPart): Promise<Record<string, JsonValue> | StepFailure | undefined> {
+    const { record, step } = part;
+    const scope = scopeOf(part.job, stateOf(part.job));
+    try {
+      const key = step.idempotencyKey && (await evaluations.confined(step.idempotencyKey, scope));
+      const values = key === undefined ? undefined : await evaluations.confined(step.with, scope);
+      if (!values) return undefined;
+      record.idempotencyKey = key ? String(key.value) : null;
+      if (!step.kind.reportsBegin) noteBegun(part);
+      journal.touch(part);
+      return (await journal.flush()) ? (values.value as Record<string, JsonValue>) : undefined;
+    } catch (error) {
+      return evaluationFailure(error);
+    }
+  }
+
+  function noteBegun({ record }: StepPart): void {
+    record.attemptAt = clock.now();
+    record.startedAt ??= record.attemptAt;
+  }
+
+  /** Runs what is done in place, unless its input needs a thread. */
+  function runInPlace(part: StepPart): void {
+    beginAttempt(part);
+    if (part.given === undefined) {
+      part.abort = new AbortController();
+      state.launches.push(part);
+      return;
+    }
+    try {
+      if (part.given instanceof StepFailure) throw part.given;
+      const outcome = part.step.kind.run(callOf(part, part.given, NEVER, NOTHING)) as StepOutcome;
       if ('wait' in outcome) park(part, outcome.wait, outcome.until);
       else {
         succeed(part, outcome.output);
@@ -129,9 +183,11 @@ export function createStepDriver(deps: StepDriverDeps) {
   function startEffect(part: StepPart): void {
     part.record.readyAt ??= clock.now();
     if (state.draining || part.slot === 'asked') return;
+    if (part.slot === 'none') queue(part);
     if (part.step.kind.takesSlot && part.slot !== 'held') {
       if (!slots.tryTake(run.tenantId)) {
         part.slot = 'asked';
+        journal.touch(part);
         part.withdraw = slots.ask(run.tenantId, () => {
           part.slot = 'held';
           part.withdraw = null;
@@ -142,9 +198,16 @@ export function createStepDriver(deps: StepDriverDeps) {
       }
       part.slot = 'held';
     }
-    setStep(part, 'running', { attempt: part.record.attempts + 1 });
+    beginAttempt(part);
     part.abort = new AbortController();
     state.launches.push(part);
+  }
+
+  /** The next attempt waits to begin, from now on. */
+  function queue({ record }: StepPart): void {
+    record.queuedAt = clock.now();
+    record.attemptAt = null;
+    record.waitingAt = null;
   }
 
   function freeSlot(part: StepPart): void {
@@ -155,26 +218,60 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (had === 'held') slots.release(run.tenantId);
   }
 
-  async function launch(part: StepPart, values: Record<string, JsonValue> | StepFailure): Promise<void> {
+  /** A step that was to begin, of a run that is let go of. */
+  function drop(part: StepPart): void {
+    part.abort = null;
+    freeSlot(part);
+  }
+
+  async function launch(part: StepPart): Promise<void> {
     const controller = part.abort!;
-    const stopTimeout = clock.after(part.step.timeoutMs, () => controller.abort(TIMED_OUT));
+    const { signal } = controller;
+    const time = timeOf(part, controller);
     let outcome: StepOutcome | StepFailure;
     try {
-      if (values instanceof StepFailure) throw values;
-      controller.signal.throwIfAborted();
+      signal.throwIfAborted();
+      part.given ??= await Promise.race([givenLater(part), afterAbort(signal)]);
+      if (part.given === undefined) {
+        drop(part);
+        return state.advance();
+      }
+      if (part.given instanceof StepFailure) throw part.given;
+      signal.throwIfAborted();
+      if (!part.step.kind.reportsBegin) time.begin();
       const perform = part.perform ?? part.step.kind.run;
-      const work = Promise.resolve(perform(callOf(part, values, controller.signal)));
-      outcome = await Promise.race([work, afterAbort(controller.signal)]);
+      const work = Promise.resolve(perform(callOf(part, part.given, signal, time.begin)));
+      outcome = await Promise.race([work, afterAbort(signal)]);
     } catch (error) {
       outcome = toStepFailure(error);
     } finally {
-      stopTimeout();
+      time.end();
     }
-    part.abort = null;
-    freeSlot(part);
+    drop(part);
     if (state.departure) return;
-    settleAttempt(part, outcome, controller.signal);
+    settleAttempt(part, outcome, signal);
     state.advance();
+  }
+
+  /** The time of an attempt: it begins with the work, not while that is queued. */
+  function timeOf(part: StepPart, controller: AbortController): { begin(): void; end(): void } {
+    let stopTimeout: (() => void) | undefined;
+    let stopFlush = NOTHING;
+    return {
+      begin() {
+        if (stopTimeout) return;
+        stopTimeout = clock.after(part.step.timeoutMs, () => controller.abort(TIMED_OUT));
+        if (part.record.attemptAt !== null) return;
+        noteBegun(part);
+        journal.touch(part);
+        // Most have ended by then, and their start is written with their end.
+        stopFlush = clock.after(BEGUN_FLUSH_MS, () => void journal.flush());
+      },
+      end() {
+        stopTimeout?.();
+        stopFlush();
+      },
+    };
   }
 
   /** Rejects some time after the abort: a step that does not listen is left behind. */
@@ -204,8 +301,9 @@ export function createStepDriver(deps: StepDriverDeps) {
     const timedOut = signal.aborted && signal.reason === TIMED_OUT;
     const failure = timedOut ? stepTimeout(part) : outcome;
     endAttempt(part, timedOut ? 'timed_out' : 'failed', failure);
+    const { retry, kind } = part.step;
     const delay = retryDelay(
-      part.step.retry,
+      kind.mode === 'effect' ? retry : undefined,
       {
         failure,
         attempts: part.record.attempts,
@@ -223,7 +321,9 @@ export function createStepDriver(deps: StepDriverDeps) {
   /** A step that a crash caught in mid-air: may it run again? */
   function goOn(part: StepPart) {
     const { step, record } = part;
-    if (record.idempotencyKey !== null || mayRepeat(part)) return startEffect(part);
+    // Its key is durable before its work begins, and so is the time of the beginning where the engine knows that.
+    const hasBegun = step.idempotencyKey === null && (record.attemptAt !== null || step.kind.reportsBegin);
+    if (!hasBegun || record.idempotencyKey !== null || mayRepeat(part)) return startEffect(part);
     const message = `The step was interrupted in mid-air (attempt ${record.attempts}) and may have had its effect. Say whether it is to be retried, taken as succeeded, or failed.`;
     park(part, { for: 'decision', message }, null);
     journal.log({ level: 'warn', message, job: record.jobKey, step: step.id });
@@ -233,18 +333,11 @@ export function createStepDriver(deps: StepDriverDeps) {
     return step.idempotent ?? step.kind.isIdempotent(step.uses, step.rawWith);
   }
 
-  function valuesOf(part: StepPart): Record<string, JsonValue> | StepFailure {
-    try {
-      return beginAttempt(part);
-    } catch (error) {
-      return evaluationFailure(error);
-    }
-  }
-
-  return { advanceStep, launch, valuesOf, mayRepeat, freeSlot };
+  return { advanceStep, launch, drop, freeSlot };
 }
 
 const NEVER = new AbortController().signal;
+const NOTHING = (): void => {};
 
 function stepTimeout({ step }: StepPart): StepFailure {
   return new StepFailure('timeout', {

@@ -27,6 +27,8 @@ export interface StepCall {
   timeoutMs: number;
   /** Aborts when the run is cancelled or time is up. */
   signal: AbortSignal;
+  /** To be called when the work begins, by a kind that `reportsBegin`. */
+  begun(): void;
   now: number;
   log(level: string, message: string): void;
 }
@@ -43,6 +45,8 @@ export interface StepKind {
   /** Whether it takes one of the slots for running steps. */
   readonly takesSlot: boolean;
   readonly defaultTimeoutMs: number;
+  /** The work may be queued first: its time begins when `begun` is called. */
+  readonly reportsBegin?: true;
   /** What is wrong with the `with` of a definition, as far as it is known before expressions are evaluated. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
   /** Whether it may be run a second time after it was interrupted in mid-air. */

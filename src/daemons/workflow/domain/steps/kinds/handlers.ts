@@ -33,6 +33,8 @@ export interface HandlerCall {
   parentSpanId: string;
   timeoutMs: number;
   signal: AbortSignal;
+  /** Called when the handler begins: until then the call may wait for a process of its plugin. */
+  begun(): void;
   /** Takes the lines that the handler logs. */
   log(level: string, message: string): void;
 }
@@ -57,6 +59,7 @@ export function handlerStep(handlers: Handlers): StepKind {
     name: 'plugin',
     mode: 'effect',
     takesSlot: true,
+    reportsBegin: true,
     defaultTimeoutMs: DEFAULT_TIMEOUT_MS,
     check: () => [],
     isIdempotent(uses) {
@@ -103,6 +106,7 @@ async function execute(
       parentSpanId: run.spanId,
       timeoutMs: Math.min(step.timeoutMs, declared.timeoutMs ?? step.timeoutMs),
       signal: step.signal,
+      begun: step.begun,
       log: step.log,
     });
   } catch (error) {

@@ -1,0 +1,71 @@
+/** An evaluation needs more than its budget. */
+export class OverBudget extends Error {
+  constructor() {
+    super('it does more than an expression may');
+    this.name = 'OverBudget';
+  }
+}
+
+/**
+ * Work that an evaluation may do, in units of about 100 ns. Every node of an expression, every item and every eighth
+ * character that an operation reads or writes costs one.
+ */
+export class Budget {
+  /** Whether time and memory are limited from outside too, so that work without a known cost is allowed. */
+  readonly isConfined: boolean;
+  #left: number;
+
+  constructor(units: number, isConfined: boolean) {
+    this.#left = units;
+    this.isConfined = isConfined;
+  }
+
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Throws OverBudget. */
+  spend(units: number): void {
+    this.#left -= units;
+    if (this.#left < 0) throw new OverBudget();
+  }
+
+  /** For work whose cost depends on more than its size. Throws OverBudget where nothing else limits it. */
+  requireConfinement(): void {
+    if (!this.isConfined) throw new OverBudget();
+  }
+
+  /** Spends what reading all of a value costs. Items that several lists share count each time. */
+  spendOn(value: unknown): void {
+    const open: unknown[] = [value];
+    while (open.length > 0) {
+      const one = open.pop();
+      this.spend(1);
+      if (typeof one === 'string') this.spend(one.length / CHARS_PER_UNIT);
+      else if (typeof one === 'object' && one !== null) this.#open(one, open);
+    }
+  }
+
+  #open(value: object, open: unknown[]): void {
+    if (value instanceof Uint8Array) this.spend(value.length / CHARS_PER_UNIT);
+    else if (Array.isArray(value)) {
+      this.#requireRoomFor(value.length);
+      for (const item of value) open.push(item);
+    } else if (value instanceof Map) {
+      this.#requireRoomFor(value.size);
+      for (const item of value.values()) open.push(item);
+    } else {
+      for (const key in value) {
+        this.spend(key.length / CHARS_PER_UNIT);
+        open.push((value as Record<string, unknown>)[key]);
+      }
+    }
+  }
+
+  /** Before a long list is walked through. */
+  #requireRoomFor(items: number): void {
+    if (items > this.#left) throw new OverBudget();
+  }
+}
+
+export const CHARS_PER_UNIT = 8;

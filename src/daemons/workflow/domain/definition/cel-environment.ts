@@ -1,0 +1,225 @@
+import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import { type Budget, CHARS_PER_UNIT, OverBudget } from './budget.ts';
+import { toCel, toJson } from './cel-values.ts';
+
+/**
+ * CEL as definitions speak it, with every operation counted against a budget before it is done. The library has no such
+ * hook, but runs every node but the outermost through a method of its evaluator, which is replaced here.
+ */
+
+/** With how many levels of each are made anew for an evaluation: `steps.<id>.output`, `needs.<id>.outputs.<name>`. */
+export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
+export type Variable = keyof typeof VARIABLES;
+
+/** What `success()`, `failure()` and `cancelled()` answer. */
+export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
+
+/** Characters that one value may have: joining doubles a text with each sign. */
+export const MOST_CHARS = 4 * 1024 * 1024;
+
+/** A value is larger than an expression may make. */
+export class TooLarge extends Error {}
+
+/** A node of the library's tree as its own `evaluate` methods use it. */
+interface Node {
+  op: string;
+  args: unknown;
+  left: Node;
+  right: Node;
+  receiverWithArgs?: Node[];
+  /** Takes the operands once they are evaluated. */
+  handle(...args: unknown[]): unknown;
+  evaluate: EvaluateNode;
+  meta: { alternate?: Node; macro?: unknown; evaluate: EvaluateNode };
+  setMeta(key: 'evaluate', value: EvaluateNode): void;
+}
+type EvaluateNode = (evaluator: Evaluator, node: Node, context: unknown) => unknown;
+
+interface Evaluator {
+  run(node: Node, context: unknown): unknown;
+  tryEval(node: Node, context: unknown): unknown;
+}
+
+/** Evaluation is synchronous, so what it may spend, and the functions that ask for the state, find theirs here. */
+let budget: Budget;
+let currentState: ScopeState = 'success';
+
+const environment = createEnvironment();
+
+function createEnvironment(): Environment {
+  const env = new Environment({
+    homogeneousAggregateLiterals: false,
+    enableOptionalTypes: true,
+    limits: { maxAstNodes: 2000, maxDepth: 64 },
+  });
+  for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
+  // JSON knows one kind of number; without these, `input.count * 2` would be a type error.
+  const mixed: Record<string, (a: number, b: number) => number> = {
+    '+': (a, b) => a + b,
+    '-': (a, b) => a - b,
+    '*': (a, b) => a * b,
+    '/': (a, b) => a / b,
+    '%': (a, b) => a % b,
+  };
+  for (const [operator, apply] of Object.entries(mixed)) {
+    const numeric = (a: unknown, b: unknown): number => apply(Number(a), Number(b));
+    env.registerOperator(`int ${operator} double`, numeric);
+    env.registerOperator(`double ${operator} int`, numeric);
+  }
+  env.registerOperator('double % double', (a: number, b: number) => a % b);
+  env.registerFunction('success(): bool', () => currentState === 'success');
+  env.registerFunction('failure(): bool', () => currentState === 'failure');
+  env.registerFunction('cancelled(): bool', () => currentState === 'cancelled');
+  // The library hands its evaluator to the functions it calls, and to nothing else.
+  let evaluator: Evaluator | undefined;
+  env.registerFunction('always(): bool', function (this: Evaluator) {
+    evaluator ??= this;
+    return true;
+  });
+  env.registerFunction('toJson(dyn): string', (value: unknown) => JSON.stringify(toJson(value)));
+  env.registerFunction('fromJson(string): dyn', (text: string) => toCel(JSON.parse(text)));
+  env.evaluate('always()');
+  countOperations(evaluator!);
+  return env;
+}
+
+function countOperations(evaluator: Evaluator): void {
+  evaluator.run = function (node, context) {
+    return counted(this, node, context);
+  };
+  // `||`, `&&`, `exists` and `all` take the errors of their operands; an evaluation over its budget must end.
+  evaluator.tryEval = function (node, context) {
+    try {
+      return this.run(node, context);
+    } catch (error) {
+      if (error instanceof OverBudget || error instanceof TooLarge) throw error;
+      budget.spend(COST_OF_ERROR);
+      return error;
+    }
+  };
+}
+
+const COST_OF_ERROR = 50;
+const COST_OF_CALL = 5;
+const BINARY = new Set(['!=', '==', 'in', '+', '-', '*', '/', '%', '<', '<=', '>', '>=']);
+/** A pattern may backtrack for ever, and a long number takes the square of its length. */
+const UNKNOWN_COST = new Set(['matches', 'duration']);
+const SEARCHES = new Set(['contains', 'indexOf', 'lastIndexOf', 'split', 'startsWith', 'endsWith']);
+
+function counted(evaluator: Evaluator, written: Node, context: unknown, own?: EvaluateNode): unknown {
+  budget.spend(1);
+  const node = written.meta.alternate ?? written;
+  const evaluate = own ?? node.evaluate;
+  if (node.meta.macro !== undefined) return evaluate.call(node, evaluator, node, context);
+  if (BINARY.has(node.op)) return binary(evaluator, node, context);
+  if (node.op === 'call' || node.op === 'rcall') return call(evaluator, node, context);
+  if (node.op === 'comprehension') return comprehension(evaluator, node, context);
+  return evaluate.call(node, evaluator, node, context);
+}
+
+function binary(evaluator: Evaluator, node: Node, context: unknown): unknown {
+  const left = evaluator.run(node.left, context);
+  const right = evaluator.run(node.right, context);
+  spendOnBinary(node.op, left, right);
+  return limited(node.handle(left, right, node, evaluator));
+}
+
+function spendOnBinary(op: string, left: unknown, right: unknown): void {
+  if (op === '+') budget.spend(itemsOf(left) + itemsOf(right));
+  else if (op === 'in') {
+    if (isScalar(left) && Array.isArray(right)) budget.spend(right.length);
+    else if (!isScalar(left)) {
+      budget.spendOn(left);
+      budget.spendOn(right);
+    }
+  } else if (op === '==' || op === '!=') {
+    if (isScalar(left) || isScalar(right)) budget.spend(Math.min(textOf(left), textOf(right)));
+    else {
+      budget.spendOn(left);
+      budget.spendOn(right);
+    }
+  } else budget.spend(textOf(left) + textOf(right));
+}
+
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
+const textOf = (value: unknown): number => (typeof value === 'string' ? value.length / CHARS_PER_UNIT : 0);
+
+/** What `+` copies: joining texts is put off until one is read, so their length alone is limited. */
+function itemsOf(value: unknown): number {
+  if (Array.isArray(value)) return value.length;
+  return value instanceof Uint8Array ? value.length / CHARS_PER_UNIT : 0;
+}
+
+function call(evaluator: Evaluator, node: Node, context: unknown): unknown {
+  const isMethod = node.op === 'rcall';
+  const written = isMethod ? node.receiverWithArgs! : (node.args as [string, Node[]])[1];
+  const values = written.map((argument) => evaluator.run(argument, context));
+  spendOnCall((node.args as [string])[0], values);
+  const found = isMethod ? node.handle(values, evaluator, node) : node.handle(values, node, evaluator);
+  if (Array.isArray(found)) budget.spend(found.length);
+  return limited(found);
+}
+
+function spendOnCall(name: string, values: unknown[]): void {
+  budget.spend(COST_OF_CALL);
+  if (UNKNOWN_COST.has(name)) budget.requireConfinement();
+  const [first, second] = values;
+  if (name === 'size' && Array.isArray(first)) return;
+  for (const value of values) budget.spendOn(value);
+  if (name === 'join' && Array.isArray(first)) spendOnJoin(first, second);
+  if (name === 'duration') budget.spend(textOf(first) ** 2);
+  if (SEARCHES.has(name) && typeof first === 'string' && typeof second === 'string')
+    budget.spend((first.length * second.length) / (CHARS_PER_UNIT * CHARS_PER_UNIT));
+}
+
+/** The whole text is written at once: too late to look at its length afterwards. */
+function spendOnJoin(items: unknown[], separator: unknown): void {
+  let chars = typeof separator === 'string' ? separator.length * items.length : 0;
+  for (const item of items) if (typeof item === 'string') chars += item.length;
+  if (chars > MOST_CHARS) throw tooLarge();
+  budget.spend(chars / CHARS_PER_UNIT);
+}
+
+function comprehension(evaluator: Evaluator, node: Node, context: unknown): unknown {
+  const parts = node.args as { iterable: Node };
+  const items = evaluator.run(parts.iterable, context);
+  // Of a map its keys are listed first.
+  if (!isScalar(items) && !Array.isArray(items)) for (const _ in items as object) budget.spend(1);
+  return node.handle(items, parts, evaluator, context);
+}
+
+function limited(value: unknown): unknown {
+  if (typeof value === 'string' && value.length > MOST_CHARS) throw tooLarge();
+  return value;
+}
+
+export function tooLarge(): TooLarge {
+  return new TooLarge(`it makes more than ${MOST_CHARS} characters`);
+}
+
+export interface Program {
+  readonly ast: ASTNode;
+  run(values: Record<string, unknown>, state: ScopeState, limit: Budget): unknown;
+}
+
+/** Parses and checks CEL text. Throws what the library throws. */
+export function compileProgram(text: string): Program {
+  const program = environment.parse(text);
+  const { valid, error } = program.check();
+  if (!valid) throw error;
+  const ast = program.ast as unknown as Node;
+  // The library runs the outermost node directly.
+  const root = ast.meta.alternate ?? ast;
+  if (root.meta.macro === undefined) {
+    const own = root.meta.evaluate;
+    root.setMeta('evaluate', (evaluator, _node, context) => counted(evaluator, root, context, own));
+  }
+  return {
+    ast: program.ast,
+    run(values, state, limit) {
+      currentState = state;
+      budget = limit;
+      return program(values);
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import type { ConfinedTask } from '../domain/definition/evaluator.ts';
+import type { Path } from '../domain/definition/templates.ts';
+
+export interface TaskMessage {
+  id: number;
+  task: ConfinedTask;
+}
+
+export type TaskReply = { id: number } & (
+  | { ok: true; value: unknown }
+  | { ok: false; error: { message: string; path: Path; isLimit: boolean } }
+);
+
+export interface ThreadStart {
+  /** One number, shared: the id of the task that the thread works on, 0 between tasks. */
+  current: Int32Array;
+}

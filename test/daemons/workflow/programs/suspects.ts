@@ -1,0 +1,47 @@
+import { writeSync } from 'node:fs';
+import { setStep } from '../../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
+import { openEngine } from '../support/engine.ts';
+import { cel } from '../support/workflow.ts';
+
+/**
+ * suspects.ts <data folder> <slots for steps> <new runs of an endless step> <new runs of an endless expression>: an engine
+ * that has the folder for itself, and prints what begins.
+ */
+const [dataDir, slots, steps, expressions] = process.argv.slice(2) as [string, string, string, string];
+const say = (line: string): void => void writeSync(1, `${line}\n`);
+const it = await openEngine({
+  dataDir,
+  exclusive: true,
+  steps: Number(slots),
+  threads: {
+    run() {
+      say('evaluating');
+      return new Promise(() => {});
+    },
+    close: async () => {},
+  },
+  kinds: [
+    {
+      ...setStep,
+      name: 'endless',
+      mode: 'effect',
+      takesSlot: true,
+      run({ run }) {
+        say(`step ${run.id}`);
+        return new Promise(() => {});
+      },
+    },
+  ],
+});
+process.on('SIGTERM', async () => {
+  await it.close();
+  process.exit(0);
+});
+await it.engine.start();
+const begin = async (count: number, step: object): Promise<void> => {
+  for (let n = 0; n < count; n++) say(`begun ${await it.begin([step])}`);
+};
+await begin(Number(steps), { uses: 'endless' });
+await begin(Number(expressions), { uses: 'set', with: { v: cel('"x".matches("x")') } });
+say('ready');
+setInterval(() => {}, 1000);
