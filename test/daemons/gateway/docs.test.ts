@@ -69,6 +69,16 @@ test('the browser of the merged description works without any other server', asy
   expect(await (await gateway.fetch('/docs-all/start.js')).text()).toContain('/openapi-merged.json');
 });
 
+test('/ leads a browser to the description of the API, unless an upstream serves it', async () => {
+  const gateway = await startGateway();
+  const root = await gateway.fetch('/', { redirect: 'manual' });
+  expect([root.status, root.headers.get('location')]).toEqual([302, '/docs-all']);
+  expect((await gateway.fetch('/')).status).toBe(200);
+  expect((await gateway.fetch('/', { method: 'POST' })).status).toBe(405);
+  const rooted = await startGateway({ gateway: { upstreams: { rest: { prefix: '/' } } } });
+  expect((await rooted.fetch('/', { redirect: 'manual' })).status).toBe(401);
+});
+
 const document = (paths: OpenApiDocument['paths'], schemas: Record<string, unknown>): OpenApiDocument => ({
   openapi: '3.1.0',
   info: { title: 't', version: '1' },
