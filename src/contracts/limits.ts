@@ -21,6 +21,8 @@ export const LIMITS = {
   /** How long no byte of a body that is awaited may come. */
   bodyIdleMs: 30_000,
   keepAliveMs: 60_000,
+  /** A message of a client through a proxied WebSocket, as it is on the wire. */
+  webSocketMessageBytes: 1024 * 1024,
   jsonDepth: 512,
   /** A body that is read before it is known who sends it: logins, registrations. */
   openBodyBytes: 64 * 1024,

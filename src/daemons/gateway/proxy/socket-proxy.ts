@@ -1,6 +1,10 @@
 import type { Duplex } from 'node:stream';
+import { LIMITS } from '../../../contracts/index.ts';
 import type { ClientSideOf } from '../../../http/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
+import { type Clock, every } from '../../../kit/clock.ts';
+import { minutes } from '../../../kit/duration.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { createFairShares } from '../../../kit/fair-shares.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
@@ -33,6 +37,11 @@ const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
+/** Open at a time, shared between the tenants. Each costs two file descriptors. */
+const MAX_OPEN = 4000;
+/** A tunnel that moves nothing either way for so long is closed: its client may be gone without a word. */
+const IDLE_MINUTES = 10;
+
 /** Its body passes as it is framed. */
 const DROPPED_FROM_REFUSALS = new Set(
   [...DROPPED_FROM_ANSWERS].filter((name) => name !== 'transfer-encoding'),
@@ -43,6 +52,8 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
   const { revocations, count, timeoutMs, clock } = deps;
   const headersFor = createRequestHeaders(deps.internalSecret);
   const open = new Map<Tunnel, Principal>();
+  const shares = createFairShares(MAX_OPEN);
+  const stopSweeping = every(clock, minutes(1), createIdleSweep(open));
 
   revocations.onRevoked(() => {
     for (const [tunnel, caller] of open) if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
@@ -51,9 +62,13 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
   /** Joins the two and watches over the token that let the client in. */
   function join(client: Duplex, upstream: Duplex, caller: Principal): void {
     let stopWatching = (): void => {};
-    const tunnel = openTunnel(client, upstream, () => {
-      open.delete(tunnel);
-      stopWatching();
+    const tunnel = openTunnel(client, upstream, {
+      maxMessageBytes: LIMITS.webSocketMessageBytes,
+      onClosed() {
+        open.delete(tunnel);
+        shares.release(caller.namespaceId);
+        stopWatching();
+      },
     });
     open.set(tunnel, caller);
     if (Number.isFinite(caller.expiresAt)) {
@@ -90,33 +105,75 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
 
   return {
     async join(upstream, upgrade) {
-      const { socket: client, head, caller, requestId } = upgrade;
-      const answer = await ask(upstream, upgrade);
-      count(upstream.name, answer.status);
-      if (client.destroyed) {
-        answer.socket.destroy();
-        return CLIENT_LEFT;
+      const { namespaceId } = upgrade.caller;
+      if (!shares.take(namespaceId)) throw tooManyOpen(namespaceId, shares.free);
+      try {
+        const status = await joined(upstream, upgrade);
+        if (status !== 101) shares.release(namespaceId);
+        return status;
+      } catch (error) {
+        shares.release(namespaceId);
+        throw error;
       }
-      if (answer.status !== 101) {
-        relayRefusal(
-          client,
-          answer,
-          clientHead(answer, DROPPED_FROM_REFUSALS, ['x-request-id', requestId, 'connection', 'close']),
-        );
-        return answer.status;
-      }
-      const own = ['x-request-id', requestId, 'connection', 'Upgrade', 'upgrade', 'websocket'];
-      client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
-      if (head.length > 0) answer.socket.write(head);
-      join(client, answer.socket, caller);
-      if (answer.rest.length > 0) answer.socket.unshift(answer.rest);
-      answer.socket.resume();
-      return 101;
     },
     closeAll() {
+      stopSweeping();
       for (const tunnel of open.keys()) tunnel.close(GOING_AWAY, 'the gateway is stopping');
     },
   };
+
+  async function joined(upstream: Upstream, upgrade: Upgrade): Promise<number> {
+    const { socket: client, head, caller, requestId } = upgrade;
+    const answer = await ask(upstream, upgrade);
+    count(upstream.name, answer.status);
+    if (client.destroyed) {
+      answer.socket.destroy();
+      return CLIENT_LEFT;
+    }
+    if (answer.status !== 101) {
+      relayRefusal(
+        client,
+        answer,
+        clientHead(answer, DROPPED_FROM_REFUSALS, ['x-request-id', requestId, 'connection', 'close']),
+      );
+      return answer.status;
+    }
+    const own = ['x-request-id', requestId, 'connection', 'Upgrade', 'upgrade', 'websocket'];
+    client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
+    // Read as what follows it: its frames are checked too.
+    if (head.length > 0) client.unshift(head);
+    join(client, answer.socket, caller);
+    if (answer.rest.length > 0) answer.socket.unshift(answer.rest);
+    answer.socket.resume();
+    return 101;
+  }
+}
+
+/** Closes tunnels of which nothing moved between so many calls. Counted in calls, so that a set clock closes none. */
+function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
+  const seen = new WeakMap<Tunnel, { bytes: number; quiet: number }>();
+  return () => {
+    for (const tunnel of open.keys()) {
+      const { bytes } = tunnel;
+      const former = seen.get(tunnel);
+      const quiet = former?.bytes === bytes ? former.quiet + 1 : 0;
+      seen.set(tunnel, { bytes, quiet });
+      if (quiet >= IDLE_MINUTES) tunnel.close(GOING_AWAY, `idle for ${IDLE_MINUTES} minutes`);
+    }
+  };
+}
+
+function tooManyOpen(namespaceId: string, free: number): PlatformError {
+  if (free === 0)
+    return new PlatformError(
+      'SERVICE_UNAVAILABLE',
+      `All ${MAX_OPEN} WebSockets of this gateway are in use; try again later.`,
+    );
+  return new PlatformError(
+    'RATE_LIMIT_EXCEEDED',
+    `The namespace "${namespaceId}" has its share of the ${MAX_OPEN} WebSockets of this gateway; close one of its sockets, or try again later.`,
+    { details: { namespaceId }, headers: { 'retry-after': '5' } },
+  );
 }
 
 const CLIENT_LEFT = 499;

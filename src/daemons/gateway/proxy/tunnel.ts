@@ -3,19 +3,32 @@ import { closeFrame, createFrameBoundary } from './frame-boundary.ts';
 
 /** Two sockets joined after a WebSocket handshake. */
 export interface Tunnel {
+  /** Bytes that went either way so far. */
+  readonly bytes: number;
   /** Tells the client why by a close frame as soon as one fits between its frames, and ends both sides within a second. */
   close(code: number, reason: string): void;
 }
 
 const CLOSE_WITHIN_MS = 1000;
+/** How long one side may stay open after the other has ended. */
+const HALF_OPEN_MS = 10_000;
 
 /**
- * Joins client and upstream: bytes pass both ways untouched, so that messages, pings, subprotocols, extensions, close
- * codes and backpressure are those of the two ends. Frames are only counted, so that the gateway can close in its own name.
+ * Joins client and upstream: bytes pass both ways untouched, so that messages, pings, subprotocols, extensions and close
+ * codes are those of the two ends. Frame headers are checked; a client's message over `maxMessageBytes` closes with 1009.
  */
-export function openTunnel(client: Duplex, upstream: Duplex, onClosed: () => void): Tunnel {
-  const boundary = createFrameBoundary();
+export function openTunnel(
+  client: Duplex,
+  upstream: Duplex,
+  { maxMessageBytes, onClosed }: { maxMessageBytes: number; onClosed: () => void },
+): Tunnel {
+  const inbound = createFrameBoundary(maxMessageBytes);
+  // Services behind the gateway are the operator's own: their messages may be of any size.
+  const outbound = createFrameBoundary(Number.POSITIVE_INFINITY);
+  let bytes = 0;
   let closing: Buffer | undefined;
+  /** Nothing of the client goes to the upstream any more. */
+  let isClosing = false;
   let over = false;
 
   function end(): void {
@@ -26,19 +39,48 @@ export function openTunnel(client: Duplex, upstream: Duplex, onClosed: () => voi
     onClosed();
   }
   function sendClose(): void {
-    if (!closing || !boundary.atBoundary || over) return;
+    if (!closing || !outbound.atBoundary || over) return;
     upstream.destroy();
     client.end(closing);
     closing = undefined;
   }
-  upstream.on('data', (bytes: Buffer) => {
-    boundary.push(bytes);
-    if (client.writable && !client.write(bytes)) upstream.pause();
+  function endWithin(ms: number): void {
+    setTimeout(end, ms).unref();
+  }
+  function close(code: number, reason: string): void {
+    if (isClosing) return;
+    isClosing = true;
+    closing = closeFrame(code, reason);
+    sendClose();
+    endWithin(CLOSE_WITHIN_MS);
+  }
+
+  client.on('data', (chunk: Buffer) => {
+    if (isClosing) return;
+    bytes += chunk.length;
+    const fault = inbound.push(chunk);
+    // What stands before the refused frame passes.
+    const part = fault ? chunk.subarray(0, fault.at) : chunk;
+    if (part.length > 0 && upstream.writable && !upstream.write(part)) client.pause();
+    if (fault) close(fault.code, fault.reason);
+  });
+  upstream.on('data', (chunk: Buffer) => {
+    if (over || client.writableEnded) return;
+    bytes += chunk.length;
+    if (outbound.push(chunk)) return end();
+    if (client.writable && !client.write(chunk)) upstream.pause();
     sendClose();
   });
   client.on('drain', () => upstream.resume());
-  upstream.on('end', () => client.end());
-  client.pipe(upstream);
+  upstream.on('drain', () => client.resume());
+  client.on('end', () => {
+    upstream.end();
+    endWithin(HALF_OPEN_MS);
+  });
+  upstream.on('end', () => {
+    client.end();
+    endWithin(HALF_OPEN_MS);
+  });
   for (const side of [client, upstream]) side.on('error', end);
   client.on('close', end);
   // What the upstream said last is still on its way to the client.
@@ -47,10 +89,9 @@ export function openTunnel(client: Duplex, upstream: Duplex, onClosed: () => voi
     else client.end();
   });
   return {
-    close(code, reason) {
-      closing = closeFrame(code, reason);
-      sendClose();
-      setTimeout(end, CLOSE_WITHIN_MS).unref();
+    get bytes() {
+      return bytes;
     },
+    close,
   };
 }

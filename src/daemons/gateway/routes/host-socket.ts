@@ -10,6 +10,7 @@ import { createHostSession, type HostSession, type Wire } from '../domain/hosts/
 import type { HostSessions } from '../domain/hosts/sessions.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
+import { createFrameBoundary } from '../proxy/frame-boundary.ts';
 import type { Upgrade, UpgradeHandler } from './sockets.ts';
 
 export interface HostSocketServices {
@@ -72,6 +73,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
       onClosed: hostSessions.remove,
     });
     hostSessions.greet(session);
+    checkFrames(upgrade.socket, session);
     readFrames(socket, session);
     socket.on('close', session.ended);
     session.start();
@@ -121,6 +123,19 @@ function wireOf(socket: WebSocket): Wire {
       return socket.bufferedAmount;
     },
   };
+}
+
+/** ws takes a frame length in any form; a session that is closed ignores what ws still reads. */
+function checkFrames(socket: Upgrade['socket'], session: HostSession): void {
+  const boundary = createFrameBoundary(HOST_SOCKET.messageBytes);
+  const check = (chunk: Buffer): void => {
+    const fault = boundary.push(chunk);
+    if (!fault) return;
+    socket.off('data', check);
+    session.close(fault.code, fault.reason);
+  };
+  // Before the listener of ws, which would act on the frame first.
+  socket.prependListener('data', check);
 }
 
 function readFrames(socket: WebSocket, session: HostSession): void {
