@@ -150,6 +150,7 @@ export async function startDaemon<Services extends DaemonServices>(
         upstreamIdentity({
           internalSecret: options.keys.internalSecret,
           mode: config.auth.mode ?? 'optional',
+          allowedOrigins: config.gateway.cors.origins,
           logger,
         }),
       ...(bodyLimitBytes ? { bodyLimitBytes: bodyLimitBytes(config) } : {}),

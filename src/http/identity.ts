@@ -10,6 +10,8 @@ export interface UpstreamIdentityOptions {
   internalSecret: string;
   /** `required`: only the gateway and other daemons are let in. `optional` (development): a direct call is its `X-Tenant-ID`, else `default`. */
   mode: 'optional' | 'required';
+  /** Pages of these origins may call without the service key: `gateway.cors.origins`. Default: none. */
+  allowedOrigins?: readonly string[];
   logger: Logger;
 }
 
@@ -17,8 +19,10 @@ export interface UpstreamIdentityOptions {
  * Who calls a daemon behind the gateway. The gateway's word (tenant, host) counts only with the service key,
  * so that a client that reaches the port cannot pose as a tenant. @spec Authentication 11, 12
  */
-export function upstreamIdentity({ internalSecret, mode, logger }: UpstreamIdentityOptions): Authenticate {
+export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate {
+  const { internalSecret, mode, logger, allowedOrigins = [] } = options;
   const expected = serviceKey(internalSecret);
+  const allowed = new Set(allowedOrigins.map((origin) => origin.replace(/\/$/, '')));
   return (request: FastifyRequest): Caller => {
     const shown = request.headers[HEADERS.serviceKey];
     const trusted = typeof shown === 'string' && safeEqual(shown, expected);
@@ -33,23 +37,33 @@ export function upstreamIdentity({ internalSecret, mode, logger }: UpstreamIdent
         'This service takes calls from the gateway alone; call the gateway with a Bearer token.',
       );
     }
-    if (!trusted) refusePages(request, logger);
+    if (!trusted) refusePages(request, allowed, logger);
     return { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
   };
 }
 
+/** What browsers say of a request that a page of another origin makes; also of images and links, which bring no `Origin`. */
+const OTHER_SITES = new Set<unknown>(['cross-site', 'same-site']);
+
 /**
- * Any page that a developer's browser shows can post to this port, and need not see the answer for that; its browser says
- * where it comes from. Pages of this machine itself are the developer's own.
+ * Refuses calls of pages of other origins. A browser sends GETs and plain POSTs of any page to this port, although it
+ * keeps the answer from the page. Programs send neither `Origin` nor `Sec-Fetch-Site`.
  */
-function refusePages(request: FastifyRequest, logger: Logger): void {
-  const { origin, host } = request.headers;
-  if (origin === undefined || isOwn(origin, host)) return;
+function refusePages(request: FastifyRequest, allowed: ReadonlySet<string>, logger: Logger): void {
+  const { origin, host, referer } = request.headers;
+  const page = origin ?? originOf(referer);
+  if (page !== undefined && allowed.has(page)) return;
+  const isForeign = origin !== undefined && !isOwn(origin, host);
+  if (!isForeign && !OTHER_SITES.has(request.headers['sec-fetch-site'])) return;
   reportRefused(logger, request, 'FOREIGN_ORIGIN');
   throw new PlatformError(
     'FORBIDDEN',
-    `A page of ${origin.slice(0, 100)} may not call this service; call the gateway with a Bearer token, and list the page under gateway.cors.origins.`,
+    `A page of ${page?.slice(0, 100) ?? 'another site'} may not call this service; call the gateway with a Bearer token, and list the page under gateway.cors.origins.`,
   );
+}
+
+function originOf(referer: string | undefined): string | undefined {
+  return referer !== undefined && URL.canParse(referer) ? new URL(referer).origin : undefined;
 }
 
 /** Of this machine, or of this service: its own description has a form that calls it. */
