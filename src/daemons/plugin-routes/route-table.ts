@@ -36,6 +36,8 @@ export interface PluginRouteTable {
   faults: readonly RouteFault[];
   /** `rawPath` without query, not decoded. */
   find(method: string, rawPath: string): PathMatch<PluginRoute>;
+  /** Whether the path is a plugin's own, by its id or its base path, with a route there or not. */
+  belongsToPlugin(rawPath: string): boolean;
 }
 
 const PREFIX = '/api';
@@ -78,7 +80,12 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
       routes.push(route);
     }
   }
-  return { routes, faults, find: matcher.find };
+  return {
+    routes,
+    faults,
+    find: matcher.find,
+    belongsToPlugin: (rawPath) => claims.has(rawPath.slice(PREFIX.length)),
+  };
 }
 
 /** Where a plugin's routes are reached by its id, whatever its base path. */
@@ -103,6 +110,11 @@ function createClaims(pluginIds: readonly string[]) {
       }
       taken.set(wanted, pluginId);
       return undefined;
+    },
+    /** Whether a path is one of those that are taken, or below one. */
+    has(path: string): boolean {
+      const wanted = canonical(path);
+      return [...taken.keys()].some((base) => wanted === base || isBelow(wanted, base));
     },
   };
 }

@@ -266,15 +266,29 @@ describe('paths', () => {
     '/v1/plugins/shop/orders',
     '/api/v1/plugins/shop/nothing',
     '/api/v1/plugins/shop/orders/',
-    '/api/v1/plugins/unknown/x',
+    '/api/v1/plugins/%40acme%2Fshop/nothing',
     '/api/v1/plugins/',
-    '/api/v1/plugins/@acme/shop/orders',
   ])('%s is 404', async (path) => {
     const daemon = await startRest();
     expect(await send(daemon, 'GET', path)).toMatchObject({
       status: 404,
       body: { error: { code: 'NOT_FOUND', details: {} } },
     });
+  });
+
+  test.each([
+    '/api/v1/plugins/unknown',
+    '/api/v1/plugins/unknown/x',
+    '/api/v1/plugins/@acme/shop/orders',
+    '/api/v1/plugins/shopping/orders',
+  ])('%s is of no loaded plugin: PLUGIN_NOT_FOUND', async (path) => {
+    const daemon = await startRest();
+    for (const method of ['GET', 'POST']) {
+      expect(await send(daemon, method, path)).toMatchObject({
+        status: 404,
+        body: { error: { code: 'PLUGIN_NOT_FOUND', details: {} } },
+      });
+    }
   });
 
   test('a method that no route has is 405 with those there are', async () => {

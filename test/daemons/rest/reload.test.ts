@@ -54,7 +54,7 @@ async function platform() {
 const get = async (rest: TestRest, path = '') =>
   (await send(rest, 'GET', `/api/v1/plugins/clock${path}`)).body as unknown;
 
-const NOT_FOUND = { error: expect.objectContaining({ code: 'NOT_FOUND' }) };
+const NOT_FOUND = { error: expect.objectContaining({ code: 'PLUGIN_NOT_FOUND' }) };
 
 test('plugins come, change and go without a restart; a call under way finishes on its code', async () => {
   const { marketplace, rest } = await platform();

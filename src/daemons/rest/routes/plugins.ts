@@ -113,6 +113,12 @@ function findRoute(services: RestServices, request: FastifyRequest): Found & { p
   const match = services.table.find(methodOf(request), path);
   if (match.found) return { route: match.target, params: match.params, pattern: match.pattern };
   if (match.allowed.length === 0) {
+    if (path !== PLUGIN_ROUTES_PREFIX && !services.table.belongsToPlugin(path)) {
+      throw new PlatformError(
+        'PLUGIN_NOT_FOUND',
+        `No loaded plugin has the path ${path}; \`svc plugins list\` shows which are loaded.`,
+      );
+    }
     throw new PlatformError(
       'NOT_FOUND',
       `No loaded plugin has a route ${path}; GET /api/v1/routes lists all there are.`,
