@@ -24,8 +24,10 @@ import { signingKeys } from './domain/identity/signing-secrets.ts';
 import { storedStaticTokens, syncStaticTokens } from './domain/identity/static-tokens.ts';
 import { createTokenExchange } from './domain/identity/token-exchange.ts';
 import { createMergedDescription } from './domain/merged-description.ts';
+import { createPluginRouteLookup, type PluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { createPublicRoutes } from './domain/public-routes.ts';
 import { createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
+import { createRouteTimeouts } from './domain/route-timeouts.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatcher.ts';
 import { inboxDegradations } from './domain/webhooks/inbox-degradations.ts';
 import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
@@ -79,13 +81,14 @@ export async function gatewayServices(resources: Resources) {
       hosts: () => elsewhere.sessions.connected,
     });
     if (owns) await forgetFormerSessions(store.hosts, clock.now());
-    const parts = await build(resources, store, signing);
+    const routes = createPluginRouteLookup(plugins);
+    const parts = await build(resources, store, signing, routes);
     const { inbox } = store;
     const { publicPluginRoutes } = resources.config.gateway;
     return {
       group,
       ...parts,
-      isPublicRoute: publicPluginRoutes ? createPublicRoutes(plugins) : null,
+      isPublicRoute: publicPluginRoutes ? createPublicRoutes(routes) : null,
       ...webhooks,
       degradations: () => inboxDegradations(inbox),
       ...(await elsewhereServices(resources, elsewhere, { ...parts, store, plugins })),
@@ -109,7 +112,12 @@ function backendsElsewhere(group: ProcessGroup, elsewhere: Elsewhere): CreateEls
   };
 }
 
-async function build(resources: Resources, store: GatewayStore, keys: ReturnType<typeof signingKeys>) {
+async function build(
+  resources: Resources,
+  store: GatewayStore,
+  keys: ReturnType<typeof signingKeys>,
+  routes: PluginRouteLookup,
+) {
   const identity = await buildIdentity(resources, store, keys);
   const { config, logger, metrics, peers } = resources;
   const { upstreams, upstreamTimeoutMs, bodyLimitBytes } = config.gateway;
@@ -125,6 +133,7 @@ async function build(resources: Resources, store: GatewayStore, keys: ReturnType
     client: upstreamClient,
     internalSecret,
     bodyLimitBytes,
+    timeoutFor: createRouteTimeouts(routes, { upstreamTimeoutMs, routeTimeoutMs: config.rest.timeoutMs }),
     count,
   });
   return {

@@ -5,6 +5,7 @@ import { continueIfExpected, endUnread, sendRawError, unknownTransferCoding } fr
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import { atTurnEnd } from '../../../kit/turn-end.ts';
+import type { TimeoutFor } from '../domain/route-timeouts.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import { account, type ProxiedCall } from './proxied-call.ts';
 import { createRequestHeaders } from './request-headers.ts';
@@ -20,6 +21,7 @@ export interface ForwarderDeps {
   client: UpstreamClient;
   internalSecret: string;
   bodyLimitBytes: number;
+  timeoutFor: TimeoutFor;
   count: CountUpstreamRequest;
 }
 
@@ -29,7 +31,8 @@ export interface ForwarderDeps {
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 
-export function createForwarder({ client, internalSecret, bodyLimitBytes, count }: ForwarderDeps): Forward {
+export function createForwarder(deps: ForwarderDeps): Forward {
+  const { client, internalSecret, bodyLimitBytes, timeoutFor, count } = deps;
   const headersFor = createRequestHeaders(internalSecret);
 
   return (call, caller, extra) => {
@@ -56,7 +59,8 @@ export function createForwarder({ client, internalSecret, bodyLimitBytes, count 
       else if (chunked) body = metered(request, bodyLimitBytes, answer);
       if (body) continueIfExpected(request, call.response);
       const method = request.method!;
-      answer.begin(client.send({ origin, method, path, headers, body, contentLength }, answer));
+      const timeoutMs = timeoutFor(method, request.url!);
+      answer.begin(client.send({ origin, method, path, headers, body, contentLength, timeoutMs }, answer));
     } catch (error) {
       answer.fail(toPlatformError(error));
     }

@@ -8,7 +8,7 @@ import {
 import { type UpstreamClient, UpstreamTimeoutError } from './upstream-client.ts';
 
 export interface LeanClientOptions {
-  /** Until the head of the answer, from the last byte of the request on. */
+  /** The shortest time-out of a call; deadlines are looked at four times in it. */
   timeoutMs: number;
 }
 
@@ -56,7 +56,7 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
       },
     };
     const host = hostname.replace(/^\[|\]$/g, '');
-    const connection = openConnection({ host, port: Number(port || 80), timeoutMs, events });
+    const connection = openConnection({ host, port: Number(port || 80), events });
     pool.open.add(connection);
     return connection;
   }
@@ -70,7 +70,7 @@ export function createLeanClient({ timeoutMs }: LeanClientOptions): UpstreamClie
   }
 
   function dispatch(exchange: Exchange, connection: LeanConnection): void {
-    exchange.deadline = performance.now() + timeoutMs;
+    exchange.deadline = performance.now() + exchange.request.timeoutMs;
     connection.send(exchange);
   }
 

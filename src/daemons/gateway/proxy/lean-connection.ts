@@ -45,14 +45,13 @@ export interface LeanConnection {
 export interface ConnectionOptions {
   host: string;
   port: number;
-  timeoutMs: number;
   events: ConnectionEvents;
 }
 
 const soon = atTurnEnd((transmit: () => void) => transmit());
 
 /** One kept-alive socket to an upstream. Its listeners are set once and serve every exchange: setting them anew for each costs more than the request. */
-export function openConnection({ host, port, timeoutMs, events }: ConnectionOptions): LeanConnection {
+export function openConnection({ host, port, events }: ConnectionOptions): LeanConnection {
   const socket = connect({ host, port, noDelay: true });
   const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   let exchange: Exchange | undefined;
@@ -139,7 +138,7 @@ export function openConnection({ host, port, timeoutMs, events }: ConnectionOpti
     sendBody(socket, head, request.body, request.contentLength, {
       current: () => exchange === current,
       onProgress: () => {
-        current.deadline = performance.now() + timeoutMs;
+        current.deadline = performance.now() + request.timeoutMs;
       },
       onSent: () => {
         sent = true;

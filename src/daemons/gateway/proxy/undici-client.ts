@@ -3,7 +3,7 @@ import { seconds } from '../../../kit/duration.ts';
 import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './upstream-client.ts';
 
 export interface UndiciClientOptions {
-  /** Until the head of the answer. */
+  /** The shortest time-out of a call, which bounds how long connecting may take. */
   timeoutMs: number;
 }
 
@@ -16,7 +16,6 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
     const undici = await import('undici');
     agent = new undici.Agent({
       connections: 256,
-      headersTimeout: timeoutMs,
       // A stream of events may be silent for as long as it likes.
       bodyTimeout: 0,
       keepAliveTimeout: seconds(10),
@@ -59,6 +58,7 @@ function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
         method: request.method as Dispatcher.HttpMethod,
         headers: request.headers,
         body: request.body,
+        headersTimeout: request.timeoutMs,
       },
       {
         onRequestStart(started) {

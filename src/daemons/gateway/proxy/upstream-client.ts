@@ -13,6 +13,8 @@ export interface UpstreamRequest {
   body: Readable | null;
   /** Bytes of the body, as a content-length among the headers tells; null: none, or in chunks. */
   contentLength: number | null;
+  /** Until the head of the answer, from the last byte of the request on. */
+  timeoutMs: number;
 }
 
 /** What becomes of it: one head, data, one end; or one error at any point. Nothing follows `onEnd` and `onError`. */
