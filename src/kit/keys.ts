@@ -11,6 +11,8 @@ import {
 export interface KeyMaterial {
   /** Signs JWTs; null means none was given. */
   jwtSecret: string | null;
+  /** It was not given: it is the one that the first start wrote to `keys.json`. Production refuses it. */
+  isJwtSecretGenerated?: boolean;
   /** Still accepted for verification. */
   previousJwtSecret: string | null;
   internalSecret: string;

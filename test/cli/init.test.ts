@@ -126,3 +126,29 @@ test.skipIf(!existsSync('/usr/bin/script'))(
     expect(await readdir(join(folder, 'shop', 'plugins'))).toEqual(['my-webhook']);
   },
 );
+
+test('production starts only with a secret in .env, which `init --production` writes', {
+  timeout: 90_000,
+}, async () => {
+  const { folder, svc } = await testPlatform({}, { GATEWAY_JWT_SECRET: undefined });
+  const config = await readFile(join(folder, 'svc.config.json'), 'utf8');
+  const start = () => svc('up', '-d', '--profile', 'production');
+  // Development makes keys.json, which production must not fall back to.
+  expect((await svc('up', '-d')).code).toBe(0);
+  expect((await svc('down')).code).toBe(0);
+  const refused = await start();
+  expect(refused.code).toBe(1);
+  expect(refused.json.error.message).toContain('svc init --production');
+  expect((await svc('doctor', '--profile', 'production')).stdout).toContain('GATEWAY_JWT_SECRET is not set');
+
+  const made = await svc('init', '--production');
+  expect(made.json.result).toMatchObject({ plugin: null });
+  expect(made.json.result.files).toContainEqual({ path: '.env', action: 'created' });
+  expect(await readFile(join(folder, 'svc.config.json'), 'utf8')).toBe(config);
+  const secrets = await secretsOf(folder);
+  expect((await start()).code).toBe(0);
+
+  const again = await svc('init', '--production');
+  expect(again.json.result.files).toContainEqual({ path: '.env', action: 'kept' });
+  expect(await secretsOf(folder)).toEqual(secrets);
+});

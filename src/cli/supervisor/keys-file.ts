@@ -60,6 +60,7 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
   return {
     keys: {
       jwtSecret: env.GATEWAY_JWT_SECRET || kept.value.jwtSecret,
+      isJwtSecretGenerated: !env.GATEWAY_JWT_SECRET,
       previousJwtSecret: env.GATEWAY_JWT_SECRET_PREVIOUS || null,
       internalSecret: env.GATEWAY_INTERNAL_SECRET || kept.value.internalSecret,
       masterKey,

@@ -136,6 +136,19 @@ describe('GATEWAY_JWT_SECRET', () => {
     });
   });
 
+  test('production refuses the generated one of keys.json; development warns and works', async () => {
+    const keys = { jwtSecret: 'x'.repeat(43), isJwtSecretGenerated: true };
+    await expect(startGateway({ profile: 'production', keys })).rejects.toMatchObject({
+      code: 'VALIDATION_ERROR',
+      message: expect.stringContaining('svc init --production'),
+    });
+    const gateway = await startGateway({ keys });
+    expect(gateway.logs.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', reasonCode: 'JWT_SECRET_GENERATED' }),
+    );
+    expect((await gateway.fetch(PATH, { headers: CI_HEADERS })).status).toBe(200);
+  });
+
   test('production takes one of 32 bytes', async () => {
     const gateway = await startGateway({ profile: 'production', keys: { jwtSecret: 'x'.repeat(32) } });
     expect((await gateway.fetch(PATH, { headers: CI_HEADERS })).status).toBe(200);

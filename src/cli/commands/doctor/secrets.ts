@@ -29,6 +29,15 @@ export function checkSecrets(patient: Patient): Fact[] {
 
 function ofEnvironment({ env, loaded }: Patient): Fact[] {
   const isProduction = loaded.profile === 'production';
+  const missing =
+    isProduction && !env.GATEWAY_JWT_SECRET
+      ? [
+          failure(
+            'GATEWAY_JWT_SECRET is not set: in production the gateway does not start.',
+            'svc init --production writes one to .env.',
+          ),
+        ]
+      : [];
   const say = isProduction ? failure : warning;
   const weak = ['GATEWAY_JWT_SECRET', 'GATEWAY_JWT_SECRET_PREVIOUS', 'GATEWAY_INTERNAL_SECRET'].flatMap(
     (name) => {
@@ -49,7 +58,7 @@ function ofEnvironment({ env, loaded }: Patient): Fact[] {
         'Unset it to use the one in keys.json.',
       ),
     );
-  return weak;
+  return [...missing, ...weak];
 }
 
 function staticTokens({ loaded }: Patient): Fact[] {

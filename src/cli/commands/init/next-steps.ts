@@ -19,3 +19,10 @@ export function nextSteps(folder: string, example: ExampleName): string[] {
     'svc doctor                           check this machine and project',
   ];
 }
+
+export function productionSteps(): string[] {
+  return [
+    'svc doctor --profile production      check this machine and project',
+    'svc up -d --profile production       start the platform',
+  ];
+}

@@ -61,10 +61,22 @@ export async function createProject(
   }
 }
 
+export function isProject(folder: string): boolean {
+  return existsSync(join(folder, CONFIG_FILE));
+}
+
+/** Writes the secrets that the `.env` of a project lacks, and keeps it out of version control. */
+export function addSecrets(folder: string, random: Random): ProjectFile[] {
+  return secretDrafts(folder, random).map((draft) => {
+    if (draft.text !== null) writeDraft(folder, draft, []);
+    return { path: draft.path, action: draft.action };
+  });
+}
+
 /** Throws CONFLICT for a project that is there already. */
 export function requireNoProject({ folder, force }: Pick<ProjectOptions, 'folder' | 'force'>): void {
   const file = join(folder, CONFIG_FILE);
-  if (force || !existsSync(file)) return;
+  if (force || !isProject(folder)) return;
   throw new PlatformError('CONFLICT', `${folder} is a project already: it has ${CONFIG_FILE}.`, {
     details: { file, hint: '--force writes the config anew; secrets and plugins stay as they are.' },
   });
@@ -93,18 +105,25 @@ async function addPlugin(
   return [{ path, action: 'created' }, ...vendored];
 }
 
-function draftsOf(folder: string, random: Random): Draft[] {
-  const draft = (path: string, mode: number, next: (before: string) => string): Draft => {
-    const file = join(folder, path);
-    const before = existsSync(file) ? readFileSync(file, 'utf8') : null;
-    const after = next(before ?? '');
-    const action = before === null ? 'created' : after === before ? 'kept' : 'extended';
-    return { path, action, mode, text: after === before ? null : after };
-  };
-  const config = draft(CONFIG_FILE, 0o644, () => configText(folder));
+function draftOf(folder: string, path: string, mode: number, next: (before: string) => string): Draft {
+  const file = join(folder, path);
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : null;
+  const after = next(before ?? '');
+  const action = before === null ? 'created' : after === before ? 'kept' : 'extended';
+  return { path, action, mode, text: after === before ? null : after };
+}
+
+function secretDrafts(folder: string, random: Random): Draft[] {
   return [
-    draft('.gitignore', 0o644, extendedIgnore),
-    draft('.env', 0o600, (before) => extendedEnv(before, random)),
+    draftOf(folder, '.gitignore', 0o644, extendedIgnore),
+    draftOf(folder, '.env', 0o600, (before) => extendedEnv(before, random)),
+  ];
+}
+
+function draftsOf(folder: string, random: Random): Draft[] {
+  const config = draftOf(folder, CONFIG_FILE, 0o644, () => configText(folder));
+  return [
+    ...secretDrafts(folder, random),
     { ...config, action: config.action === 'extended' ? 'replaced' : config.action },
   ];
 }

@@ -15,26 +15,20 @@ export interface SigningKeys {
 }
 
 /**
- * The JWT keys. Without `GATEWAY_JWT_SECRET` development warns and goes on with a known default; production refuses
- * that, and a secret under 32 bytes, which a graphics card can guess from one token: VALIDATION_ERROR, as for any setting
- * that will not do. @spec Authentication 4
+ * Returns the JWT keys. Without `GATEWAY_JWT_SECRET` development warns and uses the generated secret, else a known default.
+ * Production throws VALIDATION_ERROR for these, and for a secret under 32 bytes, which a graphics card can guess from one
+ * token. @spec Authentication 4; docs/decisions.md "Where the JWT secret comes from"
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
-  const problem = problemOf(keys.jwtSecret);
-  if (problem && profile === 'production') {
-    throw new PlatformError(
-      'VALIDATION_ERROR',
-      `${problem} Production needs one of at least ${MIN_BYTES} bytes: set GATEWAY_JWT_SECRET, for example to the output of \`openssl rand -base64 48\`.`,
-      { details: { variable: 'GATEWAY_JWT_SECRET', minBytes: MIN_BYTES } },
-    );
-  }
+  const problem = problemOf(keys);
+  if (problem && profile === 'production') throw refusedInProduction(problem);
   if (problem) {
     logger.diagnostic({
       domain: 'auth',
       event: 'auth.insecure_secret',
       level: 'warn',
-      reasonCode: keys.jwtSecret ? 'JWT_SECRET_WEAK' : 'JWT_SECRET_MISSING',
-      message: `${problem} Fit for development only: whoever knows it can sign tokens.`,
+      reasonCode: problem.reasonCode,
+      message: `${problem.message} ${problem.risk} Set it before production: "svc init --production" writes one to .env.`,
       outcome: 'degraded',
     });
   }
@@ -45,9 +39,42 @@ export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger):
   return { sign: verify[0]!, verify };
 }
 
-function problemOf(secret: string | null): string | undefined {
-  if (!secret) return 'GATEWAY_JWT_SECRET is not set.';
-  return Buffer.byteLength(secret) < MIN_BYTES
-    ? `GATEWAY_JWT_SECRET is shorter than ${MIN_BYTES} bytes.`
-    : undefined;
+interface Problem {
+  reasonCode: 'JWT_SECRET_MISSING' | 'JWT_SECRET_GENERATED' | 'JWT_SECRET_WEAK';
+  message: string;
+  /** What it means in development. */
+  risk: string;
+}
+
+function problemOf({ jwtSecret, isJwtSecretGenerated }: KeyMaterial): Problem | undefined {
+  if (!jwtSecret) {
+    return {
+      reasonCode: 'JWT_SECRET_MISSING',
+      message: 'GATEWAY_JWT_SECRET is not set.',
+      risk: 'Tokens are signed with a default that everybody knows.',
+    };
+  }
+  if (isJwtSecretGenerated) {
+    return {
+      reasonCode: 'JWT_SECRET_GENERATED',
+      message: 'GATEWAY_JWT_SECRET is not set.',
+      risk: 'Tokens are signed with the secret that was generated in .svc/keys.json.',
+    };
+  }
+  if (Buffer.byteLength(jwtSecret) >= MIN_BYTES) return undefined;
+  return {
+    reasonCode: 'JWT_SECRET_WEAK',
+    message: `GATEWAY_JWT_SECRET is shorter than ${MIN_BYTES} bytes.`,
+    risk: 'It can be guessed, and then signs any token.',
+  };
+}
+
+function refusedInProduction({ message, reasonCode }: Problem): PlatformError {
+  const generated =
+    reasonCode === 'JWT_SECRET_GENERATED' ? ' The one in .svc/keys.json is for development only.' : '';
+  return new PlatformError(
+    'VALIDATION_ERROR',
+    `${message}${generated} Production needs one of at least ${MIN_BYTES} bytes: "svc init --production" writes one to .env; or set GATEWAY_JWT_SECRET to the output of \`openssl rand -base64 48\`.`,
+    { details: { variable: 'GATEWAY_JWT_SECRET', minBytes: MIN_BYTES } },
+  );
 }
