@@ -21,6 +21,8 @@ function part(file: string, from: string, to: string): string {
 const COMPUTED: Record<string, () => string[]> = {
   'daemons/gateway/domain/identity/authenticator.ts: fault': () =>
     codesIn(part('daemons/gateway/domain/identity/bearer.ts', 'type AuthFault', ';')),
+  'daemons/gateway/domain/identity/signing-secrets.ts: problem.reasonCode': () =>
+    codesIn(part('daemons/gateway/domain/identity/signing-secrets.ts', 'interface Problem', ';')),
   'daemons/gateway/domain/identity/token-exchange.ts: reasonCode': () =>
     [...read('daemons/gateway/domain/identity/token-exchange.ts').matchAll(/refused\(\s*'([A-Z_]+)'/g)].map(
       ([, c]) => c!,

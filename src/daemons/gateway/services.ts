@@ -192,7 +192,15 @@ async function buildIdentity(
     admins,
     authenticator,
     attempts: createAttemptLimits(resources.createLimiter),
-    exchange: createTokenExchange({ clients: registry, refreshTokens, jwts, clock, random, logger }),
+    exchange: createTokenExchange({
+      clients: registry,
+      refreshTokens,
+      jwts,
+      revocations,
+      clock,
+      random,
+      logger,
+    }),
     enrolments: createEnrolments({ cache: store.cache, clock, random }),
     hosts: createHosts({ store: store.hosts, clients: registry, revocations, admins, clock, random, logger }),
     clients: createClients({

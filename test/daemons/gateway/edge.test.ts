@@ -293,3 +293,24 @@ test('an upgrade to a protocol we do not speak is declined by answering as usual
   const { headers } = gateway.upstream.seen[0]!;
   expect([headers.upgrade, headers['http2-settings']]).toEqual([undefined, undefined]);
 });
+
+test.each([
+  'X-Forwarded-For',
+  'X-Forwarded-Host',
+  'X-Forwarded-Proto',
+  'X-Forwarded-Prefix',
+  'Forwarded',
+  'Via',
+  'X-Real-IP',
+  'X-Client-IP',
+  'True-Client-IP',
+  'CF-Connecting-IP',
+  'X-Original-URL',
+  'X-Envoy-External-Address',
+])('metrics of a call from loopback that a proxy marks with %s want a token', async (header) => {
+  const gateway = await startGateway();
+  const marked = { [header]: '127.0.0.1' };
+  expect((await gateway.fetch('/metrics')).status).toBe(200);
+  expect((await gateway.fetch('/metrics', { headers: marked })).status).toBe(401);
+  expect((await gateway.fetch('/metrics', { headers: { ...marked, ...CI_HEADERS } })).status).toBe(200);
+});

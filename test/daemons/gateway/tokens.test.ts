@@ -222,6 +222,20 @@ describe('a refresh token', () => {
     expect(JSON.stringify(gateway.logs.lines)).not.toContain(pair.refreshToken);
   });
 
+  test('reused, takes the access tokens of its login along at once, and no others', async () => {
+    const { gateway, pair, refresh } = await loggedIn();
+    const { clientId, clientSecret } = TEST_OPERATOR;
+    const other = await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
+    const second = await refresh(pair.refreshToken);
+    // Remembered by the gateway, as they were used.
+    const ofLogin = [pair.accessToken, second.accessToken];
+    for (const token of ofLogin) expect(await statusWith(gateway, token)).toBe(200);
+    gateway.clock.advance(seconds(10));
+    await expect(refresh(pair.refreshToken)).rejects.toThrow(/not valid/);
+    for (const token of ofLogin) expect(await statusWith(gateway, token)).toBe(401);
+    expect(await statusWith(gateway, other.accessToken)).toBe(200);
+  });
+
   test('lasts 30 days', async () => {
     const { gateway, pair, refresh } = await loggedIn();
     gateway.clock.jump(gateway.clock.now() + 30 * 24 * 3600_000);
@@ -232,6 +246,18 @@ describe('a refresh token', () => {
     const { gateway, pair } = await loggedIn();
     expect(await statusWith(gateway, pair.refreshToken)).toBe(401);
   });
+});
+
+test.each([
+  ['oauth:someone', 'access'],
+  ['oauth:someone', undefined],
+  ['anonymous', 'access'],
+  ['container:e1', 'access'],
+])('a genuine HS256 token with the reserved host id %s and type %s is refused', async (hostId, typ) => {
+  const gateway = await startGateway();
+  expect(await statusWith(gateway, await signJwt({ hostId, typ }))).toBe(401);
+  expect(gateway.logs.lines).toContainEqual(expect.objectContaining({ reasonCode: 'JWT_CLAIMS_INVALID' }));
+  expect(await statusWith(gateway, await signJwt({ hostId: 'host-1', typ }))).toBe(200);
 });
 
 /** @spec Authentication 13 */

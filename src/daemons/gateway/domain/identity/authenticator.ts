@@ -16,6 +16,8 @@ export interface Principal extends Caller {
   kind: 'static' | 'access' | 'container' | 'oauth';
   /** The JWT's id, where it has one. */
   jti: string | null;
+  /** The login that an access token came of, where it came of one. */
+  sid?: string | undefined;
   /** Epoch ms from which on it is refused; infinite for static tokens. */
   expiresAt: number;
 }
@@ -140,9 +142,9 @@ async function resolveOAuth(verifyOAuth: VerifyOAuth, token: string): Promise<Pr
   }
 }
 
-function principalOf({ hostId, namespaceId, typ, exp, jti }: Claims): Principal {
+function principalOf({ hostId, namespaceId, typ, exp, jti, sid }: Claims): Principal {
   const expiresAt = (exp + LIMITS.jwtClockToleranceSeconds) * 1000;
-  return { hostId, namespaceId, kind: typ, jti: jti ?? null, expiresAt };
+  return { hostId, namespaceId, kind: typ, jti: jti ?? null, sid, expiresAt };
 }
 
 /** @spec Authentication 13: each failure is logged as a diagnostic event */

@@ -1,6 +1,12 @@
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
-import { CONTAINER_HOST_PREFIX, HostId, LIMITS, NamespaceId } from '../../../../contracts/index.ts';
+import {
+  ChosenHostId,
+  CONTAINER_HOST_PREFIX,
+  HostId,
+  LIMITS,
+  NamespaceId,
+} from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Random } from '../../../../kit/random.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
@@ -13,7 +19,8 @@ const ALGORITHM = 'HS256';
 
 /**
  * Times in epoch seconds, as JWTs have them. `typ` and `jti` are ours: a token that somebody else signs with the secret
- * need not have them, and is then of the type that its host id tells. @spec JWT claims; Authentication 1
+ * need not have them, and is then of the type that its host id tells. `sid` names the login that an access token came of.
+ * Host ids that the platform alone gives (`oauth:…`, `anonymous`) are refused, whoever signed. @spec JWT claims; Authentication 1
  */
 const Claims = z
   .object({
@@ -23,8 +30,10 @@ const Claims = z
     typ: z.enum(['access', 'container']).optional(),
     jti: z.string().min(1).max(256).optional(),
     executionId: z.string().optional(),
+    sid: z.string().min(1).max(256).optional(),
   })
-  .transform((claims) => ({ ...claims, typ: claims.typ ?? typeOf(claims.hostId) }));
+  .transform((claims) => ({ ...claims, typ: claims.typ ?? typeOf(claims.hostId) }))
+  .refine(({ hostId, typ }) => typ === 'container' || ChosenHostId.safeParse(hostId).success);
 export type Claims = z.infer<typeof Claims>;
 
 export interface TokenGrant {
@@ -34,6 +43,8 @@ export interface TokenGrant {
   ttlSeconds: number;
   /** Of a container token. */
   executionId?: string;
+  /** The login that an access token comes of: the family of its refresh token. */
+  sid?: string;
 }
 
 export interface MintedToken {
@@ -68,10 +79,10 @@ export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Rand
   }
 
   return {
-    async mint({ hostId, namespaceId, typ, ttlSeconds, executionId }) {
+    async mint({ hostId, namespaceId, typ, ttlSeconds, executionId, sid }) {
       const issuedAt = Math.floor(clock.now() / 1000);
       const jti = random.uuid();
-      const claims = { hostId, namespaceId, typ, ...(executionId ? { executionId } : {}) };
+      const claims = { hostId, namespaceId, typ, ...(executionId && { executionId }), ...(sid && { sid }) };
       const token = await new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
         .setSubject(hostId)

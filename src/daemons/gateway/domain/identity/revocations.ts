@@ -13,13 +13,16 @@ const NEWS = 'revocations';
 export interface Revocable {
   hostId: string;
   jti: string | null;
+  /** The login that a token came of. */
+  sid?: string | undefined;
 }
 
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
   /** Refuses a host and all that is its own; in force in all processes when the promise settles. False when it was so before. */
   revokeHost(hostId: string): Promise<boolean>;
-  revokeToken(jti: string, expiresAt: number): Promise<boolean>;
+  /** Refuses a token by its `jti`, or all access tokens of a login by their `sid`, until `expiresAt`. */
+  revokeToken(id: string, expiresAt: number): Promise<boolean>;
   /** Called at each revocation, wherever it was asked for, after it is in force here. */
   onRevoked(listener: () => void): void;
   close(): void;
@@ -76,7 +79,8 @@ export async function createRevocations({
   group.onNews(NEWS, readNews);
   const stop = group.role !== 'alone' ? every(clock, POLL_MS, poll) : () => {};
   return {
-    isRevoked: ({ hostId, jti }) => hosts.has(hostId) || (jti !== null && tokens.has(jti)),
+    isRevoked: ({ hostId, jti, sid }) =>
+      hosts.has(hostId) || (jti !== null && tokens.has(jti)) || (sid !== undefined && tokens.has(sid)),
     async revokeHost(hostId) {
       const fresh = await store.revokeHost(hostId, clock.now());
       await readNews();

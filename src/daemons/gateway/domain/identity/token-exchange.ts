@@ -8,8 +8,10 @@ import type { Random } from '../../../../kit/random.ts';
 import type { ClientRecord, RefreshTokenRecord, RefreshTokenStore } from '../../../../store/ports/index.ts';
 import type { ClientRegistry, Credentials } from './client-registry.ts';
 import type { Jwts } from './jwt.ts';
+import type { Revocations } from './revocations.ts';
 
 const REFRESH_LIFE_MS = days(30);
+const ACCESS_LIFE_MS = seconds(LIMITS.accessTokenSeconds + LIMITS.jwtClockToleranceSeconds);
 /** A client whose reply was lost asks again within seconds; a thief comes later. */
 const LOST_REPLY_MS = seconds(10);
 
@@ -24,6 +26,7 @@ export interface TokenExchangeDeps {
   clients: ClientRegistry;
   refreshTokens: RefreshTokenStore;
   jwts: Jwts;
+  revocations: Pick<Revocations, 'revokeToken'>;
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -36,6 +39,7 @@ export function createTokenExchange({
   clients,
   refreshTokens,
   jwts,
+  revocations,
   clock,
   random,
   logger,
@@ -50,9 +54,13 @@ export function createTokenExchange({
     };
   }
 
-  async function pair({ hostId, namespaceId }: ClientRecord, refreshToken: string): Promise<TokenPair> {
+  async function pair(
+    { hostId, namespaceId }: ClientRecord,
+    refreshToken: string,
+    sid: string,
+  ): Promise<TokenPair> {
     const ttlSeconds = LIMITS.accessTokenSeconds;
-    const { token } = await jwts.mint({ hostId, namespaceId, typ: 'access', ttlSeconds });
+    const { token } = await jwts.mint({ hostId, namespaceId, typ: 'access', ttlSeconds, sid });
     return { accessToken: token, refreshToken, expiresIn: ttlSeconds, tokenType: 'Bearer' };
   }
 
@@ -82,7 +90,7 @@ export function createTokenExchange({
       }
       const { token, record } = fresh(client.clientId, random.uuid());
       await refreshTokens.add(record);
-      return pair(client, token);
+      return pair(client, token, record.familyId);
     },
 
     /** Trades a refresh token in. One that was spent before tells of a thief: its whole family goes. */
@@ -96,10 +104,12 @@ export function createTokenExchange({
         throw refused('CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', { clientId });
       const { token, record } = fresh(clientId, familyId);
       const outcome = await refreshTokens.rotate(tokenHash, record, clock.now(), LOST_REPLY_MS);
-      if (outcome === 'rotated' || outcome === 'repeated') return pair(client, token);
+      if (outcome === 'rotated' || outcome === 'repeated') return pair(client, token, familyId);
       if (outcome === 'unknown')
         throw refused('REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its family is gone.');
       const revoked = await refreshTokens.revokeFamily(familyId);
+      // Those minted a moment ago included: all carry the family's id.
+      await revocations.revokeToken(familyId, clock.now() + ACCESS_LIFE_MS);
       throw refused(
         'REFRESH_TOKEN_REUSED',
         'A spent refresh token came again: every token of its login was revoked, as either side may be a thief.',
