@@ -71,7 +71,8 @@ const gateway: Descriptions = {
   'rateLimit.perTenantPerMinute': 'Calls a minute for one tenant; `tenants` may set another number.',
   'rateLimit.perIpPerMinute': 'Calls a minute from one address.',
   bodyLimitBytes: 'Largest request body, webhooks excepted: they declare their own limit.',
-  upstreamTimeoutMs: 'Time limit for an upstream to begin its answer; then 504. Plugin routes with a longer timeoutMs keep theirs.',
+  upstreamTimeoutMs:
+    'Time limit for an upstream to begin its answer; then 504. Plugin routes with a longer timeoutMs keep theirs.',
   publicPluginRoutes: 'Whether plugin routes that list "none" in `security` are served without a token.',
   ...under('oauth', oauth),
 };
