@@ -92,7 +92,7 @@ export async function gatewayServices(resources: Resources) {
       ...webhooks,
       degradations: () => inboxDegradations(inbox),
       ...(await elsewhereServices(resources, elsewhere, { ...parts, store, plugins })),
-      close: closer({ store, plugins, elsewhere, dispatcher: webhooks.dispatcher, stopHousekeeping, lock }),
+      close: closer({ store, plugins, elsewhere, webhooks, stopHousekeeping, lock }),
     };
   } catch (error) {
     await plugins?.close();
@@ -220,7 +220,7 @@ interface Closing {
   store: GatewayStore;
   plugins: PluginRuntime;
   elsewhere: Elsewhere;
-  dispatcher: WebhookDispatcher;
+  webhooks: { dispatcher: WebhookDispatcher; stopProbes: () => void };
   stopHousekeeping: () => Promise<void>;
   lock: OwnerLock;
 }
@@ -252,9 +252,10 @@ function limited(
 }
 
 /** What runs ends first, then what it runs on. */
-function closer({ store, plugins, elsewhere, dispatcher, stopHousekeeping, lock }: Closing) {
+function closer({ store, plugins, elsewhere, webhooks, stopHousekeeping, lock }: Closing) {
   return async (): Promise<void> => {
-    await dispatcher.close();
+    webhooks.stopProbes();
+    await webhooks.dispatcher.close();
     await plugins.close();
     elsewhere.close();
     await stopHousekeeping();

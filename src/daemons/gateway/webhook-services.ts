@@ -16,6 +16,7 @@ import {
 } from './domain/webhooks/dispatcher.ts';
 import { createHandlerCall } from './domain/webhooks/handler-call.ts';
 import { markInterrupted, watchInterrupted } from './domain/webhooks/interrupted.ts';
+import { NeededServices } from './domain/webhooks/needed-services.ts';
 import { createWebhookPauses, type WebhookPauses } from './domain/webhooks/pauses.ts';
 import { RefusalSamples } from './domain/webhooks/refusal-samples.ts';
 import { createResigning } from './domain/webhooks/resigning.ts';
@@ -34,7 +35,7 @@ const NO_REQUEST = { source: 'platform', method: 'POST', path: '', query: {}, he
 
 /** Builds what webhooks need on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
-  const { config, clock, random, logger, keys, metrics, boundPort, group, createLimiter } = resources;
+  const { config, clock, random, logger, keys, metrics, boundPort, group, createLimiter, peers } = resources;
   refuseUnauthenticatedWebhooks(plugins);
   const targets = createWebhookTargets(() => plugins.registry.plugins);
   const secrets = createWebhookSecrets({
@@ -55,7 +56,9 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     logger,
   );
   const { call, forgetTriggers } = withWorkflows(callHandler, resources, store);
-  const dispatcher = createDispatcher(group, {
+  const services = new NeededServices({ peers, logger, onBack: () => dispatcher.runBacklog() });
+  const dispatcher: WebhookDispatcher = createDispatcher(group, {
+    servicesOf: (target) => services.areThere(target),
     call,
     inbox,
     targets,
@@ -148,6 +151,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
   return {
     reread: createReread(plugins, group, forgetTriggers),
     dispatcher,
+    stopProbes: () => services.close(),
     delivery,
     pauses,
     tailedInbox: inbox,

@@ -10,6 +10,8 @@ import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: () => WebhookPauses;
+  /** Whether the platform services answer that the plugin may call; default: they do. */
+  servicesOf?: (target: DeclaredWebhook) => true | Promise<boolean>;
   /** How many async deliveries run at a time, over all plugins. */
   concurrency: number;
 }
@@ -53,7 +55,7 @@ export interface WebhookDispatcher {
   close(): Promise<void>;
 }
 
-/** A dispatcher that other processes of the gateway hand their deliveries to. */
+/** Other processes of the gateway hand their deliveries to it. */
 export interface LeadingDispatcher extends WebhookDispatcher {
   /** Takes in what another process accepted, in this order. */
   admit(webhookIds: readonly string[]): Promise<void>;
@@ -129,23 +131,38 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   async function runItem(item: QueuedDelivery, target: DeclaredWebhook): Promise<void> {
     const { webhookId } = item.delivery;
     let again: number | undefined;
+    let isHeld = false;
     try {
+      const services = deps.servicesOf?.(target) ?? true;
+      isHeld = services !== true && !(await services);
+      if (isHeld) return;
       const end = await attempt(item, target);
       again = end.nextAttemptAt;
       if (end.isUnread) lookAtAll();
     } finally {
       running.delete(webhookId);
-      queue.done(item, { keepsOrder: again !== undefined });
-      if (again !== undefined && mayHaveTimer(item.delivery)) {
-        // Its body waits in the store.
-        schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
-      } else {
-        if (again !== undefined) lookAgainLater();
-        if (refilling) finishedWhileRefilling.push(webhookId);
-        else known.delete(webhookId);
-      }
+      if (isHeld) putBack(item);
+      else settle(item, target, again);
       pump();
     }
+  }
+
+  /** It lies in the store, as does what stands behind it in its order, until all that waits is looked at again. */
+  function putBack(item: QueuedDelivery): void {
+    for (const { delivery } of queue.drop(item)) known.delete(delivery.webhookId);
+  }
+
+  function settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
+    const { webhookId } = item.delivery;
+    queue.done(item, { keepsOrder: again !== undefined });
+    if (again !== undefined && mayHaveTimer(item.delivery)) {
+      // Its body waits in the store.
+      schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
+      return;
+    }
+    if (again !== undefined) lookAgainLater();
+    if (refilling) finishedWhileRefilling.push(webhookId);
+    else known.delete(webhookId);
   }
 
   function schedule(item: QueuedDelivery, at: number): void {
