@@ -157,9 +157,11 @@ export const RouteDecl = z.strictObject({
   path: z
     .string()
     .regex(
-      /^(?!.*\/\.{1,2}(?:\/|$))\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
+      /^(?!(?:.*\/)?\.{1,2}(?:\/|$))\/?(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
       'must be a literal path such as "/issues/:number"',
-    ),
+    )
+    // Relative to `basePath` either way.
+    .overwrite((path) => (path.startsWith('/') ? path : `/${path}`)),
   handler: HandlerRef,
   description: z.string().optional(),
   timeoutMs: PositiveInt.optional(),
@@ -186,10 +188,21 @@ export const RestDecl = z.strictObject({
       /^(?!.*\/\.{1,2}(?:\/|$))\/v1\/plugins\/[A-Za-z0-9@._~%-]+(?:\/[A-Za-z0-9@._~%-]+)*$/,
       'must start with "/v1/plugins/" and name the plugin',
     ),
-  defaults: z.strictObject({ timeoutMs: PositiveInt.optional() }).default({}),
+  defaults: z
+    .strictObject({ timeoutMs: PositiveInt.optional(), security: z.array(Security).min(1).optional() })
+    .default({}),
   security: z.array(Security).min(1).optional(),
   routes: z.array(RouteDecl),
 });
+type RestDecl = z.infer<typeof RestDecl>;
+
+/** Who may call a route: as it says itself, else the plugin's default. Undefined: whoever has a token. */
+export function routeSecurity(
+  { defaults, security }: RestDecl,
+  route: Pick<RouteDecl, 'security'>,
+): Security[] | undefined {
+  return route.security ?? defaults.security ?? security;
+}
 
 /** A command's or job's name within the platform: `greet`, `orders:sync`. */
 const CapabilityId = z

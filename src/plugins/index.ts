@@ -8,10 +8,17 @@ export { type CallRouter, createCallRouter } from './backends/worker/call-router
 export { readResult } from './backends/worker/frames.ts';
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
 export { type OpenStream, openStream } from './backends/worker/open-stream.ts';
+export { declaredPermissions, requireDeclaredHost } from './declared-handlers.ts';
 export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';
 export { isInside } from './inside.ts';
-export { createIntegrityCache, INSTALL_LIMITS, integrityOf, manifestDigest } from './integrity.ts';
+export {
+  createIntegrityCache,
+  INSTALL_LIMITS,
+  integrityOf,
+  manifestDigest,
+  packageIntegrityOf,
+} from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
 export { readPackageJson } from './package-json.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';

@@ -119,7 +119,7 @@ test('every fault of a manifest is told with its path, and the other plugins loa
       commands: [{ id: 'a' }, { id: 'b', handler: 'h.js' }],
       rest: {
         basePath: '/plugins/x',
-        routes: [{ method: 'HEAD', path: 'x', handler: 'h.js#h', errors: [{ code: 'E', http: 200 }] }],
+        routes: [{ method: 'HEAD', path: 'x/../y', handler: 'h.js#h', errors: [{ code: 'E', http: 200 }] }],
       },
     },
   });

@@ -1,4 +1,4 @@
-import type { ManifestV3, RouteDecl, Security } from '../../contracts/index.ts';
+import { type ManifestV3, type RouteDecl, routeSecurity, type Security } from '../../contracts/index.ts';
 import { createPathMatcher, type PathMatch } from './path-matcher.ts';
 
 /** What routes need to know of a plugin. */
@@ -67,7 +67,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
         plugin,
         declaration,
         paths: [],
-        security: declaration.security ?? rest.security,
+        security: routeSecurity(rest, declaration),
         timeoutMs: declaration.timeoutMs ?? rest.defaults.timeoutMs,
       };
       for (const base of bases) {

@@ -13,6 +13,7 @@ import {
   type PluginDescriber,
   type PluginRegistry,
   type RunOptions,
+  requireDeclaredHost,
 } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { backendFor, createBackends, type OwnParts } from './backends.ts';
@@ -67,7 +68,7 @@ export interface PluginRuntime {
   readonly services: PlatformServices;
   /**
    * Runs a handler where the config says its plugin runs. Resolves with what the handler returned; throws
-   * PLUGIN_NOT_FOUND and what `ExecutionBackend.run` throws.
+   * PLUGIN_NOT_FOUND, HOST_MISMATCH and what `ExecutionBackend.run` throws.
    */
   execute(call: PluginCall, options?: RunOptions): Promise<CommandResult>;
   /** The plugins as they are on disk now, without swapping them in. */
@@ -160,6 +161,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     services,
     async execute({ plugin, recordedSpanId, ...call }, options) {
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
+      requireDeclaredHost(manifest, call.handler, call.host);
       const backend = backendFor(config.execution, id, backends, options?.target);
       const request: ExecutionRequest = {
         ...call,

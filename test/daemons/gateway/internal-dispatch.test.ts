@@ -78,7 +78,15 @@ test.each([
     400,
     'INVALID_HANDLER',
   ],
-  ['a declared handler under another host', { ...ECHO, host: 'rest' }, 400, 'INVALID_HANDLER'],
+  ['a plain function declared as a command, under rest', { ...ECHO, host: 'rest' }, 400, 'HOST_MISMATCH'],
+  ['the same under a webhook', { ...ECHO, host: 'webhook' }, 400, 'HOST_MISMATCH'],
+  ['the same as a validator', { ...ECHO, host: 'validator' }, 400, 'HOST_MISMATCH'],
+  [
+    'a plain function declared as a route, under cli',
+    { ...ECHO, handler: 'streams.js#mirror' },
+    400,
+    'HOST_MISMATCH',
+  ],
 ])('%s is refused', async (_name, body, status, code) => {
   const gateway = await start();
   const reply = await post(gateway, body);

@@ -1,5 +1,10 @@
 import { basename } from 'node:path';
-import type { LockEntry, PluginDetail, PluginRecord } from '../../../contracts/index.ts';
+import {
+  type LockEntry,
+  type PluginDetail,
+  type PluginRecord,
+  routeSecurity,
+} from '../../../contracts/index.ts';
 import type { BrokenPlugin, DisabledPlugin, Kept, LoadedPlugin } from '../../../plugins/index.ts';
 
 /** The plugins of the project as the marketplace tells them. @spec docs/decisions.md "Marketplace records" */
@@ -88,10 +93,10 @@ function contents({ manifest }: LoadedPlugin): Contents {
   return {
     display: { name: display?.name ?? null, description: display?.description ?? null },
     webhooks: webhooks.map(({ event, auth, multi, async }) => ({ event, auth: auth.type, multi, async })),
-    routes: (rest?.routes ?? []).map(({ method, path, security }) => ({
+    routes: (rest?.routes ?? []).map(({ method, path, ...route }) => ({
       method,
       path: `/api${rest!.basePath}${path === '/' ? '' : path}`,
-      security: [...(security ?? rest!.security ?? [])],
+      security: [...(routeSecurity(rest!, route) ?? [])],
     })),
     commands: commands.map(described),
     jobs: jobs.map(described),

@@ -1,4 +1,4 @@
-import type { ManifestV3, PlanChange } from '../../../contracts/index.ts';
+import { type ManifestV3, type PlanChange, routeSecurity } from '../../../contracts/index.ts';
 import { permissionSets } from '../../../plugins/index.ts';
 
 /** What a manifest brings, by kind and name; what differs between two of them is what is to be agreed to. */
@@ -20,9 +20,9 @@ function capabilities(
   }
   for (const [name, value] of Object.entries(permissions.quotas ?? {}))
     add('permission', `quotas.${name}`, value);
-  for (const { method, path, security, permissions: own } of rest?.routes ?? []) {
+  for (const { method, path, permissions: own, ...route } of rest?.routes ?? []) {
     add('route', `${method} /api${rest!.basePath}${path === '/' ? '' : path}`, {
-      security: security ?? rest!.security ?? null,
+      security: routeSecurity(rest!, route) ?? null,
       ...(own ? { permissions: own } : {}),
     });
   }
@@ -62,7 +62,7 @@ export function warningsOf(manifest: ManifestV3): string[] {
     if (granted.some(({ fs }) => (fs?.[way].length ?? 0) > 0))
       warnings.push(`It may ${way} files outside of its folder.`);
   }
-  const open = (rest?.routes ?? []).filter(({ security }) => (security ?? rest?.security)?.includes('none'));
+  const open = (rest?.routes ?? []).filter((route) => routeSecurity(rest!, route)?.includes('none'));
   if (open.length > 0) warnings.push(`${open.length} of its routes can be called by anybody.`);
   return warnings;
 }

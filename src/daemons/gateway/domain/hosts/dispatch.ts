@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CommandResult, DispatchRequest, ManifestV3, Permissions } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
-import type { RunOptions } from '../../../../plugins/index.ts';
+import { declaredPermissions, type RunOptions, requireDeclaredHost } from '../../../../plugins/index.ts';
 import type { PluginRuntime } from '../../../plugin-runtime/runtime.ts';
 import type { ExecutionClaims } from './execution-claims.ts';
 
@@ -99,7 +99,8 @@ function userOf({ user }: DispatchRequest, { namespaceId }: Dispatcher): Dispatc
  * handler), the one sent chooses among them; without one, the narrowest reading holds: the call is refused.
  */
 function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: DispatchRequest): Permissions {
-  const declared = declaredFor(manifest, handler, host);
+  requireDeclaredHost(manifest, handler, host);
+  const declared = declaredPermissions(manifest, handler, host);
   if (declared.length === 0) {
     throw new PlatformError(
       'INVALID_HANDLER',
@@ -119,26 +120,4 @@ function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: Dis
       : `${manifest.id} declares "${handler}" several times with different permissions; send those that are meant.`,
     { details: { pluginId: manifest.id, handler } },
   );
-}
-
-function declaredFor(manifest: ManifestV3, handler: string, host: DispatchRequest['host']): Permissions[] {
-  const { commands, jobs, rest, webhooks } = manifest;
-  const own = manifest.permissions;
-  const found: Permissions[] = [];
-  const add = (ref: string | undefined, permissions: Permissions = own): void => {
-    if (ref === handler) found.push(permissions);
-  };
-  if (host === 'rest') for (const route of rest?.routes ?? []) add(route.handler, route.permissions);
-  if (host === 'cli' || host === 'workflow' || host === 'plugin')
-    for (const command of commands) add(command.handler, command.permissions);
-  if (host === 'job' || host === 'workflow') for (const job of jobs) add(job.handler);
-  if (host === 'workflow') for (const { handler: ref } of manifest.workflows) add(ref as string | undefined);
-  for (const webhook of webhooks) {
-    if (host === 'webhook') {
-      add(webhook.handler);
-      add(webhook.onProvision);
-    }
-    if (host === 'validator' && webhook.auth.type === 'custom') add(webhook.auth.validator);
-  }
-  return found;
 }
