@@ -6,7 +6,7 @@ import { seconds } from '../kit/duration.ts';
 import { messageOf, PlatformError } from '../kit/errors.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Random } from '../kit/random.ts';
-import { createWorkerBackend, integrityOf, type LoadedPlugin, loadPlugins } from '../plugins/index.ts';
+import { createWorkerBackend, type LoadedPlugin, loadPlugins, packageIntegrityOf } from '../plugins/index.ts';
 import { type Connection, type ConnectionEnd, connect } from './connection.ts';
 import { createAgentExecutions } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
@@ -172,7 +172,7 @@ function announce(local: readonly LoadedPlugin[]): Promise<HostPlugin[]> {
     local.map(async ({ id, version, root }) => ({
       id,
       version,
-      integrity: await integrityOf(root).catch(() => null),
+      integrity: await packageIntegrityOf(root).catch(() => null),
     })),
   );
 }

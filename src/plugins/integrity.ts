@@ -7,6 +7,7 @@ import type { ManifestV3 } from '../contracts/index.ts';
 import { systemClock } from '../kit/clock.ts';
 import { seconds } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
+import { staysBehind } from './package-files.ts';
 
 /** What an installed plugin may be at most, its dependencies included. */
 export const INSTALL_LIMITS = {
@@ -22,6 +23,11 @@ export const INSTALL_LIMITS = {
  */
 export async function integrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder));
+}
+
+/** The same over the files that hosts are sent of a plugin, which is `integrityOf` of what they unpack. */
+export async function packageIntegrityOf(folder: string): Promise<string> {
+  return digestOf(await listFiles(folder, staysBehind));
 }
 
 /** Tells the same, and reads a folder's files again only when one of them has been touched. */
@@ -94,13 +100,17 @@ interface ListedFile {
   ctimeNs: bigint;
 }
 
-async function listFiles(root: string): Promise<ListedFile[]> {
+async function listFiles(
+  root: string,
+  isLeftOut: (name: string) => boolean = () => false,
+): Promise<ListedFile[]> {
   const files: ListedFile[] = [];
   const folders = [root];
   let bytes = 0;
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    const entries = await readdir(folder, { withFileTypes: true });
     const nameOf = (entry: Dirent) => relative(root, join(folder!, entry.name)).split(sep).join('/');
+    const all = await readdir(folder, { withFileTypes: true });
+    const entries = all.filter((entry) => !isLeftOut(nameOf(entry)));
     const found = entries.filter((entry) => !entry.isDirectory());
     for (const entry of entries) if (entry.isDirectory()) folders.push(join(folder, entry.name));
     if (files.length + found.length > INSTALL_LIMITS.files)

@@ -7,6 +7,7 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { PlatformError } from '../kit/errors.ts';
 import { isInside } from './inside.ts';
 import { INSTALL_LIMITS } from './integrity.ts';
+import { staysBehind } from './package-files.ts';
 
 /**
  * A plugin's folder as one gzipped stream: for each file a line of JSON, `{name, size, executable}`, then its bytes.
@@ -21,7 +22,7 @@ interface FileHeader {
   executable: boolean;
 }
 
-/** Streams the folder's files; fails on links and devices, which a package does not hold. */
+/** Streams the files that hosts need; fails on links and devices, which a package does not hold. */
 export function packFolder(root: string): Readable {
   return Readable.from(filesOf(root)).compose(createGzip()) as unknown as Readable;
 }
@@ -32,12 +33,13 @@ async function* filesOf(root: string): AsyncGenerator<Buffer> {
     for await (const entry of await opendir(folder)) {
       const path = join(folder, entry.name);
       const name = relative(root, path).split(sep).join('/');
+      if (staysBehind(name)) continue;
       if (entry.isDirectory()) folders.push(path);
       else if (entry.isFile()) yield* fileOf(path, name);
       else
         throw new PlatformError(
           'VALIDATION_ERROR',
-          `${name} is a link or a device; a package holds files only.`,
+          `${name} is a link or a device, and a plugin that runs on hosts holds files only. Replace it by the file itself.`,
         );
     }
   }

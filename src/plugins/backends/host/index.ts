@@ -3,7 +3,7 @@ import type { Clock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { ExecutionBackend, RunOptions } from '../../execution.ts';
-import { integrityOf } from '../../integrity.ts';
+import { packageIntegrityOf } from '../../integrity.ts';
 
 /** Sends an execution to a connected host that fits. Throws HOST_UNAVAILABLE and what the host reports. */
 export type RunOnHost = (
@@ -30,7 +30,7 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
   function integrityAt(root: string): Promise<string> {
     const known = digests.get(root);
     if (known && clock.now() - known.at < DIGEST_MS) return known.integrity;
-    const integrity = integrityOf(root);
+    const integrity = packageIntegrityOf(root);
     integrity.catch(() => digests.delete(root));
     digests.set(root, { at: clock.now(), integrity });
     return integrity;
