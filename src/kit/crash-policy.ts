@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts';
-import { seconds } from './duration.ts';
+import { minutes, seconds } from './duration.ts';
 import type { Random } from './random.ts';
 
 const FIRST_DELAY_MS = 250;
@@ -7,11 +7,13 @@ const LONGEST_DELAY_MS = seconds(10);
 const STABLE_AFTER_MS = seconds(30);
 const LOOP_WINDOW_MS = seconds(60);
 const LOOP_CRASHES = 5;
+const FIRST_LOOP_PAUSE_MS = seconds(30);
+const MAX_LOOP_PAUSE_MS = minutes(5);
 
-/** What to do after a crash: start again in `delayMs`, or give up. */
+/** After a crash: restart in `delayMs`. In a crash loop the pause is long, and the caller may give up instead. */
 export type CrashVerdict =
   | { loop: false; delayMs: number }
-  | { loop: true; crashes: number; windowMs: number };
+  | { loop: true; crashes: number; windowMs: number; delayMs: number };
 
 export interface CrashPolicy {
   /** `uptimeMs`: how long the process had been ready. */
@@ -19,23 +21,36 @@ export interface CrashPolicy {
   reset(): void;
 }
 
-/** Doubles the pause with each crash in a row, with jitter; five crashes within a minute are a loop. */
+/**
+ * Doubles the pause with each crash in a row, with jitter. Five crashes within a minute are a loop; from then on each crash
+ * before 30 s of readiness doubles a pause that begins at 30 s and ends at 5 min.
+ */
 export function createCrashPolicy({ clock, random }: { clock: Clock; random: Random }): CrashPolicy {
   let times: number[] = [];
   let inARow = 0;
+  let loops = 0;
+  const withJitter = (ceiling: number): number => Math.round(ceiling * (0.5 + random.fraction() / 2));
   return {
     crashed(uptimeMs) {
       const now = clock.now();
       times = [...times.filter((at) => at > now - LOOP_WINDOW_MS), now];
-      inARow = uptimeMs >= STABLE_AFTER_MS ? 1 : inARow + 1;
-      if (times.length >= LOOP_CRASHES)
-        return { loop: true, crashes: times.length, windowMs: LOOP_WINDOW_MS };
-      const ceiling = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (inARow - 1));
-      return { loop: false, delayMs: Math.round(ceiling * (0.5 + random.fraction() / 2)) };
+      const wasStable = uptimeMs >= STABLE_AFTER_MS;
+      if (wasStable && loops > 0) times = [now];
+      if (wasStable) loops = 0;
+      inARow = wasStable ? 1 : inARow + 1;
+      if (loops > 0 || times.length >= LOOP_CRASHES) {
+        const ceiling = Math.min(MAX_LOOP_PAUSE_MS, FIRST_LOOP_PAUSE_MS * 2 ** loops++);
+        return { loop: true, crashes: inARow, windowMs: LOOP_WINDOW_MS, delayMs: withJitter(ceiling) };
+      }
+      return {
+        loop: false,
+        delayMs: withJitter(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (inARow - 1))),
+      };
     },
     reset() {
       times = [];
       inARow = 0;
+      loops = 0;
     },
   };
 }

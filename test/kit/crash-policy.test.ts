@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
 import { createCrashPolicy } from '../../src/kit/crash-policy.ts';
-import { seconds } from '../../src/kit/duration.ts';
+import { minutes, seconds } from '../../src/kit/duration.ts';
 import { systemRandom } from '../../src/kit/random.ts';
 
 function policy(fraction: number) {
@@ -45,4 +45,21 @@ test('the fifth crash within a minute is a loop; spread further they are not; a 
     slow.clock.advance(seconds(15.1));
     expect(slow.crashes.crashed(0).loop).toBe(false);
   }
+});
+
+test('in a loop the pause grows from 30 s to 5 min, until the process has been ready for 30 s', () => {
+  const { clock, crashes } = policy(1);
+  const crash = (uptimeMs = 0) => {
+    const verdict = crashes.crashed(uptimeMs);
+    clock.advance(verdict.delayMs);
+    return [verdict.loop, verdict.delayMs];
+  };
+  for (let i = 0; i < 4; i++) expect(crash()[0]).toBe(false);
+  const pauses = [30, 60, 120, 240, 300, 300].map(seconds);
+  // A crash after some readiness that is no stability counts as well.
+  expect(pauses.map(() => crash(seconds(29)))).toEqual(pauses.map((pause) => [true, pause]));
+  clock.advance(minutes(1));
+  expect(crash(minutes(1))).toEqual([false, 250]);
+  for (let i = 0; i < 3; i++) crash();
+  expect(crash()).toEqual([true, seconds(30)]);
 });

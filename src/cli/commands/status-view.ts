@@ -15,6 +15,11 @@ export interface StatusView {
   services: ServiceStatus[];
 }
 
+/** When the supervisor starts the service again, for one that is down after a crash. */
+export function nextStartOf({ nextStartAt }: ServiceStatus): string[] {
+  return nextStartAt === null ? [] : [`starts again at ${new Date(nextStartAt).toISOString()}`];
+}
+
 /** The services as a table: what runs where, since when, and how it last ended. */
 export function statusText({ services }: StatusView, style: Style): string {
   const rows = services.map((service) => [
@@ -24,7 +29,7 @@ export function statusText({ services }: StatusView, style: Style): string {
     service.pid === null ? '-' : String(service.pid),
     service.uptimeMs === null ? '-' : formatDuration(service.uptimeMs),
     String(service.restarts),
-    service.lastExit?.reason ?? '-',
+    [service.lastExit?.reason ?? '-', ...nextStartOf(service)].join('; '),
   ]);
   return table(['service', 'state', 'url', 'pid', 'uptime', 'restarts', 'last exit'], rows, style);
 }

@@ -91,6 +91,7 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
       url: null,
       uptimeMs: null,
       restarts: 0,
+      nextStartAt: null,
       lastExit: null,
     }),
   );

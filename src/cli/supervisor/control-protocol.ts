@@ -22,6 +22,8 @@ export interface ServiceStatus {
   uptimeMs: number | null;
   /** Restarts after a crash since the supervisor started. */
   restarts: number;
+  /** Epoch milliseconds of the restart that is due; null when none is. */
+  nextStartAt: number | null;
   lastExit: LastExit | null;
 }
 
@@ -58,7 +60,14 @@ export type SupervisorEvent =
   | { type: 'waiting'; reason: string }
   | { type: 'ready'; service: ServiceName; url: string; pid: number; tookMs: number }
   | { type: 'crashed'; service: ServiceName; reason: string; retryInMs: number }
-  | { type: 'crash-loop'; service: ServiceName; reason: string; crashes: number; lastLines: string[] }
+  | {
+      type: 'crash-loop';
+      service: ServiceName;
+      reason: string;
+      crashes: number;
+      retryInMs: number;
+      lastLines: string[];
+    }
   | { type: 'stopped'; service: ServiceName; reason: string; killed: boolean };
 
 /** What a detached supervisor reports to the command that started it. */

@@ -56,6 +56,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let readyAt: number | null = null;
   let restarts = 0;
   let lastExit: LastExit | null = null;
+  let nextStartAt: number | null = null;
   let cancelRestart = (): void => {};
   /** Whether the process was not left to drain: it took too long, or nobody wanted to wait. */
   let isForced = false;
@@ -71,6 +72,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   /** Starts a process and waits until it is ready; a failed one is gone when this throws. */
   async function launch(): Promise<void> {
     state = 'starting';
+    nextStartAt = null;
     const { start, env } = describe();
     // A service that comes back keeps its port, even one that was any free port.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
@@ -158,27 +160,28 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
 
   function comeBack(reason: string, uptimeMs: number): void {
     const verdict = crashes.crashed(uptimeMs);
+    const retryInMs = verdict.delayMs;
+    restartIn(retryInMs);
     if (verdict.loop) {
       state = 'failed';
+      // Callers are refused at once instead of waiting for minutes.
       givePortUp();
-      onEvent({
-        type: 'crash-loop',
-        service: name,
-        reason,
-        crashes: verdict.crashes,
-        lastLines: tail.lines(),
-      });
-      return;
+      const { crashes } = verdict;
+      onEvent({ type: 'crash-loop', service: name, reason, crashes, retryInMs, lastLines: tail.lines() });
+    } else {
+      state = 'restarting';
+      onEvent({ type: 'crashed', service: name, reason, retryInMs });
     }
-    state = 'restarting';
-    onEvent({ type: 'crashed', service: name, reason, retryInMs: verdict.delayMs });
-    const timer = setTimeout(() => {
+  }
+
+  function restartIn(delayMs: number): void {
+    nextStartAt = clock.now() + delayMs;
+    cancelRestart = clock.after(delayMs, () => {
       restarts++;
       launch().catch((error: unknown) => {
         if (state === 'starting') comeBack(messageOf(error).replace(/\.$/, ''), 0);
       });
-    }, verdict.delayMs);
-    cancelRestart = () => clearTimeout(timer);
+    });
   }
 
   return {
@@ -195,6 +198,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     },
     async stop(comesBack = false) {
       cancelRestart();
+      nextStartAt = null;
       if (!comesBack) givePortUp();
       const child = current;
       if (!child) {
@@ -219,6 +223,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       url: current ? (bound?.url ?? null) : null,
       uptimeMs: readyAt === null ? null : clock.now() - readyAt,
       restarts,
+      nextStartAt,
       lastExit,
     }),
   };

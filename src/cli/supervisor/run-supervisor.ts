@@ -277,13 +277,13 @@ function logEvent(logger: Logger, event: SupervisorEvent): void {
       evidence: { service, reason, retryInMs },
     });
   } else {
-    const { service, reason, crashes, lastLines } = event;
+    const { service, reason, crashes, retryInMs, lastLines } = event;
     diagnose({
       level: 'fatal',
       reasonCode: 'CRASH_LOOP',
-      message: `${service} ended ${crashes} times within a minute (${reason}) and is not started again; mend the cause, then \`svc restart ${service}\``,
+      message: `${service} ended ${crashes} times in a row (${reason}); it starts again in ${formatDuration(retryInMs)}, or at once with \`svc restart ${service}\``,
       outcome: 'failed',
-      evidence: { service, reason, lastLines },
+      evidence: { service, reason, retryInMs, lastLines },
     });
   }
 }

@@ -5,6 +5,7 @@ import { findSupervisor } from '../../supervisor/control-client.ts';
 import { identify, isRunning } from '../../supervisor/process-identity.ts';
 import { readRunFile, removeRunFile } from '../../supervisor/run-file.ts';
 import { isLeftStage } from '../backup/stage-folder.ts';
+import { nextStartOf } from '../status-view.ts';
 import { type Fact, failure, fine, type Patient, warning } from './check.ts';
 
 /** What runs here, what should, and what a killed predecessor left. */
@@ -17,12 +18,11 @@ export function checkSupervision(patient: Patient): Fact[] {
 
 function ofRunning({ running }: Patient): Fact[] {
   const failed = (running?.services ?? []).filter(({ state }) => state === 'failed');
-  const facts = failed.map(({ name, lastExit }) =>
-    failure(
-      `${name} is down: ${lastExit?.reason ?? 'it did not start'}.`,
-      `svc logs ${name} says why; then svc restart ${name}`,
-    ),
-  );
+  const facts = failed.map((service) => {
+    const { name, lastExit } = service;
+    const why = [lastExit?.reason ?? 'it did not start', ...nextStartOf(service)].join('; ');
+    return failure(`${name} is down: ${why}.`, `svc logs ${name} says why; then svc restart ${name}`);
+  });
   if (running && running.version !== version)
     facts.push(
       warning(

@@ -11,10 +11,11 @@ export function announce(event: SupervisorEvent, { note, warn, err }: Ui): void 
   } else if (event.type === 'crashed') {
     warn(`${event.service} ended (${event.reason}); it starts again in ${event.retryInMs}ms`);
   } else if (event.type === 'crash-loop') {
-    warn(`${event.service} ended ${event.crashes} times within a minute and is not started again.`);
+    const pause = formatDuration(event.retryInMs);
+    warn(`${event.service} ended ${event.crashes} times in a row; it starts again in ${pause}.`);
     warn(`  ${event.reason}`);
     for (const line of event.lastLines) note(err.dim(`  | ${line}`));
-    note(`  Mend the cause, then: svc restart ${event.service}`);
+    note(`  To start it at once: svc restart ${event.service}`);
   } else {
     const how = event.killed ? ' by force' : '';
     note(`${err.dim('■')} ${event.service} stopped${how}`);
