@@ -5,6 +5,8 @@ export interface RunOptions {
   signal?: AbortSignal;
   /** Takes the result as a stream, when the handler returns one; without it such a handler fails. */
   stream?: StreamSink;
+  /** Called when the handler begins. The caller has time: the call waits for a process as long as that takes. */
+  onBegun?: () => void;
   /** Narrows the choice of the config; for the `host` backend alone. */
   target?: HostTarget;
   /** The request's input as JSON text, where the caller has it: whoever sends it on need not write it anew. */

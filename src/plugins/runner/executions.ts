@@ -46,7 +46,7 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
   }
 
   async function run(
-    { executionId, request, streams: takesStreams }: ExecuteFrame,
+    { executionId, request, streams: takesStreams, tellsBegun }: ExecuteFrame,
     signal: AbortSignal,
     chars: number,
   ): Promise<string> {
@@ -58,6 +58,7 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
     requireHost(handler, request);
     const input = await schemas.input(handler, request);
     const context = createContext({ executionId, request, plugin, signal, log, env, calls });
+    if (tellsBegun) channel.send({ type: 'begun', executionId });
     const returned = handler.workflow
       ? await runWorkflow(handler, context, input, workflowLink(request, signal, calls, executionId))
       : await handler.execute(context, input);

@@ -38,6 +38,8 @@ export interface ExecuteFrame {
   request: RunnerRequest;
   /** The caller takes a stream as the result. */
   streams?: true;
+  /** The caller wants a `begun` frame. */
+  tellsBegun?: true;
 }
 
 /** Room for more of a stream: the runner sends no byte that was not asked for. */
@@ -76,6 +78,12 @@ export interface ReadyFrame {
 /** The first handler module of this process was loaded: a death from here on is not one at load. */
 export interface LoadedFrame {
   type: 'loaded';
+}
+
+/** The handler of an execution is loaded, its input is valid, and it begins. */
+export interface BegunFrame {
+  type: 'begun';
+  executionId: string;
 }
 
 export interface LogFrame {
@@ -132,6 +140,7 @@ export interface FatalFrame {
 export type FromRunner =
   | ReadyFrame
   | LoadedFrame
+  | BegunFrame
   | LogFrame
   | CallFrame
   | StreamFrame

@@ -12,6 +12,8 @@ export interface Call {
   readonly promise: Promise<CommandResult>;
   readonly isSettled: boolean;
   readonly stream: StreamSink | undefined;
+  /** Whose caller has time, and wants to know when the handler begins. */
+  readonly onBegun: (() => void) | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
   /** What to do when its caller leaves: the queue's way at first, then the process's. */
@@ -19,8 +21,9 @@ export interface Call {
 }
 
 /** Throws VALIDATION_ERROR when the request cannot be sent as JSON. */
-export function createCall(request: ExecutionRequest, { signal, stream, inputText }: RunOptions): Call {
-  const frame = executeFrame(request, stream !== undefined, inputText);
+export function createCall(request: ExecutionRequest, options: RunOptions): Call {
+  const { signal, stream, inputText, onBegun } = options;
+  const frame = executeFrame(request, { stream, onBegun }, inputText);
   const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
   let isSettled = false;
   let cancel = () => {};
@@ -37,6 +40,7 @@ export function createCall(request: ExecutionRequest, { signal, stream, inputTex
     request,
     frame,
     stream,
+    onBegun,
     timeoutMs: Math.min(request.timeoutMs, request.permissions.quotas?.timeoutMs ?? Number.POSITIVE_INFINITY),
     promise,
     get isSettled() {
@@ -52,15 +56,16 @@ export function createCall(request: ExecutionRequest, { signal, stream, inputTex
 
 function executeFrame(
   { executionId, plugin: _, permissions: __, input, ...request }: ExecutionRequest,
-  takesStreams: boolean,
+  { stream, onBegun }: Pick<RunOptions, 'stream' | 'onBegun'>,
   inputText: string | undefined,
 ): string {
   try {
     // A frame is one line: text of several is written anew.
     const text = inputText === undefined || inputText.includes('\n') ? JSON.stringify(input) : inputText;
-    const streams = takesStreams ? { streams: true as const } : {};
+    const streams = stream ? { streams: true as const } : {};
+    const begun = onBegun ? { tellsBegun: true as const } : {};
     const frame: Omit<ExecuteFrame, 'request'> & { request: Omit<ExecuteFrame['request'], 'input'> } = {
-      ...{ type: 'execute', executionId, ...streams },
+      ...{ type: 'execute', executionId, ...streams, ...begun },
       request,
     };
     const json = JSON.stringify(frame);
@@ -93,9 +98,13 @@ export function cancelled(request: ExecutionRequest): PlatformError {
 }
 
 /** SERVICE_UNAVAILABLE for a call that never ran, so that it may safely be sent again. */
-export function unavailable(message: string, retryAfterSeconds: number): PlatformError {
+export function unavailable(
+  message: string,
+  retryAfterSeconds: number,
+  reason?: 'queue_full',
+): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', message, {
     headers: { 'retry-after': String(retryAfterSeconds) },
-    details: { retryAfterSeconds },
+    details: { retryAfterSeconds, ...(reason ? { reason } : {}) },
   });
 }

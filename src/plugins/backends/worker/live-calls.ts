@@ -13,6 +13,8 @@ import { type OpenStream, openStream } from './open-stream.ts';
 
 /** Between the abort of `ctx.signal` and the end of the process. */
 const GRACE_MS = 500;
+/** A plugin's code may take so long to load, where that is not counted as the handler's time. */
+const LOAD_MS = 15_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 /** What platform calls fail of that outlive their handler. */
 const OVER = new PlatformError('EXECUTION_ERROR', 'The handler has ended, and did not wait for this call.');
@@ -46,6 +48,7 @@ interface LiveCall {
   /** Of its platform calls; made by the first of them. */
   abort?: AbortController;
   stopTimer: () => void;
+  hasBegun?: true;
   /** Once the handler has returned a stream. */
   stream?: OpenStream;
 }
@@ -60,6 +63,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     const entry = typeof frame.executionId === 'string' ? live.get(frame.executionId) : undefined;
     if (frame.type === 'log') return writeLog(frame, entry, length);
     if (!entry) return false;
+    if (frame.type === 'begun') return begin(entry);
     if (frame.type === 'call') return routeCall(frame, entry);
     if (frame.type === 'stream') return beginStream(frame, entry);
     if (frame.type === 'chunk') return takeChunk(frame, entry);
@@ -79,6 +83,21 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
   function contextOf(entry: LiveCall): PlatformCallContext {
     entry.abort ??= new AbortController();
     return { request: entry.call.request, signal: entry.abort.signal };
+  }
+
+  function limitTime(entry: LiveCall, ms: number): void {
+    entry.stopTimer = clock.after(ms, () => giveUp(entry, timedOut(entry.call), { kind: 'timeout' }));
+  }
+
+  /** The handler's time begins; a second frame prolongs nothing. */
+  function begin(entry: LiveCall): boolean {
+    const { call } = entry;
+    if (!call.onBegun || entry.hasBegun || call.isSettled) return false;
+    entry.hasBegun = true;
+    entry.stopTimer();
+    limitTime(entry, call.timeoutMs);
+    call.onBegun();
+    return true;
   }
 
   function routeCall(frame: RawFrame, entry: LiveCall): boolean {
@@ -180,7 +199,8 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
         return false;
       }
       const entry: LiveCall = { call, stopTimer: () => {} };
-      entry.stopTimer = clock.after(call.timeoutMs, () => giveUp(entry, timedOut(call), { kind: 'timeout' }));
+      // Loading the plugin's code is limited too, though it is not the handler's time.
+      limitTime(entry, call.onBegun ? Math.max(call.timeoutMs, LOAD_MS) : call.timeoutMs);
       live.set(executionId, entry);
       call.cancelWith(() => giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
       return true;

@@ -127,10 +127,17 @@ export function createPool(deps: PoolDeps): Pool {
   function enqueue(call: Call): void {
     const refused = line.enter(call);
     if (refused)
-      throw unavailable(`Plugin ${pluginId} takes no more calls: ${refused}.`, retryAfterSeconds());
+      throw unavailable(
+        `Plugin ${pluginId} takes no more calls: ${refused}.`,
+        retryAfterSeconds(),
+        'queue_full',
+      );
     const leave = (error: PlatformError) => {
       if (line.leave(call)) call.reject(error);
     };
+    call.cancelWith(() => leave(cancelled(call.request)));
+    startIfNeeded();
+    if (call.onBegun) return;
     // The handler's time begins when it runs; until then it waits as long again, or for a process to start.
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
@@ -138,8 +145,6 @@ export function createPool(deps: PoolDeps): Pool {
       leave(unavailable(message, retryAfterSeconds()));
     });
     call.promise.then(stopTimer, stopTimer);
-    call.cancelWith(() => leave(cancelled(call.request)));
-    startIfNeeded();
   }
 
   function retryAfterSeconds(): number {
