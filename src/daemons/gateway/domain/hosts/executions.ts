@@ -23,6 +23,7 @@ import {
 } from '../../../../plugins/index.ts';
 import { givenAlready, lost, reported, tooLarge } from './failures.ts';
 import type { AgentFrameOf } from './frames.ts';
+import { createLateReports } from './late-answers.ts';
 
 /** The agent keeps the handler's time itself; this much later we stop waiting for its word. */
 const GRACE_MS = seconds(2);
@@ -89,20 +90,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   /** For their last words; without what may be large. */
   const ended = createBoundedCache<ExecutionRequest>(REMEMBERED);
 
-  function reportLate(type: string, executionId: string): void {
-    const late = ended.get(executionId) !== undefined;
-    logger.diagnostic({
-      domain: 'hosts',
-      event: late ? 'host.late_result' : 'host.unknown_execution',
-      level: 'warn',
-      reasonCode: late ? 'LATE_RESULT' : 'UNKNOWN_EXECUTION',
-      message: late
-        ? `Host ${hostId} answered an execution that had ended already; the answer is dropped`
-        : `Host ${hostId} answered an execution it was not given; the answer is dropped`,
-      outcome: 'refused',
-      evidence: { hostId, executionId, type },
-    });
-  }
+  const reportLate = createLateReports(hostId, clock, logger);
 
   function open(
     request: ExecutionRequest,
@@ -217,7 +205,8 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     const request = ended.get(frame.executionId);
     // A handler that was called off may still say why it stops.
     if (frame.type === 'log' && request) log(frame, request, AbortSignal.abort());
-    if (frame.type === 'result' || frame.type === 'error') reportLate(frame.type, frame.executionId);
+    if (frame.type === 'result' || frame.type === 'error')
+      reportLate(frame.type, frame.executionId, request !== undefined);
     if (frame.type !== 'call') return;
     const error = { code: 'EXECUTION_ERROR', message: 'The execution has ended.' };
     send({ type: 'reply', callId: frame.callId, outcome: { ok: false, error } });

@@ -154,7 +154,8 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     }
     challenge = undefined;
     host = found;
-    capabilities = new Set([...found.capabilities, ...hello.capabilities]);
+    // Those of the registration, which an administrator sees; an agent's own claim would draw executions to it.
+    capabilities = new Set(found.capabilities);
     await store.connect(hostId, sessionId, clock.now());
     if (isOver()) return note(store.disconnect(hostId, sessionId, clock.now()));
     welcome(hello);
