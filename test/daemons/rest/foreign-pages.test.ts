@@ -40,3 +40,13 @@ test('pages of configured CORS origins are served, by their Origin or their Refe
   expect(await statusOf({ ...site, referer: 'https://studio.example.evil.example/' })).toBe(403);
   expect(await statusOf({ ...site, origin: 'null', referer: 'https://studio.example/' })).toBe(403);
 });
+
+test('a refused call is attributed to no tenant, whatever tenant it claims', async () => {
+  const daemon = await startRest();
+  const headers = { 'x-tenant-id': 'acme' };
+  const { status } = await daemon.fetch('/api/v1/plugins/shop/for-users', { headers });
+  expect(status).toBe(401);
+  const refused = daemon.logs.lines.filter(({ event }) => event === 'auth.failed');
+  expect(refused).toMatchObject([{ reasonCode: 'ROUTE_SECURITY' }]);
+  expect(daemon.logs.lines.filter(({ tenantId }) => tenantId === 'acme')).toEqual([]);
+});

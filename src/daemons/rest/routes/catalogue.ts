@@ -8,7 +8,7 @@ import type { RestServices } from '../services.ts';
 
 /** What there is: every route, and the description of those that plugins bring. @spec Health, metrics, specification */
 export function catalogueRoutes(http: Http, services: RestServices): void {
-  mount(http, listRoutes, { auth: 'open' }, () => ({
+  mount(http, listRoutes, { auth: 'caller' }, () => ({
     items: [...platformRoutes(http), ...pluginItems(services.table.routes)].sort(byPath),
   }));
   http.get('/openapi-plugins.json', () => pluginOpenApi(services.table.routes, version, services.schemasOf));

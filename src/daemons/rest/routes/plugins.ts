@@ -75,7 +75,10 @@ function requireAllowed(
     requireSecurity(security, caller, request.headers[HEADERS.host] === ANONYMOUS_HOST);
   } catch (error) {
     const { hostId, namespaceId: tenantId } = caller;
-    const whose = { pluginId: plugin.id, tenantId };
+    const isAnonymous = hostId === ANONYMOUS_HOST;
+    // The tenant of a call without identity is what its sender claims.
+    if (isAnonymous) request.caller = null;
+    const whose = { pluginId: plugin.id, ...(isAnonymous ? {} : { tenantId }) };
     reportRefused(kit, request, { reasonCode: 'ROUTE_SECURITY', ...whose, evidence: { hostId, security } });
     throw error;
   }
