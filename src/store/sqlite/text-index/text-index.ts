@@ -126,7 +126,11 @@ function startIndexer(dataDir: string): Indexer {
   });
   worker.unref();
   return {
-    stop: () => void Atomics.store(stop, 0, 1),
+    stop() {
+      // Idle it keeps no process alive, but its end is waited for.
+      worker.ref();
+      Atomics.store(stop, 0, 1);
+    },
     ended: new Promise((resolve, reject) => {
       worker.once('error', reject);
       worker.once('exit', () => resolve());

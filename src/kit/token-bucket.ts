@@ -1,0 +1,34 @@
+import type { Clock } from './clock.ts';
+
+export interface TokenBucket {
+  /** Takes `amount` when there is enough. */
+  take(amount: number): boolean;
+  /** Takes `amount` in any case, going into debt, and returns the milliseconds until the debt is paid. */
+  spend(amount: number): number;
+}
+
+/** Allows `perSecond` on average and `burst` at once. */
+export function createTokenBucket(clock: Clock, perSecond: number, burst: number): TokenBucket {
+  let level = burst;
+  let at = clock.now();
+
+  function refill(): void {
+    const now = clock.now();
+    // A clock that jumped back must not take away what was there.
+    level = Math.min(burst, level + (Math.max(0, now - at) * perSecond) / 1000);
+    at = now;
+  }
+  return {
+    take(amount) {
+      refill();
+      if (level < amount) return false;
+      level -= amount;
+      return true;
+    },
+    spend(amount) {
+      refill();
+      level -= amount;
+      return level >= 0 ? 0 : Math.ceil((-level / perSecond) * 1000);
+    },
+  };
+}
