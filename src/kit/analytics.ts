@@ -1,10 +1,12 @@
 import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../contracts/index.ts';
+import { createBoundedCache } from './bounded-cache.ts';
 import type { Clock } from './clock.ts';
 import { seconds } from './duration.ts';
 import type { LineOutput } from './output.ts';
 import { version } from './paths.ts';
 import type { Random } from './random.ts';
 import { redact } from './redact.ts';
+import { createTokenBucket, type TokenBucket } from './token-bucket.ts';
 
 /** By these first characters the lines of events are told from those of the log, which share a pipe. */
 export const EVENT_LINE = `{"schema":"${ANALYTICS_SCHEMA}",`;
@@ -21,8 +23,8 @@ export interface TrackedEvent {
   ctx?: NonNullable<AnalyticsEvent['ctx']>;
 }
 
-/** An occurrence that is told together with its like. */
-export interface GatheredEvent extends Pick<TrackedEvent, 'tenantId' | 'source'> {
+/** An event of an operation that a handler may repeat in a loop. */
+export interface FrequentEvent extends TrackedEvent {
   payload: Record<string, string | number>;
 }
 
@@ -30,10 +32,11 @@ export interface Analytics {
   /** Tells one event. Costs a few microseconds: its JSON, appended to the output. @spec Analytics event */
   track(type: string, event: TrackedEvent): void;
   /**
-   * For what happens too often to tell each: one event every ten seconds for all occurrences of one type, tenant and
-   * set of texts in the payload. `durationMs` is their mean, other numbers their sums, and `ctx.count` says how many.
+   * Tells each up to 100 a second, 1,000 at once, of a type and tenant. Those beyond are gathered into one event in ten
+   * seconds for each set of texts in the payload: `durationMs` is their mean, other numbers are their sums, and `ctx.count`
+   * is how many they are.
    */
-  gather(type: string, event: GatheredEvent): void;
+  trackOften(type: string, event: FrequentEvent): void;
   /** Tells what was gathered. */
   flush(): void;
 }
@@ -45,19 +48,33 @@ export interface AnalyticsOptions {
 }
 
 const PLATFORM: AnalyticsEvent['source'] = { product: 'svc', version };
+/** Of one type and tenant, told one by one; documented in docs/observability.md. */
+const EVENTS_PER_SECOND = 100;
+const EVENTS_AT_ONCE = 1000;
 const GATHER_MS = seconds(10);
 /** Kinds gathered at a time: made-up names must not fill the memory. */
 const MOST_KINDS = 1000;
 
 interface Kind {
   type: string;
-  event: GatheredEvent;
+  event: FrequentEvent;
   count: number;
   numbers: Record<string, number>;
 }
 
 export function createAnalytics({ output, clock, random }: AnalyticsOptions): Analytics {
   let kinds = new Map<string, Kind>();
+  const budgets = createBoundedCache<TokenBucket>(MOST_KINDS);
+
+  function isWithinRate(type: string, tenantId = ''): boolean {
+    const key = `${type}\0${tenantId}`;
+    let bucket = budgets.get(key);
+    if (!bucket) {
+      bucket = createTokenBucket(clock, EVENTS_PER_SECOND, EVENTS_AT_ONCE);
+      budgets.set(key, bucket);
+    }
+    return bucket.take(1);
+  }
 
   function track(
     type: string,
@@ -94,23 +111,30 @@ export function createAnalytics({ output, clock, random }: AnalyticsOptions): An
       });
     }
   }
+  function gather(type: string, event: FrequentEvent): void {
+    const texts = Object.values(event.payload).filter((value) => typeof value === 'string');
+    const key = [type, event.tenantId ?? '', event.source?.product ?? '', ...texts].join('\0');
+    let kind = kinds.get(key);
+    if (!kind) {
+      if (kinds.size >= MOST_KINDS) flush();
+      if (kinds.size === 0) clock.after(GATHER_MS, flush);
+      kind = { type, event, count: 0, numbers: {} };
+      kinds.set(key, kind);
+    }
+    kind.count++;
+    for (const [name, value] of Object.entries(event.payload)) {
+      if (typeof value === 'number') kind.numbers[name] = (kind.numbers[name] ?? 0) + value;
+    }
+  }
+
   return {
     track: (type, event) =>
       track(type, event.payload === undefined ? event : { ...event, payload: redact(event.payload) }),
-    gather(type, event) {
-      const texts = Object.values(event.payload).filter((value) => typeof value === 'string');
-      const key = [type, event.tenantId ?? '', event.source?.product ?? '', ...texts].join('\0');
-      let kind = kinds.get(key);
-      if (!kind) {
-        if (kinds.size >= MOST_KINDS) flush();
-        if (kinds.size === 0) clock.after(GATHER_MS, flush);
-        kind = { type, event, count: 0, numbers: {} };
-        kinds.set(key, kind);
-      }
-      kind.count++;
-      for (const [name, value] of Object.entries(event.payload)) {
-        if (typeof value === 'number') kind.numbers[name] = (kind.numbers[name] ?? 0) + value;
-      }
+    trackOften(type, event) {
+      if (!isWithinRate(type, event.tenantId)) return gather(type, event);
+      const { durationMs, ...payload } = event.payload;
+      const rounded = typeof durationMs === 'number' ? { durationMs: round(durationMs) } : {};
+      track(type, { ...event, payload: { ...payload, ...rounded } });
     },
     flush,
   };
@@ -129,4 +153,4 @@ export function withoutEvents(lines: Buffer): Buffer {
 }
 
 /** Tells nothing; for tests and tools. */
-export const silentAnalytics: Analytics = { track: () => {}, gather: () => {}, flush: () => {} };
+export const silentAnalytics: Analytics = { track: () => {}, trackOften: () => {}, flush: () => {} };

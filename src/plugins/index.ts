@@ -1,3 +1,4 @@
+export { createTokenBucket } from '../kit/token-bucket.ts';
 export { type ContainerBackend, createContainerBackend } from './backends/container/index.ts';
 export type { ContainerAccess } from './backends/container/spec.ts';
 export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';
@@ -63,6 +64,5 @@ export {
 } from './services/index.ts';
 export { fileStamp, sourceStamp } from './source-stamp.ts';
 export { createStreamCredit, type StreamCredit } from './stream-credit.ts';
-export { createTokenBucket } from './token-bucket.ts';
 export { parseUntrusted } from './untrusted-json.ts';
 export { codeFaults, type ValidatedPlugin, validatePlugin } from './validate.ts';

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
 import { ownCostFault } from '../../src/kit/json-cost.ts';
+import { createTokenBucket } from '../../src/kit/token-bucket.ts';
 import { createLineReader } from '../../src/plugins/line-reader.ts';
 import { resultFrame } from '../../src/plugins/runner/result.ts';
-import { createTokenBucket } from '../../src/plugins/token-bucket.ts';
 import { parseUntrusted } from '../../src/plugins/untrusted-json.ts';
 
 test('lines are the same in whatever pieces their bytes arrive', () => {

@@ -3,7 +3,7 @@ import console from 'node:console';
 import { format, inspect } from 'node:util';
 import type { PluginLog } from '../../contracts/index.ts';
 import { type Clock, systemClock } from '../../kit/clock.ts';
-import { createTokenBucket } from '../token-bucket.ts';
+import { createTokenBucket } from '../../kit/token-bucket.ts';
 import type { Channel } from './channel.ts';
 import { messageOf } from './failure.ts';
 import type { RunnerLimits } from './protocol.ts';

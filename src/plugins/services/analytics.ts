@@ -3,8 +3,8 @@ import type { Analytics } from '../../kit/analytics.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { seconds } from '../../kit/duration.ts';
 import type { Logger } from '../../kit/logger.ts';
+import { createTokenBucket, type TokenBucket } from '../../kit/token-bucket.ts';
 import type { PlatformService } from '../execution.ts';
-import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
 import { invalid } from './arguments.ts';
 import { eventFields } from './event-fields.ts';
 

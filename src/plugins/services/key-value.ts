@@ -5,6 +5,7 @@ import type { JsonValue } from '../../store/ports/key-value.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { invalid, optionsArgument, textArgument, wholeArgument } from './arguments.ts';
 import { type CallScope, callScope } from './call-scope.ts';
+import { eventFields } from './event-fields.ts';
 
 /** Whose entries are meant, and for whom the call is made. */
 export interface StateScope extends CallScope {
@@ -56,10 +57,9 @@ export function createKeyValueService(
       const scope = scopeOf(context);
       const startedAt = performance.now();
       const item = await state.get(scope, keyOf(key));
-      const { namespace, tenantId } = scope;
-      analytics?.gather(item ? 'cache.hit' : 'cache.miss', {
-        tenantId,
-        payload: { namespace, durationMs: performance.now() - startedAt },
+      analytics?.trackOften(item ? 'cache.hit' : 'cache.miss', {
+        ...eventFields(context.request),
+        payload: { namespace: scope.namespace, durationMs: performance.now() - startedAt },
       });
       return item ? { value: item.value } : {};
     },

@@ -1,8 +1,8 @@
 import type { Clock } from '../../kit/clock.ts';
 import { isRecord } from '../../kit/is-record.ts';
 import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../kit/logger.ts';
+import { createTokenBucket, type TokenBucket } from '../../kit/token-bucket.ts';
 import type { PlatformService } from '../execution.ts';
-import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
 
 /** Of one plugin, whatever processes its lines come from. */
 export const LOG_BUDGET = { linesPerSecond: 400, linesAtOnce: 800 } as const;

@@ -5,6 +5,7 @@ import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { type AdapterWatch, watched } from './adapter-watch.ts';
 import { invalid, optionsArgument, textArgument, wholeArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
+import { eventFields } from './event-fields.ts';
 
 /** For whom, and whose objects: `plugin:<id>`. */
 export interface ObjectScope extends CallScope {
@@ -45,10 +46,15 @@ export function createStorageService(
   const keyOf = (key: unknown): string => textArgument(key, 'the key', KEY_CHARS);
 
   /** @spec Standard analytics types: storage.read.completed, storage.write.completed */
-  function tell(way: 'read' | 'write', { tenantId }: ObjectScope, bytes: number, durationMs: number): void {
+  function tell(
+    way: 'read' | 'write',
+    { request }: PlatformCallContext,
+    bytes: number,
+    durationMs: number,
+  ): void {
     const [bytesRead, bytesWritten] = way === 'read' ? [bytes, 0] : [0, bytes];
-    analytics.gather(`storage.${way}.completed`, {
-      tenantId,
+    analytics.trackOften(`storage.${way}.completed`, {
+      ...eventFields(request),
       payload: { bytesRead, bytesWritten, durationMs },
     });
   }
@@ -57,14 +63,14 @@ export function createStorageService(
     async read(context, [key]) {
       const scope = scopeOf(context);
       const { value: found, durationMs } = await call('read', () => objects.read(scope, keyOf(key)));
-      tell('read', scope, found?.bytes ?? 0, durationMs);
+      tell('read', context, found?.bytes ?? 0, durationMs);
       return found ? { data: found.data } : {};
     },
     async write(context, [key, data]) {
       const scope = scopeOf(context);
       const text = base64Argument(data);
       const { value, durationMs } = await call('write', () => objects.write(scope, keyOf(key), text));
-      tell('write', scope, value.bytes, durationMs);
+      tell('write', context, value.bytes, durationMs);
     },
     async delete(context, [key]) {
       const scope = scopeOf(context);

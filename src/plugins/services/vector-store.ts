@@ -10,6 +10,7 @@ import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { type AdapterWatch, watched } from './adapter-watch.ts';
 import { invalid, optionsArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
+import { eventFields } from './event-fields.ts';
 
 /** For whom, and which collection of the plugin `plugin:<id>`. */
 export interface VectorScope extends CallScope {
@@ -58,8 +59,8 @@ export function createVectorStoreService(
       const body = { ...options, vector } as never;
       const { value, durationMs } = await call('search', () => vectors.search(scope, body));
       // @spec Standard analytics types: vectorStore.search.completed
-      analytics.gather('vectorStore.search.completed', {
-        tenantId: scope.tenantId,
+      analytics.trackOften('vectorStore.search.completed', {
+        ...eventFields(context.request),
         payload: { totalSearches: 1, durationMs },
       });
       return value.matches;

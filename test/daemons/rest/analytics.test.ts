@@ -90,28 +90,35 @@ test('a bad name fails the handler; too large a payload is a line in the log; a 
   );
 });
 
-test('hits and misses of the cache are gathered: one event for many, with their number', async () => {
+const told = (rest: TestRest, type: string) =>
+  eventsOf(rest, type).map(({ payload, ctx }) => ({ payload, ctx }));
+const CACHE = 'plugin:@acme/teller:cache';
+
+test('each read of the cache is an event of its execution, with namespace and duration', async () => {
   const rest = await start();
-  for (const tenant of ['acme', 'acme', 'other'])
-    await send(rest, 'GET', `${PATH}/cached`, { headers: asCaller('ci', tenant) });
-  expect(eventsOf(rest, 'cache.hit')).toEqual([]);
-  rest.clock.advance(10_000);
-  const namespace = 'plugin:@acme/teller:cache';
-  const told = (type: string) => eventsOf(rest, type).map(({ payload, ctx }) => ({ payload, ctx }));
-  const payload = { namespace, durationMs: expect.any(Number) };
-  expect(told('cache.hit')).toEqual([
-    { payload, ctx: { tenantId: 'acme', count: 4 } },
-    { payload, ctx: { tenantId: 'other', count: 2 } },
-  ]);
-  expect(told('cache.miss')).toEqual([
-    { payload, ctx: { tenantId: 'acme', count: 2 } },
-    { payload, ctx: { tenantId: 'other', count: 1 } },
-  ]);
+  const headers = { ...asCaller('ci', 'acme'), 'x-request-id': 'req-1', 'x-trace-id': 'trace-1' };
+  await send(rest, 'GET', `${PATH}/cached`, { headers });
+  const ctx = { tenantId: 'acme', host: 'rest', requestId: 'req-1', traceId: 'trace-1' };
+  const each = { payload: { namespace: CACHE, durationMs: expect.any(Number) }, ctx };
+  expect(told(rest, 'cache.hit')).toEqual([each, each]);
+  expect(told(rest, 'cache.miss')).toEqual([each]);
 });
 
-test('what is gathered is told at the latest when the daemon ends', async () => {
+test('of reads beyond the rate one event is told for many, with their exact number', async () => {
   const rest = await start();
-  await send(rest, 'GET', `${PATH}/cached`, { headers: asCaller('ci', 'acme') });
-  await rest.close();
-  expect(eventsOf(rest, 'cache.hit')).toHaveLength(1);
+  const READS = 1100;
+  const reads = { headers: asCaller('ci', 'acme'), body: { times: READS } };
+  expect((await send(rest, 'POST', `${PATH}/read-cache`, reads)).status).toBe(200);
+  expect(told(rest, 'cache.hit')).toHaveLength(1000);
+  rest.clock.advance(10_000);
+  expect(told(rest, 'cache.hit')).toHaveLength(1001);
+  expect(told(rest, 'cache.hit').at(-1)).toEqual({
+    payload: { namespace: CACHE, durationMs: expect.any(Number) },
+    ctx: { tenantId: 'acme', count: READS - 1000 },
+  });
+  // Another tenant's budget is its own.
+  await send(rest, 'GET', `${PATH}/cached`, { headers: asCaller('ci', 'other') });
+  expect(
+    told(rest, 'cache.hit').filter(({ ctx }) => (ctx as { tenantId: string }).tenantId === 'other'),
+  ).toHaveLength(2);
 });

@@ -2,9 +2,9 @@ import type { Duplex } from 'node:stream';
 import { systemClock } from '../../../kit/clock.ts';
 import { messageOf } from '../../../kit/errors.ts';
 import { answerTimes } from '../../../kit/json-cost.ts';
+import { createTokenBucket } from '../../../kit/token-bucket.ts';
 import { createLineReader } from '../../line-reader.ts';
 import type { ToRunner } from '../../runner/protocol.ts';
-import { createTokenBucket } from '../../token-bucket.ts';
 import { parseUntrusted } from '../../untrusted-json.ts';
 import { asFrame, type RawFrame } from './frames.ts';
 
