@@ -86,6 +86,12 @@ export const queryLogs = endpoint({
     ...offsetQuery,
     limit: followLimit,
   }),
-  reply: offsetPage(LogRecord),
+  reply: offsetPage(LogRecord).extend({
+    dropped: z
+      .object({ logs: z.number().int(), events: z.number().int() })
+      .describe(
+        'Log records and events of these services and minutes that came beyond the rate that is kept',
+      ),
+  }),
   errors: ['VALIDATION_ERROR', 'FORBIDDEN', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });

@@ -72,13 +72,30 @@ export interface EventDay {
   byType: Record<string, number>;
 }
 
+/** Lines of one minute, service and tenant that came beyond the rate that is kept. */
+export interface DroppedLines {
+  kind: 'logs' | 'events';
+  service: string;
+  /** Empty: none, or not known. */
+  tenantId: string;
+  /** When its minute began; epoch ms. */
+  minute: number;
+  count: number;
+}
+
+/** How many records of a filter's services, tenant and time were not kept. */
+export type DroppedCounts = Record<DroppedLines['kind'], number>;
+
 /** How many records came and how many were not kept, since the file was made. */
 export type TelemetryCounts = Record<string, number>;
 
 /** What is asked of kept telemetry. */
 export interface TelemetryQueries {
   /** Newest first. `total` counts up to 10,000. */
-  logs(filter: LogFilter, paging: Paging): Promise<{ items: LogRecord[]; total: number }>;
+  logs(
+    filter: LogFilter,
+    paging: Paging,
+  ): Promise<{ items: LogRecord[]; total: number; dropped: DroppedCounts }>;
   /** Records that arrived after the one of that id, oldest first. */
   logsAfter(filter: LogFilter, after: number, limit: number): Promise<NumberedLog[]>;
   /** The latest `limit` records, oldest first, and the id after which to go on. */
@@ -104,7 +121,12 @@ export interface TelemetryLimits {
 /** Log records and analytics events: in SQLite the file `telemetry.db`. Losable: the last second may be gone after a crash. */
 export interface TelemetryStore extends TelemetryQueries {
   /** Writes records, events and increments of the counts in one transaction. */
-  append(batch: { logs: KeptLog[]; events: KeptEvent[]; counts: TelemetryCounts }): Promise<void>;
+  append(batch: {
+    logs: KeptLog[];
+    events: KeptEvent[];
+    counts: TelemetryCounts;
+    dropped?: readonly DroppedLines[];
+  }): Promise<void>;
   /** Deletes some of what is too old or too much; false when nothing was left to delete. */
   prune(limits: TelemetryLimits): Promise<boolean>;
   close(): Promise<void>;

@@ -2,6 +2,7 @@ import type { LogRecord } from '../../contracts/index.ts';
 import { LOG_LEVELS } from '../../kit/logger.ts';
 import type { KeptLog, LogFilter, NumberedLog, TelemetryQueries } from '../ports/telemetry.ts';
 import type { Database } from './database.ts';
+import { droppedCounter } from './telemetry-dropped.ts';
 
 const COUNTED = 10_000;
 
@@ -83,6 +84,7 @@ type LogQueries = Pick<TelemetryQueries, 'logs' | 'logsAfter' | 'latestLogs'>;
 
 export function logQueries(db: Database): LogQueries {
   const latest = db.prepare<[], number | null>('select max(id) from log').pluck();
+  const countDropped = droppedCounter(db);
 
   function newest(filter: LogFilter, limit: number, offset: number): LogRow[] {
     if (limit === 0) return [];
@@ -100,7 +102,11 @@ export function logQueries(db: Database): LogQueries {
   }
   return {
     logs: (filter, { limit, offset }) =>
-      db.read(() => ({ items: newest(filter, limit, offset).map(recordOf), total: count(filter) })),
+      db.read(() => ({
+        items: newest(filter, limit, offset).map(recordOf),
+        total: count(filter),
+        dropped: countDropped(filter),
+      })),
     logsAfter: (filter, after, limit) =>
       db.read(() => {
         const { conditions, values } = where(filter);

@@ -14,7 +14,7 @@ export type TelemetryWorkerData = WriterData | { mode: 'read'; dataDir: string }
 export type ToWriter =
   | { type: 'lines'; service: string; lines: Uint8Array }
   /** So many lines never came: too many were on their way. */
-  | { type: 'lost'; count: number }
+  | { type: 'lost'; service: string; count: number }
   | { type: 'flush' }
   | { type: 'close' };
 

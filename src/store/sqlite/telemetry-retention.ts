@@ -18,10 +18,15 @@ export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Prom
     delete from event_count where (span, start, tenant_id, type, product, actor) in (
       select span, start, tenant_id, type, product, actor from event_count where start + span <= ? limit ?)`);
 
+  const oldDropped = db.prepare<[number, number]>(`
+    delete from telemetry_dropped where (minute, service, tenant_id, kind) in (
+      select minute, service, tenant_id, kind from telemetry_dropped where minute < ? limit ?)`);
+
   return ({ logsBefore, eventsBefore, maxBytes }) =>
     db.write(() => {
       if (oldLogs(logsBefore) > 0 || oldEvents(eventsBefore) > 0) return true;
       if (oldCounts.run(eventsBefore, CHUNK).changes > 0) return true;
+      if (oldDropped.run(Math.min(logsBefore, eventsBefore), CHUNK).changes > 0) return true;
       if (usedBytes(db) <= maxBytes) return false;
       return anyLogs(0) > 0 || anyEvents(0) > 0;
     });

@@ -72,5 +72,15 @@ const COUNTS = `
     value integer not null
   ) strict, without rowid;`;
 
+const DROPPED = `
+  create table telemetry_dropped (
+    minute integer not null,
+    service text not null,
+    tenant_id text not null,
+    kind text not null,
+    count integer not null,
+    primary key (minute, service, tenant_id, kind)
+  ) strict, without rowid;`;
+
 /** `telemetry.db`. Times in epoch ms. */
-export const TELEMETRY_MIGRATIONS: Migrations = [`${LOG} ${EVENT} ${COUNTS}`];
+export const TELEMETRY_MIGRATIONS: Migrations = [`${LOG} ${EVENT} ${COUNTS}`, DROPPED];

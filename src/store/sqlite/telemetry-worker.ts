@@ -91,7 +91,7 @@ function runWriter({ dataDir, retention }: WriterData): void {
       ingest.take(message.service, Buffer.from(message.lines).toString('utf8'));
       schedule();
       void writing.then(() => tell({ type: 'taken', bytes: message.lines.byteLength }));
-    } else if (message.type === 'lost') ingest.lost(message.count);
+    } else if (message.type === 'lost') ingest.lost(message.service, message.count);
     else if (message.type === 'flush') {
       void flush().then(() => tell({ type: 'flushed' }));
     } else void finish();

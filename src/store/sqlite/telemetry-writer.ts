@@ -37,7 +37,8 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
   let worker: Worker | undefined;
   let ended = false;
   let onTheWay = 0;
-  let overflow = 0;
+  /** Lines by their service. */
+  let overflow = new Map<string, number>();
   let held: ToWriter[] = [];
   let flushed: Array<() => void> = [];
 
@@ -49,8 +50,8 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
       if (message.type === 'taken') onTheWay -= message.bytes;
       else if (message.type === 'flushed') flushed.shift()?.();
       else if (message.type === 'dropped') report(message.count, message.failure);
-      if (overflow > 0 && onTheWay === 0) {
-        tell({ type: 'lost', count: overflow });
+      if (overflow.size > 0 && onTheWay === 0) {
+        for (const [service, count] of overflow) tell({ type: 'lost', service, count });
         report(0, 'the disk is too slow');
       }
     });
@@ -68,8 +69,11 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
     held = [];
   }
   function report(count: number, failure: string | undefined): void {
-    onDropped(count + overflow, failure);
-    overflow = 0;
+    onDropped(
+      [...overflow.values()].reduce((sum, each) => sum + each, count),
+      failure,
+    );
+    overflow = new Map();
   }
   function tell(message: ToWriter): void {
     if (!worker) held.push(message);
@@ -80,7 +84,9 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
     push(service, lines) {
       if (ended) return;
       if (onTheWay + lines.byteLength > MOST_BYTES) {
-        for (const byte of lines) if (byte === 0x0a) overflow++;
+        let count = overflow.get(service) ?? 0;
+        for (const byte of lines) if (byte === 0x0a) count++;
+        overflow.set(service, count);
         return;
       }
       onTheWay += lines.byteLength;

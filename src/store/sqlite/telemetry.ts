@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from '../../kit/logger.ts';
 import type { TelemetryCounts, TelemetryStore } from '../ports/telemetry.ts';
 import { type Database, openDatabase } from './database.ts';
+import { droppedAdder } from './telemetry-dropped.ts';
 import { eventInserter, eventQueries } from './telemetry-events.ts';
 import { logInserter, logQueries } from './telemetry-logs.ts';
 import { telemetryPruner } from './telemetry-retention.ts';
@@ -26,12 +27,14 @@ export async function sqliteTelemetryStore({
   const insertLog = logInserter(db);
   const insertEvents = eventInserter(db);
   const counts = countStatements(db);
+  const addDropped = droppedAdder(db);
   return {
     append: (batch) =>
       db.write(() => {
         for (const log of batch.logs) insertLog(log);
         insertEvents(batch.events);
         counts.add(batch.counts);
+        addDropped(batch.dropped ?? []);
       }),
     prune: telemetryPruner(db),
     ...logQueries(db),

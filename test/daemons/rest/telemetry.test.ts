@@ -22,6 +22,7 @@ test('logs are filtered, and paged by position', async () => {
   expect(await query({ level: 'error' })).toEqual({
     items: [expect.objectContaining({ message: 'second', meta: { a: 1 } })],
     total: 1,
+    dropped: { logs: 0, events: 0 },
     limit: 100,
     offset: 0,
   });
@@ -175,6 +176,15 @@ test('what was kept and dropped is a metric', async () => {
   const text = await (await rest.fetch('/metrics')).text();
   expect(text).toContain('svc_telemetry_records_total{service="rest",kind="logs",outcome="dropped"} 2');
   expect(text).toContain('svc_telemetry_records_total{service="rest",kind="logs",outcome="kept"} 3');
+});
+
+test('a result says how many records of the caller were not kept', async () => {
+  const { rest, store } = await start();
+  const dropped = { kind: 'logs', service: 'rest', minute: NOON, count: 4 } as const;
+  await store.append({ logs: [], events: [], counts: {}, dropped: [{ ...dropped, tenantId: 'acme' }] });
+  await store.append({ logs: [], events: [], counts: {}, dropped: [{ ...dropped, tenantId: 'other' }] });
+  const page = await rest.call(queryLogs, { query: {} }, 'acme');
+  expect(page.dropped).toEqual({ logs: 4, events: 0 });
 });
 
 test('every refused direct call is a diagnostic', async () => {

@@ -6,8 +6,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ANALYTICS_SCHEMA } from '../../../src/contracts/index.ts';
 import { EVENT_LINE } from '../../../src/kit/analytics.ts';
 import { manualClock } from '../../../src/kit/clock.ts';
-import { days, hours } from '../../../src/kit/duration.ts';
-import type { KeptEvent, TelemetryStore } from '../../../src/store/ports/telemetry.ts';
+import { days, hours, minutes } from '../../../src/kit/duration.ts';
+import type { KeptEvent, LogFilter, TelemetryStore } from '../../../src/store/ports/telemetry.ts';
 import { createIngest } from '../../../src/store/sqlite/telemetry-ingest.ts';
 import { createTelemetryReader } from '../../../src/store/sqlite/telemetry-reader.ts';
 import { startTelemetryWriter } from '../../../src/store/sqlite/telemetry-writer.ts';
@@ -45,7 +45,11 @@ describe('log records', () => {
       error: { name: 'Error', message: 'no' },
     });
     await append(store, [{ ...record, runId: 'run1' }]);
-    expect(await store.logs({}, { limit: 10, offset: 0 })).toEqual({ items: [record], total: 1 });
+    expect(await store.logs({}, { limit: 10, offset: 0 })).toEqual({
+      items: [record],
+      total: 1,
+      dropped: { logs: 0, events: 0 },
+    });
   });
 
   test.each<[string, Parameters<TelemetryStore['logs']>[0], string[]]>([
@@ -254,9 +258,10 @@ describe('retention', () => {
 });
 
 describe('ingest', () => {
-  function start(rates = { perSecond: 10, atOnce: 5 }) {
+  const NONE = { perSecond: 0, atOnce: 0 };
+  function start(rates = { perSecond: 10, atOnce: 5 }, sharedRates = NONE) {
     const clock = manualClock(NOON);
-    return { clock, ingest: createIngest({ now: clock.now, rates }) };
+    return { clock, ingest: createIngest({ now: clock.now, rates, sharedRates }) };
   }
   const line = (level: string, message: string) => `${JSON.stringify({ level, time: 1, message })}\n`;
 
@@ -282,6 +287,46 @@ describe('ingest', () => {
     expect(events.map(({ keep }) => keep)).toEqual([true, true, true, true, true, false, false]);
     expect(events[0]).toMatchObject({ tenantId: 'acme', occurrences: 3, ingestTs: NOON });
     expect(counts).toEqual({ 'events.kept': 5, 'events.counted': 2 });
+  });
+
+  test('what no service uses of the shared rate is there for any', () => {
+    const { clock, ingest } = start(undefined, { perSecond: 100, atOnce: 20 });
+    for (let n = 0; n < 40; n++) ingest.take('gateway', line('info', 'noise'));
+    expect(ingest.batch()!.counts).toEqual({ 'logs.kept': 25, 'logs.dropped': 15 });
+    clock.advance(100);
+    for (let n = 0; n < 40; n++) ingest.take('rest', line('info', 'noise'));
+    expect(ingest.batch()!.counts).toEqual({ 'logs.kept': 15, 'logs.dropped': 25 });
+  });
+
+  test('what is beyond the rate is counted by minute, service and tenant, and a result says how many it lacks', async () => {
+    const { clock, ingest } = start({ perSecond: 1, atOnce: 1 });
+    const of = (tenantId: string, message = 'm') =>
+      `${JSON.stringify({ level: 'info', time: 1, tenantId, message })}\n`;
+    const tricky = '"tenantId":"other"';
+    for (const each of [of('acme'), of('acme'), of('acme', tricky), of('other'), line('info', tricky)])
+      ingest.take('rest', each);
+    const event = `${EVENT_LINE}"id":"1","type":"x","ts":"2030-01-01T00:00:00.000Z","source":{"product":"svc","version":"1"},"runId":"r","ctx":{"tenantId":"acme"}}\n`;
+    for (let n = 0; n < 4; n++) ingest.take('gateway', event);
+    ingest.lost('gateway', 6);
+    const store = await open();
+    await store.append(ingest.batch()!);
+    clock.advance(minutes(5));
+    for (let n = 0; n < 3; n++) ingest.take('rest', of('acme'));
+    await store.append(ingest.batch()!);
+    const dropped = async (filter: LogFilter) => (await store.logs(filter, { limit: 1, offset: 0 })).dropped;
+    expect(await dropped({})).toEqual({ logs: 12, events: 3 });
+    expect(await dropped({ tenantId: 'acme' })).toEqual({ logs: 4, events: 3 });
+    expect(await dropped({ tenantId: 'other' })).toEqual({ logs: 1, events: 0 });
+    expect(await dropped({ services: ['gateway'] })).toEqual({ logs: 6, events: 3 });
+    expect(await dropped({ to: NOON + minutes(1) })).toEqual({ logs: 10, events: 3 });
+    expect(await dropped({ from: NOON + minutes(5) })).toEqual({ logs: 2, events: 0 });
+    const limits = {
+      logsBefore: NOON + minutes(2),
+      eventsBefore: NOON + minutes(2),
+      maxBytes: 1e9,
+    };
+    while (await store.prune(limits));
+    expect(await dropped({})).toEqual({ logs: 2, events: 0 });
   });
 
   test('what is no record is kept as the message of one, and wrong types do no harm', () => {
