@@ -125,8 +125,9 @@ function statements(db: Database) {
   return {
     byTime: { newest: byTime('newest'), oldest: byTime('oldest') },
     byStatus: { newest: byStatus('newest'), oldest: byStatus('oldest') },
+    // A blob sorts behind every status: without it the rows of the last endpoint would be scanned.
     endpoint: db.prepare<[string, string, string], { plugin: string; event: string }>(
-      `select plugin_id as plugin, event from delivery_by_status where namespace_id = ? and (plugin_id, event) > (?, ?)
+      `select plugin_id as plugin, event from delivery_by_status where namespace_id = ? and (plugin_id, event, status) > (?, ?, x'')
        order by plugin_id, event limit 1`,
     ),
   };
