@@ -192,7 +192,9 @@ test('a 401 for a clock that is off says by how many seconds, one for an expired
   expect(await explained(slack(former, timestamp))).toMatchObject({ reason: 'clock_skew', skewSeconds: 400 });
   expect(await explained({})).toMatchObject({ reason: 'header_missing' });
 
-  await secretOf(gateway, 'slack');
+  await gateway.call(provisionWebhook, {
+    body: { pluginId: 'senders', event: 'slack', generate: true } as never,
+  });
   gateway.clock.advance(hours(24));
   expect(await explained(slack(former, gateway.clock.now() / 1000))).toMatchObject({
     reason: 'previous_secret_expired',
