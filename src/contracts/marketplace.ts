@@ -42,6 +42,23 @@ export const PluginDetail = PluginRecord.extend({
   routes: z.array(z.object({ method: z.string(), path: z.string(), security: z.array(z.string()) })),
   commands: z.array(z.object({ id: z.string(), description: z.string().nullable() })),
   jobs: z.array(z.object({ id: z.string(), description: z.string().nullable() })),
+  workflows: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string().nullable(),
+      code: z.boolean().describe('Whether its steps are written in code'),
+      refused: z.boolean().describe('Whether its definition is faulty: nothing starts it'),
+    }),
+  ),
+  startsItself: z
+    .array(
+      z.object({
+        what: z.enum(['schedule', 'event', 'hook', 'validator']),
+        name: z.string(),
+        when: z.string(),
+      }),
+    )
+    .describe('What runs without a user who asks for it'),
   permissions: z.record(z.string(), z.unknown()),
 }).meta({ id: 'PluginDetail' });
 export type PluginDetail = z.infer<typeof PluginDetail>;
@@ -74,7 +91,11 @@ const Digest = z.string().startsWith('sha256-').max(128);
 export const PlanChange = z
   .object({
     change: z.enum(['added', 'removed', 'changed']),
-    what: z.string().describe('permission, route, webhook, command, job or dependency'),
+    what: z
+      .string()
+      .describe(
+        'permission, route, webhook, command, job, workflow, schedule, event, hook, validator or dependency',
+      ),
     name: z.string(),
     before: z.unknown().optional(),
     after: z.unknown().optional(),

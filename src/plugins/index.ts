@@ -62,6 +62,7 @@ export {
   type WebhookAccess,
   type WorkflowAccess,
 } from './services/index.ts';
+export { selfStarting, workflowBriefs } from './self-starting.ts';
 export { fileStamp, sourceStamp } from './source-stamp.ts';
 export { createStreamCredit, type StreamCredit } from './stream-credit.ts';
 export { parseUntrusted } from './untrusted-json.ts';

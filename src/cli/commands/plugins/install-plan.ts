@@ -25,16 +25,24 @@ export async function agree(plan: PluginPlan, context: CommandContext): Promise<
   throw new PlatformError('CONFLICT', 'Nothing was changed.', { details: { pluginId: plan.id } });
 }
 
-function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
+export function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
   return [
     `${style.bold(id)} ${installed === null ? version : `${installed} -> ${version}`}  ${style.dim(resolved)}`,
-    ...(changes.length === 0 ? ['  permissions and routes stay as they are'] : changes.map(changeLine)),
+    ...(changes.length === 0
+      ? ['  permissions, routes and what runs by itself stay as they are']
+      : changes.map(changeLine)),
     ...warnings.map((warning) => `${style.yellow('!')} ${warning}`),
   ].join('\n');
 
   function changeLine({ change, what, name, before, after }: PlanChange): string {
     const mark = { added: style.green('+'), removed: style.red('-'), changed: style.yellow('~') }[change];
-    const values = change === 'changed' ? `  ${JSON.stringify(before)} -> ${JSON.stringify(after)}` : '';
+    const when = change === 'added' ? (after as { when?: string } | undefined)?.when : undefined;
+    const values =
+      change === 'changed'
+        ? `  ${JSON.stringify(before)} -> ${JSON.stringify(after)}`
+        : when
+          ? `: ${when}`
+          : '';
     return `  ${mark} ${what} ${name}${values}`;
   }
 }

@@ -15,7 +15,8 @@ export const show = defineCommand({
 
 /** One plugin for people. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
-  const { routes, webhooks, commands, jobs, permissions, faults, keptVersion } = plugin;
+  const { routes, webhooks, commands, jobs, workflows, startsItself, permissions, faults, keptVersion } =
+    plugin;
   const lines = (items: string[], between = ', ') => (items.length === 0 ? '-' : items.join(between));
   return pairs(
     [
@@ -33,6 +34,14 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
       ['webhooks', lines(webhooks.map(({ event, auth }) => `${event} (${auth})`))],
       ['commands', lines(commands.map(({ id }) => id))],
       ['jobs', lines(jobs.map(({ id }) => id))],
+      ['workflows', lines(workflows.map(({ id, refused }) => (refused ? `${id} (refused)` : id)))],
+      [
+        'runs by itself',
+        lines(
+          startsItself.map(({ what, name, when }) => `${what} ${name}: ${when}`),
+          '\n',
+        ),
+      ],
       ['permissions', permissionsText(permissions)],
       ...faults.map(({ path, message }): [string, string] => [
         'fault',

@@ -5,7 +5,14 @@ import {
   type PluginRecord,
   routeSecurity,
 } from '../../../contracts/index.ts';
-import type { BrokenPlugin, DisabledPlugin, Kept, LoadedPlugin } from '../../../plugins/index.ts';
+import {
+  type BrokenPlugin,
+  type DisabledPlugin,
+  type Kept,
+  type LoadedPlugin,
+  selfStarting,
+  workflowBriefs,
+} from '../../../plugins/index.ts';
 
 /** The plugins of the project as the marketplace tells them. @spec docs/decisions.md "Marketplace records" */
 export interface Catalogue {
@@ -85,6 +92,8 @@ const NO_CONTENTS: Contents = {
   routes: [],
   commands: [],
   jobs: [],
+  workflows: [],
+  startsItself: [],
   permissions: {},
 };
 
@@ -100,6 +109,13 @@ function contents({ manifest }: LoadedPlugin): Contents {
     })),
     commands: commands.map(described),
     jobs: jobs.map(described),
+    workflows: workflowBriefs(manifest).map(({ id, name, isCode, isSound }) => ({
+      id,
+      name,
+      code: isCode,
+      refused: !isSound,
+    })),
+    startsItself: selfStarting(manifest),
     permissions,
   };
 }

@@ -1,5 +1,5 @@
 import { type ManifestV3, type PlanChange, routeSecurity } from '../../../contracts/index.ts';
-import { permissionSets } from '../../../plugins/index.ts';
+import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/index.ts';
 
 /** What a manifest brings, by kind and name; what differs between two of them is what is to be agreed to. */
 function capabilities(
@@ -29,6 +29,8 @@ function capabilities(
   for (const { event, auth } of webhooks) add('webhook', event, { auth: auth.type });
   for (const { id, permissions: own } of commands) add('command', id, own ? { permissions: own } : {});
   for (const { id } of jobs) add('job', id, {});
+  for (const { id, isCode } of workflowBriefs(manifest)) add('workflow', id, { code: isCode });
+  for (const { what, name, when } of selfStarting(manifest)) add(what, name, { when });
   for (const [id, range] of Object.entries(dependencies)) add('dependency', id, range);
   return found;
 }
@@ -64,5 +66,12 @@ export function warningsOf(manifest: ManifestV3): string[] {
   }
   const open = (rest?.routes ?? []).filter((route) => routeSecurity(rest!, route)?.includes('none'));
   if (open.length > 0) warnings.push(`${open.length} of its routes can be called by anybody.`);
+  const bySelf = selfStarting(manifest);
+  const count = (what: string) => bySelf.filter((one) => one.what === what).length;
+  if (count('schedule') + count('event') > 0)
+    warnings.push(
+      `It starts workflows by itself: ${count('schedule')} by time, ${count('event')} by deliveries of webhooks.`,
+    );
+  if (count('validator') > 0) warnings.push('Its code runs on requests whose sender is not known yet.');
   return warnings;
 }
