@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configurationPage, manifestPage } from '../src/contracts/descriptions/reference-page.ts';
+import { workflowSchema } from '../src/daemons/workflow/workflow-schema.ts';
 import { asJsonFile, configFileSchema, defaultConfig } from '../src/kit/config/files.ts';
 import { packageRoot } from '../src/kit/paths.ts';
 import { manifestSchema } from '../src/plugins/manifest-schema.ts';
@@ -11,5 +12,6 @@ mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'svc.schema.json'), asJsonFile(configFileSchema()));
 writeFileSync(join(folder, 'default.json'), asJsonFile(defaultConfig()));
 writeFileSync(join(folder, 'plugin.schema.json'), asJsonFile(manifestSchema()));
+writeFileSync(join(folder, 'workflow.schema.json'), asJsonFile(workflowSchema()));
 writeFileSync(join(packageRoot, 'docs/configuration.md'), configurationPage(configFileSchema()));
 writeFileSync(join(packageRoot, 'docs/manifest.md'), manifestPage(manifestSchema()));

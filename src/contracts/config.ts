@@ -158,7 +158,7 @@ export const PlatformConfig = z.strictObject({
     url: z.literal(null).default(null),
   }),
   plugins: z.array(z.string()).default(['./plugins/*']),
-  workflows: z.array(z.string()).default(['./workflows/*.yaml']),
+  workflows: z.array(z.string()).default(['./workflows/*.{yaml,yml}']),
   /** Settings handed to a plugin as `ctx.config`, by plugin id. */
   pluginConfig: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
   execution: Execution,

@@ -41,6 +41,7 @@ export {
 export { adaptersAskedFor } from './required-adapters.ts';
 export { resolveDependencies } from './sandbox/dependencies.ts';
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
+export { selfStarting, workflowBriefs } from './self-starting.ts';
 export {
   type AdapterParts,
   type AdapterWatch,
@@ -62,8 +63,7 @@ export {
   type WebhookAccess,
   type WorkflowAccess,
 } from './services/index.ts';
-export { selfStarting, workflowBriefs } from './self-starting.ts';
-export { fileStamp, sourceStamp } from './source-stamp.ts';
+export { fileStamp, sourceDigest, sourceStamp } from './source-stamp.ts';
 export { createStreamCredit, type StreamCredit } from './stream-credit.ts';
 export { parseUntrusted } from './untrusted-json.ts';
 export { codeFaults, type ValidatedPlugin, validatePlugin } from './validate.ts';

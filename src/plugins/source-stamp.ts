@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { MANIFEST_FILE } from '../contracts/index.ts';
 import { isRecord } from '../kit/is-record.ts';
@@ -17,8 +19,20 @@ const INSTALLED = join('node_modules', '.package-lock.json');
  * dependencies and what the plugin itself may write do not count. Empty for a folder that is gone.
  */
 export function sourceStamp(root: string): string {
+  return sourceFiles(root).map(fileStamp).join('\n');
+}
+
+/** The same by content: a file that was only touched, or written with what it held, changes nothing. */
+export async function sourceDigest(root: string): Promise<string> {
+  const whole = createHash('sha256');
+  for (const path of sourceFiles(root))
+    whole.update(`${path}\n`).update(await readFile(path).catch(() => 'unreadable'));
+  return whole.digest('base64');
+}
+
+function sourceFiles(root: string): string[] {
   const excluded = writablePaths(root);
-  const stamps: string[] = [];
+  const files: string[] = [];
   const folders = [root];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for (const entry of entriesOf(folder)) {
@@ -26,12 +40,11 @@ export function sourceStamp(root: string): string {
       if (entry.name.startsWith('.') || excluded.some((other) => isInside(other, path))) continue;
       if (entry.isDirectory()) {
         if (!NO_SOURCES.has(entry.name)) folders.push(path);
-      } else if (SOURCE.test(entry.name)) stamps.push(fileStamp(path));
-      if (stamps.length >= MAX_SOURCE_FILES) return stamps.join('\n');
+      } else if (SOURCE.test(entry.name)) files.push(path);
+      if (files.length >= MAX_SOURCE_FILES) return files;
     }
   }
-  if (stamps.length > 0) stamps.push(fileStamp(join(root, INSTALLED)));
-  return stamps.join('\n');
+  return files.length > 0 ? [...files, join(root, INSTALLED)] : files;
 }
 
 /** Changes when the file is written, replaced or removed. */

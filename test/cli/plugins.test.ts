@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { marketplace } from '../../src/daemons/marketplace/index.ts';
@@ -138,6 +139,15 @@ test('dev has the services read a folder anew when it changes, and tells what is
   await dev.until(/"reloaded":true,"id":"@acme\/greeter"/);
   await writeFiles(folder, { 'h.js': 'syntax(' });
   await dev.until(/"reloaded":false,"faults":\[\{"code":"INVALID_HANDLER"/);
+
+  // Gone, as while another branch is checked out, and back: still watched.
+  await rename(folder, `${folder}-away`);
+  await dev.until(/"reloaded":false,"faults":\[[^\n]* is gone; /);
+  await rename(`${folder}-away`, folder);
+  await writeFiles(folder, greeter('1.3.0'));
+  await dev.until(/is gone;[\s\S]*"reloaded":true,"id":"@acme\/greeter"/);
+  await writeFiles(folder, { 'h.js': 'export const other = 1;' });
+  await dev.until(/is gone;[\s\S]*"reloaded":true[\s\S]*"reloaded":false,[^\n]*has no export/);
   expect(await dev.interrupt()).toBe(130);
 });
 

@@ -84,6 +84,10 @@ export const STEPS: Record<string, Step[]> = {
     { args: () => ['workflows', 'run', 'hold'], take: ({ id }) => ({ run: id }) },
     fails(1, 'workflows', 'run', 'nothing'),
   ],
+  'workflows validate': [
+    step('workflows', 'validate', 'workflows/hold.yaml'),
+    fails(1, 'workflows', 'validate', 'nowhere.yaml'),
+  ],
   'workflows runs': [step('workflows', 'runs')],
   'workflows show': [{ args: ({ run }) => ['workflows', 'show', run] }],
   'workflows decide': [{ args: ({ run }) => ['workflows', 'decide', run, 'main.note', 'retry'], code: 1 }],

@@ -28,6 +28,12 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
     async () => (await import('../commands/workflows/run.ts')).run,
   ),
   entry(
+    'workflows validate',
+    'Check a workflow file, and list every fault with its line',
+    'svc workflows validate workflows/nightly.yaml',
+    async () => (await import('../commands/workflows/validate.ts')).validate,
+  ),
+  entry(
     'workflows runs',
     'List runs, newest first',
     'svc workflows runs --status failed',

@@ -9,6 +9,7 @@ import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../stor
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createReread, type Reread } from '../plugin-runtime/reread.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { watchSources } from '../plugin-runtime/source-watch.ts';
 import { codeInputCheck } from './code-input.ts';
 import { createPassDesk, type PassDesk } from './domain/code/pass-desk.ts';
 import { createDefinitions, type Definitions } from './domain/definition/definitions.ts';
@@ -32,7 +33,7 @@ import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { reportRunEnd } from './run-end.ts';
 import { localSteps, runPass } from './run-pass.ts';
 import { stepKinds } from './step-kinds.ts';
-import { readWorkflowFiles } from './workflow-files.ts';
+import { readWorkflowFiles, workflowFileStamps } from './workflow-files.ts';
 
 /** A daemon that is restarted finds its predecessor still writing its last answers. */
 const LOCK_WAIT_MS = seconds(5);
@@ -173,12 +174,19 @@ async function assemble(
     logger,
   });
   await schedules.sync(planned);
+  const registerAnew = async (): Promise<void> =>
+    schedules.sync(await registerAll(resources, plugins, definitions, logger));
   const stopListening = plugins.onReload(async () => {
     try {
-      await schedules.sync(await registerAll(resources, plugins, definitions, logger));
+      await registerAnew();
     } catch (error) {
       logger.error('The workflows could not be registered anew after plugins changed', { error });
     }
+  });
+  const fileWatch = await watchSources({
+    stamp: () => workflowFileStamps(resources.projectDir, config.workflows),
+    changed: registerAnew,
+    logger,
   });
   engine.onTick(schedules.serve);
   const housekeeping = startHousekeeping({ store, clock, logger, keepMs: days(config.retention.runsDays) });
@@ -199,6 +207,7 @@ async function assemble(
     jobs: createJobDesk({ store: store.runs, engine, starter, definitions, handlers }),
     async stop() {
       stopListening();
+      fileWatch.close();
       await engine.stop(DRAIN_MS);
       await threads.close();
       await housekeeping.stop();

@@ -3,6 +3,7 @@ import { relative } from 'node:path';
 import { glob } from 'tinyglobby';
 import type { WorkflowFault } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors.ts';
+import { fileStamp } from '../../plugins/index.ts';
 import { readDefinition, type TextFault } from './domain/definition/definition-text.ts';
 import type { FoundDefinition } from './domain/definition/definitions.ts';
 
@@ -13,7 +14,7 @@ export interface FoundFiles {
 
 /** Reads the definitions that the config's `workflows` patterns find: YAML or JSON, one a file. */
 export async function readWorkflowFiles(projectDir: string, patterns: string[]): Promise<FoundFiles> {
-  const files = await glob(patterns, { cwd: projectDir, absolute: true, expandDirectories: false });
+  const files = await filesOf(projectDir, patterns);
   const found: FoundDefinition[] = [];
   const faults: WorkflowFault[] = [];
   for (const file of files.toSorted()) {
@@ -27,6 +28,19 @@ export async function readWorkflowFiles(projectDir: string, patterns: string[]):
     }
   }
   return { found, faults };
+}
+
+/** Describes each definition file; the text of one that is written anew changes. */
+export async function workflowFileStamps(
+  projectDir: string,
+  patterns: string[],
+): Promise<Map<string, string>> {
+  const files = await filesOf(projectDir, patterns);
+  return new Map(files.map((file) => [file, fileStamp(file)]));
+}
+
+function filesOf(projectDir: string, patterns: string[]): Promise<string[]> {
+  return glob(patterns, { cwd: projectDir, absolute: true, expandDirectories: false });
 }
 
 /** `workflows/ship.yaml:12:5` as the source of a fault. */

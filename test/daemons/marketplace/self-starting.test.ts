@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { planText } from '../../../src/cli/commands/plugins/install-plan.ts';
 import { pluginText } from '../../../src/cli/commands/plugins/show.ts';
 import { createStyle } from '../../../src/cli/style.ts';
-import { getPlugin, installPlugin, planPlugin } from '../../../src/contracts/index.ts';
+import { getPlugin, installPlugin, ManifestV3, planPlugin } from '../../../src/contracts/index.ts';
+import { selfStarting, workflowBriefs } from '../../../src/plugins/index.ts';
 import { greeter, pluginFolder, startMarketplace } from './support.ts';
 
 const params = { pluginId: '@acme/greeter' as never };
@@ -29,7 +30,6 @@ const MANIFEST = {
       jobs: { main: { steps } },
     },
     { id: 'coded', handler: 'h.js#greet' },
-    { id: 'faulty', jobs: {}, on: { schedule: [{ cron: '* * * * *' }] } },
   ],
   schedules: [{ workflow: 'coded', cron: '30 * * * *' }],
   lifecycle: { onEnable: 'h.js#greet', onDisable: 'h.js#greet' },
@@ -54,7 +54,6 @@ test('the consent to an installation and `plugins show` list all that runs by it
   for (const [id, code] of [
     ['nightly', false],
     ['coded', true],
-    ['faulty', false],
   ])
     expect(plan.changes).toContainEqual({ change: 'added', what: 'workflow', name: id, after: { code } });
   expect(plan.warnings).toEqual([
@@ -70,11 +69,20 @@ test('the consent to an installation and `plugins show` list all that runs by it
   expect(detail.workflows).toEqual([
     { id: 'nightly', name: 'Nightly report', code: false, refused: false },
     { id: 'coded', name: null, code: true, refused: false },
-    { id: 'faulty', name: null, code: false, refused: true },
   ]);
   const shown = pluginText(detail, createStyle({ isTTY: false }, {}));
   for (const [what, name, when] of SELF_STARTING) expect(shown).toContain(`${what} ${name}: ${when}`);
-  expect(shown).toContain('nightly, coded, faulty (refused)');
+  expect(shown).toContain('nightly, coded');
+});
+
+test('a workflow that is refused is listed as such, and starts nothing', () => {
+  const workflows = [{ id: 'faulty', jobs: {}, on: { schedule: [{ cron: '* * * * *' }] } }, { jobs: {} }];
+  const manifest = ManifestV3.parse({ schema: 'svc.plugin/3', id: 'one', version: '1.0.0', workflows });
+  expect(workflowBriefs(manifest)).toEqual([
+    { id: 'faulty', name: null, isCode: false, isSound: false },
+    { id: 'workflows[1]', name: null, isCode: false, isSound: false },
+  ]);
+  expect(selfStarting(manifest)).toEqual([]);
 });
 
 test('an update that adds a schedule has to be agreed to', async () => {

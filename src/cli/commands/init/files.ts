@@ -19,7 +19,7 @@ export function configText(folder: string): string {
     $schema: schemaPath(folder),
     gateway: { port: 4000 },
     plugins: ['./plugins/*'],
-    workflows: ['./workflows/*.yaml'],
+    workflows: ['./workflows/*.{yaml,yml}'],
   };
   return `${JSON.stringify(config, null, 2)}\n`;
 }

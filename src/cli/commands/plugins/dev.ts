@@ -1,16 +1,17 @@
-import { watch } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { linkPlugin, listPlugins, type PluginRecord, reloadPlugins } from '../../../contracts/index.ts';
+import { watchSources } from '../../../daemons/plugin-runtime/source-watch.ts';
 import { toPlatformError } from '../../../kit/errors.ts';
+import { silentLogger } from '../../../kit/logger.ts';
+import { sourceStamp } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { interruption } from '../../interruption.ts';
 import { checkFolder } from './check-folder.ts';
 
-/** An editor writes several files for one "save". */
-const SETTLE_MS = 150;
-const IGNORED = /(?:^|[/\\])(?:node_modules|\.git)(?:[/\\]|$)|~$|\.swp$/;
+const KEEP_ALIVE_MS = 60_000;
 
 /** Runs until it is interrupted. @spec docs/plugins.md "Developing" */
 export const dev = defineCommand({
@@ -46,10 +47,16 @@ async function reload(folder: string, context: CommandContext): Promise<void> {
     JSON.stringify({ at: new Date(context.clock.now()).toISOString(), ...fields });
   const { json } = context.globals;
   const refused = (faults: PluginRecord['faults']) => {
-    const lines = faults.map(({ path, message }) => `  ${path}: ${message}`).join('\n');
+    const lines = faults
+      .map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)
+      .join('\n');
     context.ui.line(json ? told({ reloaded: false, faults }) : `not reloaded:\n${lines}`);
   };
   try {
+    if (!existsSync(folder)) {
+      const message = `${folder} is gone; what ran of it runs on. Waiting for it to come back.`;
+      return refused([{ code: 'INVALID_MANIFEST', path: '', message }]);
+    }
     const { plugin, faults } = await checkFolder(folder, context);
     if (!plugin || faults.length > 0) return refused(faults);
     const { revision } = await context.client.call(reloadPlugins);
@@ -65,23 +72,20 @@ async function reload(folder: string, context: CommandContext): Promise<void> {
   }
 }
 
-/** Calls `changed` after each burst of changes, never twice at once; resolves when interrupted. */
-function watchFolder(folder: string, signal: AbortSignal, changed: () => Promise<void>): Promise<void> {
-  return new Promise((done) => {
-    let timer: NodeJS.Timeout | undefined;
-    let running = Promise.resolve();
-    const watcher = watch(folder, { recursive: true }, (_event, name) => {
-      if (name !== null && IGNORED.test(name)) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => {
-        running = running.then(changed);
-      }, SETTLE_MS);
-    });
-    const stop = (): void => {
-      watcher.close();
-      clearTimeout(timer);
-      void running.then(done);
-    };
-    signal.addEventListener('abort', stop, { once: true });
+/**
+ * Calls `changed` after each burst of changes, never twice at once; resolves when interrupted. The folder is polled by its
+ * path, so that one that is moved away, or replaced by a checkout of another branch, is watched again once it is back.
+ */
+async function watchFolder(folder: string, signal: AbortSignal, changed: () => Promise<void>): Promise<void> {
+  const watch = await watchSources({
+    stamp: async () => new Map([[folder, sourceStamp(folder)]]),
+    changed,
+    logger: silentLogger,
   });
+  // The timers of the watch keep no process alive.
+  const alive = setInterval(() => {}, KEEP_ALIVE_MS);
+  await new Promise<void>((stop) => signal.addEventListener('abort', () => stop(), { once: true }));
+  clearInterval(alive);
+  watch.close();
+  await watch.check();
 }

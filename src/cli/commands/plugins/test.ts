@@ -18,7 +18,6 @@ export const test = defineCommand({
   name: 'plugins test',
   summary: "Run a plugin's tests, on the Node that svc runs on",
   example: 'svc plugins test ./plugins/orders',
-  streams: 'without --json',
   args: z.object({
     folder: z.string().default('.').describe("the plugin's folder; default: this one"),
     watch: z.boolean().default(false).describe('run them again whenever a file changes'),

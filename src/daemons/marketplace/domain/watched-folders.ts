@@ -1,5 +1,5 @@
 import type { Logger } from '../../../kit/logger.ts';
-import { findFolders, readLockFile, sourceStamp } from '../../../plugins/index.ts';
+import { findFolders, readLockFile, sourceDigest, sourceStamp } from '../../../plugins/index.ts';
 import { type SourceWatch, type Stamps, watchSources } from '../../plugin-runtime/source-watch.ts';
 import type { Installer } from './installer.ts';
 
@@ -20,6 +20,17 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const { projectDir, dataDir, patterns, installer, logger } = deps;
 
   const everLinked = new Set<string>();
+  const digests = new Map<string, { stamp: string; digest: string }>();
+
+  /** Files are read only when one of them was touched. */
+  async function digestOf(root: string): Promise<[string, string]> {
+    const stamp = sourceStamp(root);
+    const known = digests.get(root);
+    if (known?.stamp === stamp) return [root, known.digest];
+    const digest = await sourceDigest(root);
+    digests.set(root, { stamp, digest });
+    return [root, digest];
+  }
 
   async function stamp(): Promise<Stamps> {
     const [{ folders }, lock] = await Promise.all([findFolders(projectDir, patterns), readLockFile(dataDir)]);
@@ -27,7 +38,7 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
       origin === 'linked' ? [folder] : [],
     );
     for (const root of linked) everLinked.add(root);
-    return new Map([...folders, ...linked].map((root) => [root, sourceStamp(root)]));
+    return new Map(await Promise.all([...folders, ...linked].map(digestOf)));
   }
   return watchSources({
     stamp,

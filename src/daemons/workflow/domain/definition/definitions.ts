@@ -118,9 +118,13 @@ export function createDefinitions(deps: {
     registered,
     faults,
     register(found, other = []) {
+      const before = new Map(registered);
       registered.clear();
       faults.splice(0, faults.length, ...other);
       for (const one of found) registerOne(one);
+      // A file with a broken edit: its faults are told, and runs can still be started of what it held.
+      for (const [id, kept] of before)
+        if (!registered.has(id) && isBrokenFile(kept.source, faults)) registered.set(id, kept);
     },
     fault: (fault) => faults.push(fault),
     require(id) {
@@ -151,6 +155,12 @@ export function createDefinitions(deps: {
       return workflow;
     },
   };
+}
+
+/** Whether a source is a file with faults; a plugin's workflows go with the version of the plugin. */
+function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean {
+  if (!/\.(?:ya?ml|json)$/.test(source)) return false;
+  return faults.some((fault) => fault.source === source || fault.source.startsWith(`${source}:`));
 }
 
 export function summaryOf({ workflow, source }: RegisteredWorkflow): WorkflowSummary {

@@ -1,0 +1,37 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { compileDefinition } from '../../../daemons/workflow/domain/definition/compile-definition.ts';
+import { checkingKinds } from '../../../daemons/workflow/step-kinds.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { readDefinitionFile } from '../../definition-file.ts';
+
+interface ValidWorkflow {
+  file: string;
+  id: string;
+  version: string;
+  jobs: string[];
+}
+
+/** Needs no platform that runs. @spec docs/workflows.md "From the command line" */
+export const validate = defineCommand({
+  name: 'workflows validate',
+  summary: 'Check a workflow file, and list every fault with its line',
+  example: 'svc workflows validate workflows/nightly.yaml',
+  args: z.object({ file: z.string().min(1).describe('a .yaml, .yml or .json file') }),
+  async run({ file }, { cwd }) {
+    const path = resolve(cwd, file);
+    if (!existsSync(path))
+      throw new PlatformError('VALIDATION_ERROR', `There is no file ${path}.`, { details: { file: path } });
+    const { definition, placed } = await readDefinitionFile(path, file);
+    try {
+      const { id, version, jobs } = compileDefinition(definition, checkingKinds()).definition;
+      return ok<ValidWorkflow>({ file: path, id, version, jobs: Object.keys(jobs) });
+    } catch (error) {
+      throw placed(error);
+    }
+  },
+  text: ({ id, version, jobs }: ValidWorkflow, style) =>
+    `${style.green('valid')} ${id} ${version}: ${jobs.join(', ')}`,
+});
