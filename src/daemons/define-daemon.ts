@@ -9,6 +9,7 @@ import type { Random } from '../kit/random.ts';
 import type { CreateLimiter } from '../kit/rate-limiter.ts';
 import type { Environment } from '../kit/secret-ref.ts';
 import type { Tracer } from '../kit/tracer.ts';
+import type { StubFetch } from '../plugins/index.ts';
 import type { ProcessGroup } from './group/process-group.ts';
 import type { Peers } from './peers.ts';
 
@@ -40,6 +41,8 @@ export interface Resources {
   /** Only where traces are exported. */
   tracer?: Tracer | undefined;
   peers: Peers;
+  /** Answers `ctx.fetch` in tests of plugins. */
+  stubFetch?: StubFetch | undefined;
   /** The processes that are this daemon; most are one. */
   group: ProcessGroup;
   /** Limits that hold for all processes of the daemon together. */

@@ -39,6 +39,8 @@ export interface StartOptions
   env?: Environment;
   /** Where traces go; nowhere unless given. */
   otlp?: OtlpTarget | undefined;
+  /** Answers `ctx.fetch` in tests of plugins. */
+  stubFetch?: Resources['stubFetch'];
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
   listen?: { host: string; port: number };
   /** That of a predecessor on the same address, to go on with instead of opening one. */

@@ -42,6 +42,7 @@ export { adaptersAskedFor } from './required-adapters.ts';
 export { resolveDependencies } from './sandbox/dependencies.ts';
 export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
 export { selfStarting, workflowBriefs } from './self-starting.ts';
+export type { StubFetch } from './services/fetch.ts';
 export {
   type AdapterParts,
   type AdapterWatch,

@@ -5,4 +5,15 @@
  */
 export type { CommandResult } from '../contracts/index.ts';
 export { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';
-export type { CallerOptions, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';
+export type {
+  CallerOptions,
+  CommandOptions,
+  DeliveryAnswer,
+  DeliveryOptions,
+  RouteAnswer,
+  RouteOptions,
+  SignDelivery,
+  TestLog,
+  ValidatorRequest,
+  WebhookOptions,
+} from './types.ts';

@@ -10,8 +10,10 @@ import { state } from '../daemons/state/index.ts';
 import type { ManualClock } from '../kit/clock.ts';
 import type { KeyMaterial } from '../kit/keys.ts';
 import { type Random, systemRandom } from '../kit/random.ts';
-import { permissionSets } from '../plugins/index.ts';
+import { permissionSets, type StubFetch } from '../plugins/index.ts';
 import type { TestLog } from './types.ts';
+
+const ADMIN = 'test-host';
 
 export interface TestServices {
   rest: RunningDaemon<Awaited<ReturnType<typeof rest.services>>>;
@@ -21,6 +23,10 @@ export interface TestServices {
   urlOf(service: ServiceName): string;
   /** Starts what the plugin asks for beside these. */
   startFor(manifest: ManifestV3): Promise<void>;
+  /** Starts the gateway unless it runs. */
+  startGateway(): Promise<void>;
+  /** A token of an administrator at the gateway. */
+  token: string;
   /** Has the workflow service look at the clock, which the test has moved. */
   tick(): Promise<void>;
   /** Ends all and removes what they kept. */
@@ -35,6 +41,8 @@ export interface TestServicesOptions {
   adapters: Record<string, unknown>;
   clock: ManualClock;
   write(line: TestLog): void;
+  /** Answers `ctx.fetch` instead of the network. */
+  fetch: StubFetch | undefined;
 }
 
 /**
@@ -42,7 +50,7 @@ export interface TestServicesOptions {
  * service and the gateway come for plugins whose manifest asks for what these do.
  */
 export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
-  const { clock, plugins, pluginConfig, adapters, write } = options;
+  const { clock, plugins, pluginConfig, adapters, write, fetch } = options;
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-plugin-test-'));
   const random = systemRandom();
   const keys: KeyMaterial = {
@@ -52,6 +60,11 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
     masterKey: random.secret(32),
   };
   const peers = createPeers();
+  const token = random.secret(32);
+  const gatewayConfig = {
+    admins: [ADMIN],
+    staticTokens: { [token]: { hostId: ADMIN, namespaceId: 'default' } },
+  };
   const running: RunningDaemon[] = [];
   let tick = async (): Promise<void> => {};
 
@@ -65,7 +78,14 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
 
   async function start<Services extends DaemonServices>(definition: DaemonDefinition<Services>) {
     const daemon = await startDaemon(definition, {
-      config: PlatformConfig.parse({ plugins, pluginConfig, adapters, auth: { mode: 'optional' } }),
+      config: PlatformConfig.parse({
+        plugins,
+        pluginConfig,
+        adapters,
+        auth: { mode: 'optional' },
+        gateway: gatewayConfig,
+      }),
+      stubFetch: fetch,
       profile: 'test',
       projectDir: dataDir,
       dataDir,
@@ -92,17 +112,32 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
       peers.set({ workflow: url });
       tick = services.engine.tick;
     }
-    if (asksFor('webhooks')) {
-      const { gateway } = await import('../daemons/gateway/index.ts');
+    if (asksFor('webhooks')) await startGateway();
+  }
+
+  let gatewayStart: Promise<void> | undefined;
+  function startGateway(): Promise<void> {
+    gatewayStart ??= import('../daemons/gateway/index.ts').then(async ({ gateway }) => {
       peers.set({ gateway: (await start(gateway)).url });
-    }
+    });
+    return gatewayStart;
   }
 
   try {
     const keeper = await start(state);
     peers.set({ state: keeper.url });
     const { urlOf } = peers;
-    return { rest: await start(rest), keys, random, urlOf, startFor, tick: () => tick(), close };
+    return {
+      rest: await start(rest),
+      keys,
+      random,
+      urlOf,
+      token,
+      startFor,
+      startGateway,
+      tick: () => tick(),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;

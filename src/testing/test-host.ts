@@ -8,6 +8,7 @@ import {
   NamespaceId,
   type PluginJob,
   type PluginRun,
+  type WebhookHandlerDecl,
 } from '../contracts/index.ts';
 import { deliveryPath } from '../daemons/gateway/domain/webhooks/delivery-path.ts';
 import { commandCall, requireCommand } from '../daemons/plugin-runtime/commands.ts';
@@ -15,10 +16,22 @@ import type { PluginCall } from '../daemons/plugin-runtime/runtime.ts';
 import { serviceHeaders } from '../http/index.ts';
 import { manualClock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';
-import type { LoadedPlugin } from '../plugins/index.ts';
+import type { LoadedPlugin, StubFetch } from '../plugins/index.ts';
+import { createDeliveries } from './deliveries.ts';
 import { requireSupportedNode } from './node-version.ts';
 import { startTestServices } from './services.ts';
-import type { CallerOptions, Decision, RouteAnswer, RouteOptions, TestLog, WebhookOptions } from './types.ts';
+import type {
+  CallerOptions,
+  CommandOptions,
+  Decision,
+  DeliveryAnswer,
+  DeliveryOptions,
+  RouteAnswer,
+  RouteOptions,
+  TestLog,
+  ValidatorRequest,
+  WebhookOptions,
+} from './types.ts';
 import { workflowCalls } from './workflow-calls.ts';
 
 export interface TestHostOptions {
@@ -33,6 +46,11 @@ export interface TestHostOptions {
    * host unless told otherwise; a model there is only when one is named.
    */
   adapters?: Record<string, unknown>;
+  /**
+   * Answers `ctx.fetch` instead of the network, for hosts that the manifest allows; others are refused as ever. Return
+   * undefined to have the network answer.
+   */
+  fetch?: StubFetch;
   /** Where the clock stands at first, in epoch milliseconds. Default: 2030-01-01. */
   startAt?: number;
 }
@@ -42,16 +60,27 @@ export interface TestHost extends AsyncDisposable {
   /** Every line so far, of the plugin and of the services. */
   readonly logs: readonly TestLog[];
   /** Runs a command as `svc run` does, or as another host. Rejects with the platform's code where the platform fails it. */
-  command(
+  command<Result = unknown>(
     id: string,
     input?: unknown,
-    options?: CallerOptions & { host?: 'cli' | 'workflow' },
-  ): Promise<CommandResult>;
-  job(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult>;
+    options?: CommandOptions,
+  ): Promise<CommandResult<Result>>;
+  job<Result = unknown>(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult<Result>>;
   /** Calls a route over HTTP; `path` is the route's own, below the base path. `Body` is what the test expects of it. */
   route<Body = unknown>(method: string, path: string, options?: RouteOptions): Promise<RouteAnswer<Body>>;
   /** Runs a webhook's handler with a delivery that was let in. */
-  webhook(event: string, payload: unknown, options?: WebhookOptions): Promise<CommandResult>;
+  webhook<Result = unknown>(
+    event: string,
+    payload: unknown,
+    options?: WebhookOptions,
+  ): Promise<CommandResult<Result>>;
+  /**
+   * Delivers an event to the real gateway, signed with the secret of the webhook, and resolves with what its sender is
+   * answered: authentication, duplicates, limits and the handler included.
+   */
+  deliver(event: string, payload: unknown, options?: DeliveryOptions): Promise<DeliveryAnswer>;
+  /** Asks the plugin's own validator of a webhook. Resolves with whether the delivery counts as authentic. */
+  validator(event: string, request: ValidatorRequest): Promise<boolean>;
   /** Starts a registered workflow; the run goes on by itself, on the clock of the test. */
   workflow(id: string, input?: unknown, options?: CallerOptions): Promise<PluginRun>;
   /** Sends what `ctx.waitForSignal`, or a `signal` step, waits for or will wait for. */
@@ -81,6 +110,7 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
     plugins,
     pluginConfig: id === undefined || !options.config ? {} : { [id]: options.config },
     adapters: options.adapters ?? {},
+    fetch: options.fetch,
     clock,
     write,
   });
@@ -108,15 +138,17 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
     throw error;
   }
 
-  function run(
+  const deliver = createDeliveries(services);
+
+  function run<Result>(
     host: HostKind,
     declared: Pick<PluginCall, 'handler' | 'schemas' | 'timeoutMs' | 'permissions'>,
     input: unknown,
     hostContext: Record<string, unknown>,
     { tenantId = 'default', user = 'tester' }: CallerOptions = {},
-  ): Promise<CommandResult> {
+  ): Promise<CommandResult<Result>> {
     const requestId = random.uuid();
-    return runtime.execute({
+    const result = runtime.execute({
       ...declared,
       plugin,
       host,
@@ -128,21 +160,24 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
       requestId,
       traceId: requestId.replaceAll('-', ''),
     });
+    // The caller says what it expects, as of a route's body.
+    return result as Promise<CommandResult<Result>>;
   }
 
   return {
     manifest: plugin.manifest,
     logs,
-    async command(commandId, input = {}, { host = 'cli', ...caller } = {}) {
+    async command<Result>(commandId: string, input: unknown = {}, options: CommandOptions = {}) {
+      const { host = 'cli', ...caller } = options;
       const { command } = requireCommand(runtime.registry, plugin.id, commandId);
-      return run(host, commandCall(command), input, { command: commandId }, caller);
+      return run<Result>(host, commandCall(command), input, { command: commandId }, caller);
     },
-    async job(jobId, input = {}, caller) {
+    async job<Result>(jobId: string, input: unknown = {}, caller?: CallerOptions) {
       const job = plugin.manifest.jobs.find((declared) => declared.id === jobId);
       if (!job) throw new PlatformError('JOB_NOT_FOUND', `The plugin ${plugin.id} has no job "${jobId}".`);
       const { handler, input: schema, timeoutMs } = job;
       const schemas = schema ? { input: schema } : {};
-      return run(
+      return run<Result>(
         'job',
         { handler, schemas, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
         input,
@@ -154,13 +189,10 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
       const base = `${rest.url}/api/v1/plugins/${encodeURIComponent(plugin.id)}`;
       return call<Body>(base + (path === '/' ? '' : path), method, routeOptions, keys.internalSecret);
     },
-    async webhook(
-      event,
-      payload,
-      { namespaceId = 'default', instanceId, webhookId, source = '192.0.2.1', headers = {} } = {},
-    ) {
+    async webhook<Result>(event: string, payload: unknown, options: WebhookOptions = {}) {
+      const { namespaceId = 'default', instanceId, webhookId, source = '192.0.2.1', headers = {} } = options;
       const { webhook } = runtime.registry.requireWebhook(plugin.id, event);
-      return run(
+      return run<Result>(
         'webhook',
         {
           handler: HandlerRef.parse(webhook.handler),
@@ -179,11 +211,49 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
         { tenantId: NamespaceId.parse(namespaceId), user: null },
       );
     },
+    deliver: (event, payload, deliveryOptions = {}) => {
+      const { webhook } = runtime.registry.requireWebhook(plugin.id, event);
+      return deliver(plugin.id, webhook, payload, deliveryOptions);
+    },
+    async validator(event, { headers, rawBody, secret }) {
+      const { webhook } = runtime.registry.requireWebhook(plugin.id, event);
+      const input = {
+        headers: Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+        ),
+        rawBody: Buffer.from(rawBody).toString('base64'),
+        secret,
+      };
+      const context = { event, namespaceId: 'default', webhookId: random.uuid(), source: '192.0.2.1' };
+      const request = {
+        method: 'POST',
+        query: {},
+        headers: input.headers,
+        path: deliveryPath({ pluginId: plugin.id, event, instanceId: '' }),
+      };
+      const { result } = await run<{ valid?: unknown }>(
+        'webhook',
+        { handler: validatorOf(webhook) },
+        input,
+        { ...context, ...request },
+        { user: null },
+      );
+      return result?.valid === true;
+    },
     ...workflowCalls(services, clock),
     advance: (ms) => clock.advance(ms),
     close: () => services.close(),
     [Symbol.asyncDispose]: () => services.close(),
   };
+}
+
+/** Throws INVALID_HANDLER for a webhook that the gateway checks itself. */
+function validatorOf({ event, auth }: WebhookHandlerDecl): string {
+  if (auth.type === 'custom') return auth.validator;
+  throw new PlatformError(
+    'INVALID_HANDLER',
+    `The webhook "${event}" is checked by the gateway (${auth.type}), not by a validator of the plugin; host.deliver() signs for it.`,
+  );
 }
 
 /** As the registry names it; a folder that is not there is told by loading it. */

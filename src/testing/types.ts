@@ -6,6 +6,10 @@ export interface CallerOptions {
   user?: string | null;
 }
 
+export interface CommandOptions extends CallerOptions {
+  host?: 'cli' | 'workflow';
+}
+
 /** What becomes of an approval, and who decides it. */
 export interface Decision extends CallerOptions {
   /** Default: true. */
@@ -17,6 +21,32 @@ export interface RouteOptions extends CallerOptions {
   body?: unknown;
   query?: Record<string, string | number | boolean>;
   headers?: Record<string, string>;
+}
+
+/** Headers of a delivery, where the plugin's own validator decides: made of the secret and the bytes that are sent. */
+export type SignDelivery = (signed: { secret: string; rawBody: string }) => Record<string, string>;
+
+export interface DeliveryOptions {
+  /** Default: `default`. */
+  namespaceId?: string;
+  instanceId?: string;
+  /** Further headers, such as `x-github-event`. A function is needed for webhooks with a validator of the plugin. */
+  headers?: Record<string, string> | SignDelivery;
+}
+
+/** What the sender of a delivery is answered. */
+export interface DeliveryAnswer {
+  status: number;
+  webhookId: string;
+  body: unknown;
+}
+
+/** What a validator is asked. */
+export interface ValidatorRequest {
+  headers: Record<string, string>;
+  /** The bytes of the delivery as text. */
+  rawBody: string;
+  secret: string;
 }
 
 export interface RouteAnswer<Body = unknown> {

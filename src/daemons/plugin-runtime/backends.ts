@@ -37,13 +37,14 @@ type Backends = ElsewhereBackends & { worker: WorkerBackend };
 
 /** What handlers reach, and what runs them. */
 export function createBackends(resources: Resources, invoke: InvokeCommand, own: OwnParts) {
-  const { config, dataDir, logger, clock, analytics } = resources;
+  const { config, dataDir, logger, clock, analytics, stubFetch } = resources;
   const services = createPlatformServices({
     state: createStateAccess(resources),
     logger,
     clock,
     invoke,
     analytics,
+    ...(stubFetch ? { fetch: { stub: stubFetch } } : {}),
     ...createTaskAccess(resources),
     adapters: createAdapters(resources),
     steps: own.steps ?? createStepAccess(resources),

@@ -39,8 +39,13 @@ const CREDENTIAL_HEADERS = new Set(['authorization', 'cookie']);
 /** Of the response: what described bytes that have been decoded since. */
 const ENCODING_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding']);
 
+/** Answers a request that a manifest allows instead of the network; undefined: the network answers. */
+export type StubFetch = (request: Request) => Promise<Response | undefined> | Response | undefined;
+
 export interface FetchServiceOptions {
   resolve?: Resolve;
+  /** For tests of plugins. */
+  stub?: StubFetch;
   clock?: Clock;
   timeoutMs?: number;
   maxResponseBytes?: number;
@@ -70,13 +75,18 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
     const literal = literalAddress(url.hostname);
     // Addresses need no look-up, so the connection's own check never sees them.
     if (literal !== null && !isExact) refusePrivateAddress(url.hostname, literal);
+    const body = request.body === null ? null : Buffer.from(request.body, 'base64');
+    const answered = await options.stub?.(
+      new Request(url, { method: request.method, headers: request.headers, body }),
+    );
+    if (answered) return answered;
     dispatchers ??= createDispatchers(options.resolve);
     const { anywhere, publicOnly } = await dispatchers;
     const { fetch } = await import('undici');
     return (await fetch(url, {
       method: request.method,
       headers: request.headers.filter(([name]) => !CONNECTION_HEADERS.has(name.toLowerCase())),
-      body: request.body === null ? null : Buffer.from(request.body, 'base64'),
+      body,
       redirect: 'manual',
       dispatcher: isExact ? anywhere : publicOnly,
       signal,

@@ -1,0 +1,38 @@
+import { HEADERS, provisionWebhook, sendSample, type WebhookHandlerDecl } from '../contracts/index.ts';
+import { createClient } from '../http/index.ts';
+import { PlatformError } from '../kit/errors.ts';
+import type { TestServices } from './services.ts';
+import type { DeliveryAnswer, DeliveryOptions } from './types.ts';
+
+/** Delivers webhooks through the real gateway, as their senders do: provisioned, signed, deduplicated, dispatched. */
+export function createDeliveries({ startGateway, urlOf, token }: TestServices) {
+  const client = createClient({ url: () => urlOf('gateway'), peer: 'gateway' });
+  const secrets = new Map<string, Promise<string>>();
+
+  async function provision(target: object, asAdmin: { headers: Record<string, string> }): Promise<string> {
+    await startGateway();
+    return (await client.call(provisionWebhook, { body: target as never }, asAdmin)).secret;
+  }
+
+  return async function deliver(
+    pluginId: string,
+    { event, auth }: WebhookHandlerDecl,
+    payload: unknown,
+    { namespaceId = 'default', instanceId, headers = {} }: DeliveryOptions,
+  ): Promise<DeliveryAnswer> {
+    if (auth.type === 'custom' && typeof headers !== 'function')
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `The webhook "${event}" is checked by a validator of the plugin: pass headers: ({secret, rawBody}) => ({…}).`,
+      );
+    const target = { pluginId, event, ...(instanceId === undefined ? {} : { instanceId }) };
+    const asAdmin = { headers: { authorization: `Bearer ${token}`, [HEADERS.namespace]: namespaceId } };
+    const key = JSON.stringify([target, namespaceId]);
+    const secret = secrets.get(key) ?? provision(target, asAdmin);
+    secrets.set(key, secret);
+    const signed = { secret: await secret, rawBody: JSON.stringify(payload) };
+    const sent = typeof headers === 'function' ? headers(signed) : headers;
+    const body = { ...target, data: payload, headers: sent };
+    return client.call(sendSample, { body: body as never }, asAdmin);
+  };
+}
