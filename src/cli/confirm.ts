@@ -1,5 +1,6 @@
 import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
+import { harmless, spelledOut } from './harmless.ts';
 
 /** A question that nobody is there to answer: exit code 3. */
 class InputNeededError extends PlatformError {
@@ -22,7 +23,7 @@ export async function confirm(context: CommandContext, question: string): Promis
   if (context.globals.yes) return true;
   requireSomebody(context, question, '--yes answers yes.');
   const { confirm: ask } = await import('@clack/prompts');
-  return (await ask({ message: question, initialValue: false, output: process.stderr })) === true;
+  return (await ask({ message: harmless(question), initialValue: false, output: process.stderr })) === true;
 }
 
 /** Asks for a word to be typed, before something that destroys. Throws InputNeededError where nobody can be asked. */
@@ -34,7 +35,7 @@ export async function confirmByTyping(
   if (context.globals.yes) return true;
   requireSomebody(context, question, '--yes answers yes.');
   const { text, isCancel } = await import('@clack/prompts');
-  const message = `${question} Type ${word} to go on.`;
+  const message = `${harmless(question)} Type ${word} to go on.`;
   const typed = await text({ message, placeholder: word, output: process.stderr });
   return !isCancel(typed) && typed.trim() === word;
 }
@@ -54,7 +55,11 @@ export async function choose<Value extends string>(
 ): Promise<Value> {
   requireSomebody(context, question, `${flag} answers it, --yes takes the default (${choices[0]?.value}).`);
   const { select, isCancel } = await import('@clack/prompts');
-  const options = choices.map(({ value, label, hint }) => ({ value: value as string, label, hint }));
+  const options = choices.map(({ value, label, hint }) => ({
+    value: value as string,
+    label: spelledOut(label),
+    hint: spelledOut(hint),
+  }));
   const chosen = await select({ message: question, options, output: process.stderr });
   if (isCancel(chosen)) throw new CancelledError();
   return chosen as Value;

@@ -8,7 +8,7 @@ import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
 import { lightFetch } from './light-fetch.ts';
 import { namedGateway } from './named-gateway.ts';
-import { notRunning } from './not-running.ts';
+import { isProject, notRunning, startHint } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { findSupervisor } from './supervisor/control-client.ts';
 import { dataFolder, writePrivateFile } from './supervisor/data-folder.ts';
@@ -120,14 +120,19 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   if (running) return running;
   // Its port is chosen at each start, so there is no address to try.
   if (config.gateway.port === 0)
-    throw notRunning('Start it: svc up -d; or name a gateway elsewhere: --url, SVC_GATEWAY_URL.');
+    throw notRunning(
+      context,
+      isProject(context)
+        ? 'Start it: svc up -d; or name a gateway elsewhere: --url, SVC_GATEWAY_URL.'
+        : startHint(context),
+    );
   return `http://127.0.0.1:${config.gateway.port}`;
 }
 
 /** Where nothing runs and nobody named a gateway, what helps is to start one. */
 function explained(error: unknown, context: CommandContext): unknown {
   const isAway = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
-  return isAway && !namedGateway(context) && !findSupervisor(context.folder()) ? notRunning() : error;
+  return isAway && !namedGateway(context) && !findSupervisor(context.folder()) ? notRunning(context) : error;
 }
 
 /** An access token of this machine's operator, kept for the next commands. Throws UNAUTHORIZED where there are no credentials. */
@@ -182,7 +187,9 @@ function requireCredentials(context: CommandContext, url: string): OperatorCrede
   const above = platformAbove(root);
   const mend = above
     ? `There is a platform in ${above}: run this there`
-    : 'Start the platform with `svc up -d`';
+    : isProject(context)
+      ? 'Start the platform with `svc up -d`'
+      : 'Go to a project, or make one with `svc init`';
   throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${root}.`, {
     details: { hint: `${mend}, or give a token: SVC_TOKEN or --token.` },
   });

@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: these are what it is about.
 
 /** Control characters, and those that turn round the direction in which a terminal shows what follows. */
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /** The same but for line ends, tabs and the colours that we use ourselves. */
 const UNASKED =
-  /(\u001b\[(?:1|2|22|3[0-79]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+  /(\u001b\[(?:1|2|22|3[0-79]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 /** One line with every control character spelt out: plugins write into logs, and must not move the cursor or forge a line. */
 export function spelledOut(text: string): string {

@@ -118,6 +118,15 @@ function queryString(query: object): string {
     : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
 }
 
+/** What Node says of a certificate that it does not accept; fetch hides it in the cause. */
+function trustFailure(error: unknown): { code: string; message: string } | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const code = codeOf(at) ?? '';
+    if (/CERT|^UNABLE_TO_(?:VERIFY|GET_ISSUER)/.test(code)) return { code, message: at.message };
+  }
+  return undefined;
+}
+
 /** A call that got no answer. */
 export function connectionError(error: unknown, peer: string, base: string): PlatformError {
   if (error instanceof PlatformError) return error;
@@ -126,6 +135,19 @@ export function connectionError(error: unknown, peer: string, base: string): Pla
       cause: error,
     });
   }
+  const untrusted = trustFailure(error);
+  if (untrusted)
+    return new PlatformError(
+      'UPSTREAM_UNAVAILABLE',
+      `The certificate of the ${peer} at ${base} is not trusted: ${untrusted.message}.`,
+      {
+        cause: error,
+        details: {
+          reason: untrusted.code,
+          hint: 'NODE_EXTRA_CA_CERTS=<ca.pem> trusts an authority of your own; check the name in the address too.',
+        },
+      },
+    );
   return new PlatformError(
     'UPSTREAM_UNAVAILABLE',
     `The ${peer} at ${base} cannot be reached; \`svc status\` shows whether it runs.`,

@@ -9,6 +9,7 @@ export { type CallRouter, createCallRouter } from './backends/worker/call-router
 export { readResult } from './backends/worker/frames.ts';
 export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
 export { type OpenStream, openStream } from './backends/worker/open-stream.ts';
+export { withDefaults } from './config-defaults.ts';
 export { declaredPermissions, requireDeclaredHost } from './declared-handlers.ts';
 export { createDescriber, type DescribedPlugin, type PluginDescriber } from './describe.ts';
 export type * from './execution.ts';

@@ -4,7 +4,7 @@ import { exchangeToken } from '../../contracts/index.ts';
 import { createClient } from '../../http/client.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { lightFetch } from '../light-fetch.ts';
-import { namedGateway } from '../named-gateway.ts';
+import { gatewayHere, namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
 
@@ -15,7 +15,8 @@ export const login = defineCommand({
   example: 'svc login client_01b8dac5 --url https://svc.example.com < secret.txt',
   args: z.object({ client: z.string().min(1).describe("the client's id, from `svc clients create`") }),
   async run({ client: clientId }, { globals, env, clock, platform }) {
-    const url = namedGateway({ globals, platform });
+    const place = { globals, env, platform };
+    const url = namedGateway(place);
     if (!url)
       throw new UsageError(
         'Say where to log in: --url or SVC_GATEWAY_URL. On its own machine the CLI needs no login.',
@@ -27,9 +28,12 @@ export const login = defineCommand({
     });
     const expiresAt = clock.now() + expiresIn * 1000;
     savedLogins(env).save(url, { clientId, accessToken, refreshToken, expiresAt });
-    return ok({ url: new URL(url).origin, clientId });
+    gatewayHere(place).save(url);
+    const { configFile, projectDir } = platform();
+    return ok({ url: new URL(url).origin, clientId, usedIn: configFile === null ? null : projectDir });
   },
-  text: ({ url, clientId }: { url: string; clientId: string }) => `Logged in to ${url} as ${clientId}.`,
+  text: ({ url, clientId, usedIn }: { url: string; clientId: string; usedIn: string | null }) =>
+    `Logged in to ${url} as ${clientId}. Commands ${usedIn === null ? 'outside of projects' : `of ${usedIn}`} go there from now on; svc logout ends that.`,
 });
 
 /** A secret in an argument would stand in the process list and the shell's history. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineCommand, ok } from '../define-command.ts';
-import { namedGateway } from '../named-gateway.ts';
+import { gatewayHere, namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
 
@@ -11,8 +11,10 @@ export const logout = defineCommand({
   example: 'svc logout --url https://svc.example.com',
   args: z.object({}),
   async run(_args, { globals, env, platform }) {
-    const url = namedGateway({ globals, platform });
+    const place = { globals, env, platform };
+    const url = namedGateway(place);
     if (!url) throw new UsageError('Say which login to forget: --url or SVC_GATEWAY_URL.');
+    gatewayHere(place).remove(url);
     return ok({ url: new URL(url).origin, removed: savedLogins(env).remove(url) });
   },
   text: ({ url, removed }: { url: string; removed: boolean }) =>

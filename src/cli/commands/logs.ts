@@ -9,6 +9,7 @@ import { defineCommand, streamed } from '../define-command.ts';
 import { followKept } from '../kept-stream.ts';
 import { formatRecord } from '../log-format.ts';
 import { followLogs, lastRecords } from '../log-reader.ts';
+import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { type LogChoice, parseSince, toFilter, toQuery } from './logs/filter.ts';
 import { latestKept } from './logs/kept-logs.ts';
@@ -94,8 +95,9 @@ async function showKept(
 }
 
 /** A platform that is down, or has yet to be started: its files are what there is. Not for one elsewhere. */
-function canFallBack(error: unknown, { globals, platform }: CommandContext): boolean {
-  if (globals.url ?? platform().env.SVC_GATEWAY_URL) return false;
+function canFallBack(error: unknown, context: CommandContext): boolean {
+  const { globals } = context;
+  if (namedGateway(context)) return false;
   if (!(error instanceof PlatformError)) return false;
   return FALL_BACK_ON.includes(error.code) || (error.code === 'UNAUTHORIZED' && !globals.token);
 }

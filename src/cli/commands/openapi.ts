@@ -37,10 +37,10 @@ export const openapi = defineCommand({
 });
 
 /** Where the service is: as told by `--url` and the environment for the gateway, else as the supervisor knows. */
-function addressOf(service: ServiceName, { globals, platform, folder }: CommandContext): string | null {
-  const told = namedGateway({ globals, platform });
+function addressOf(service: ServiceName, context: CommandContext): string | null {
+  const told = namedGateway(context);
   if (told && service === 'gateway') return told;
-  return runningUrl(folder(), service);
+  return runningUrl(context.folder(), service);
 }
 
 /** Descriptions are open to everybody, so that no token is needed. */

@@ -21,10 +21,11 @@ export const restart = defineCommand({
       .describe(`one of ${SERVICE_NAMES.join(', ')}; default: all`),
   }),
   positionals: ['service'],
-  async run({ service }, { folder, ui }) {
+  async run({ service }, context) {
+    const { folder, ui } = context;
     const name = service === undefined ? null : serviceNamed(service);
     const supervisor = findSupervisor(folder());
-    if (!supervisor) throw notRunning();
+    if (!supervisor) throw notRunning(context);
     const status = await supervisor.restart(name);
     if (status.version !== version)
       ui.warn(

@@ -14,7 +14,7 @@ import { allPages, pageQueryOf } from '../all-pages.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { operatorToken } from '../gateway-client.ts';
-import { notRunning } from '../not-running.ts';
+import { notRunning, startHint } from '../not-running.ts';
 import type { Style } from '../style.ts';
 import { brokenOf } from '../supervisor/broken-plugins.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
@@ -31,6 +31,8 @@ const ANSWER_MS = 1000;
 
 export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'> {
   running: boolean;
+  /** What starts it, while it does not run. */
+  hint: string | null;
   pid: number | null;
   uptimeMs: number | null;
   /** Host agents that are not revoked; null when the gateway could not be asked. */
@@ -80,7 +82,14 @@ export const status = defineCommand({
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
   if (supervisor)
-    return { running: true, hosts: null, plugins: null, degraded: [], ...(await supervisor.status()) };
+    return {
+      running: true,
+      hint: null,
+      hosts: null,
+      plugins: null,
+      degraded: [],
+      ...(await supervisor.status()),
+    };
   const { profile, projectDir, dataDir, configFile } = platform();
   const services = SERVICE_NAMES.map(
     (name): ServiceStatus => ({
@@ -97,6 +106,7 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
   );
   return {
     running: false,
+    hint: startHint({ folder, platform }),
     pid: null,
     version,
     profile,
@@ -152,7 +162,7 @@ async function degradations({ client }: CommandContext): Promise<StatusResult['d
 
 async function environmentOf(current: StatusResult, context: CommandContext): Promise<EnvironmentLines> {
   const gateway = current.services.find(({ name }) => name === 'gateway')?.url;
-  if (!gateway) throw notRunning();
+  if (!gateway) throw notRunning(context);
   const urls = current.services.flatMap(({ name, url }) =>
     url ? [[`SVC_${name.toUpperCase()}_URL`, url] as const] : [],
   );
@@ -162,7 +172,7 @@ async function environmentOf(current: StatusResult, context: CommandContext): Pr
 
 function describe(result: StatusResult, style: Style): string {
   const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
-  if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\nStart it: svc up -d`;
+  if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
   const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
   return [
     `svc ${result.version} runs in ${where}`,

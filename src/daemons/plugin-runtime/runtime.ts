@@ -22,7 +22,7 @@ import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
 import { createPluginReports } from './reports.ts';
-import { configFaults } from './settings.ts';
+import { configFaults, settingsOf } from './settings.ts';
 
 /** A plugin as far as running it goes. */
 export interface RunnablePlugin {
@@ -169,7 +169,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
         ...call,
         executionId: call.executionId ?? random.uuid(),
         plugin: { id, version, root },
-        config: ownValue(config.pluginConfig, id) ?? {},
+        config: settingsOf(manifest, ownValue(config.pluginConfig, id)),
         permissions: call.permissions ?? manifest.permissions,
         schemas: call.schemas ?? {},
         timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,

@@ -1,7 +1,26 @@
-import type { PlatformConfig } from '../../contracts/index.ts';
+import type { ManifestV3, PlatformConfig } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors.ts';
 import { ownValue } from '../../kit/own-value.ts';
-import type { LoadedPlugin, PluginDescriber, PluginFault } from '../../plugins/index.ts';
+import {
+  type LoadedPlugin,
+  type PluginDescriber,
+  type PluginFault,
+  withDefaults,
+} from '../../plugins/index.ts';
+
+type Settings = PlatformConfig['pluginConfig'][string];
+
+const settled = new WeakMap<ManifestV3, Settings>();
+
+/** What handlers get as `ctx.config`: the plugin's entry, with the defaults of its `configSchema` filled in. */
+export function settingsOf(manifest: ManifestV3, given: Settings | undefined): Settings {
+  let settings = settled.get(manifest);
+  if (!settings) {
+    settings = withDefaults(manifest.configSchema, given ?? {}) as Settings;
+    settled.set(manifest, settings);
+  }
+  return settings;
+}
 
 /** What the plugin's own schema says of its entry under `pluginConfig`. */
 export async function configFaults(
@@ -19,7 +38,7 @@ export async function configFaults(
     const found = await describer.config(
       { id, version, root },
       manifest.configSchema!,
-      ownValue(settings, id) ?? {},
+      settingsOf(manifest, ownValue(settings, id)),
     );
     return found.map(({ path, message }) => fault(path, message));
   } catch (error) {

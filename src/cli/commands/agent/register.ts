@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { agentHome, readIdentity, registerAgent } from '../../../agent/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { givenGateway } from '../../named-gateway.ts';
 import { UsageError } from '../../parse-args.ts';
 import { shellWord } from '../../shell-word.ts';
 import { pairs } from '../../style.ts';
@@ -21,8 +22,8 @@ export const register = defineCommand({
     home: homeFlag,
     replace: z.boolean().default(false).describe('forget an earlier registration of this machine'),
   }),
-  async run({ gateway, name, label, capability, home, replace }, { globals, env, ui }) {
-    const url = gateway ?? globals.url ?? env.SVC_GATEWAY_URL;
+  async run({ gateway, name, label, capability, home, replace }, { globals, env, ui, platform }) {
+    const url = gateway ?? givenGateway({ globals, env, platform });
     const token = globals.token ?? env.SVC_TOKEN;
     if (!url) throw new UsageError('Say where the gateway is: --gateway <address>.');
     if (!token) throw new UsageError('Give the enrolment token of `svc hosts invite`: --token or SVC_TOKEN.');

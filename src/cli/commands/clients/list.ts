@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Client, listClients } from '../../../contracts/index.ts';
 import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { namedNamespace } from '../../named-namespace.ts';
 import { table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
@@ -11,15 +12,16 @@ export const list = defineCommand({
   name: 'clients list',
   summary: 'List clients, those of hosts included, without their secrets',
   example: 'svc clients list',
-  args: z.object({}),
-  async run(_args, { client, globals }) {
+  args: z.object(pageFlags),
+  short: pageShort,
+  async run(flags, { client, globals }) {
     const namespaceId = namedNamespace(globals);
     const items = await allPages((cursor) =>
       client.call(listClients, { query: pageQueryOf(namespaceId, cursor) }),
     );
-    return ok({ items });
+    return ok(pageOf(items, flags, (item) => item.clientId));
   },
-  text({ items }: { items: Client[] }, style) {
+  text({ items, nextCursor }: ListPage<Client>, style) {
     const rows = items.map(({ clientId, name, namespaceId, valid, createdAt }) => [
       clientId,
       name,
@@ -27,6 +29,8 @@ export const list = defineCommand({
       valid ? style.green('valid') : style.red('revoked'),
       timeText(createdAt),
     ]);
-    return table(['client', 'name', 'namespace', 'state', 'created'], rows, style);
+    return (
+      table(['client', 'name', 'namespace', 'state', 'created'], rows, style) + moreLine(nextCursor, style)
+    );
   },
 });

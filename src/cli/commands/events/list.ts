@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listEvents, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { moreLine } from '../../list-page.ts';
 import { eventFlags, eventQuery } from './arguments.ts';
 import { eventLine } from './event-line.ts';
 
@@ -19,15 +20,25 @@ export const list = defineCommand({
       .default(50)
       .describe('how many; default 50, at most 1,000'),
     offset: z.coerce.number().int().min(0).default(0).describe('how many to leave out'),
+    cursor: z.coerce.number().int().min(0).optional().describe('where the page before ended'),
   }),
   short: { limit: 'n' },
-  async run({ limit, offset, ...flags }, { client, globals, clock }) {
+  async run({ limit, offset: skipped, cursor, ...flags }, { client, globals, clock }) {
+    const offset = cursor ?? skipped;
     const query = { ...eventQuery(flags, globals, clock.now()), limit, offset };
-    return ok(await client.call(listEvents, { query }));
+    const reply = await client.call(listEvents, { query });
+    const end = offset + reply.items.length;
+    return ok({ ...reply, nextCursor: end < reply.total ? String(end) : null });
   },
-  text({ items, total, offset }: ReplyOf<typeof listEvents>, style) {
+  text(
+    { items, total, offset, nextCursor }: ReplyOf<typeof listEvents> & { nextCursor: string | null },
+    style,
+  ) {
     if (items.length === 0) return 'No events fit.';
     const lines = items.map((event) => eventLine(event, style));
-    return [...lines, style.dim(`${offset + 1} to ${offset + items.length} of ${total}`)].join('\n');
+    return (
+      [...lines, style.dim(`${offset + 1} to ${offset + items.length} of ${total}`)].join('\n') +
+      moreLine(nextCursor, style)
+    );
   },
 });

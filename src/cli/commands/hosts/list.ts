@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Host, listHosts } from '../../../contracts/index.ts';
 import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { namedNamespace } from '../../named-namespace.ts';
 import { table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
@@ -11,15 +12,16 @@ export const list = defineCommand({
   name: 'hosts list',
   summary: 'List registered hosts and whether they are connected',
   example: 'svc hosts list',
-  args: z.object({}),
-  async run(_args, { client, globals }) {
+  args: z.object(pageFlags),
+  short: pageShort,
+  async run(flags, { client, globals }) {
     const namespaceId = namedNamespace(globals);
     const items = await allPages((cursor) =>
       client.call(listHosts, { query: pageQueryOf(namespaceId, cursor) }),
     );
-    return ok({ items });
+    return ok(pageOf(items, flags, (item) => item.hostId));
   },
-  text({ items }: { items: Host[] }, style) {
+  text({ items, nextCursor }: ListPage<Host>, style) {
     if (items.length === 0) return 'No host is registered; `svc hosts invite` makes the token for one.';
     const colour = { online: style.green, offline: style.yellow, revoked: style.red };
     const rows = items.map(({ hostId, name, namespaceId, status, lastSeenAt }) => [
@@ -29,6 +31,8 @@ export const list = defineCommand({
       colour[status](status),
       timeText(lastSeenAt),
     ]);
-    return table(['host', 'name', 'namespace', 'status', 'last seen'], rows, style);
+    return (
+      table(['host', 'name', 'namespace', 'status', 'last seen'], rows, style) + moreLine(nextCursor, style)
+    );
   },
 });

@@ -9,6 +9,7 @@ import {
   submitJob,
 } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { moreLine, pageShort } from '../../list-page.ts';
 import { pairs, type Style } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 import { InputFlag, readInput } from '../workflows/input.ts';
@@ -75,8 +76,10 @@ export const list = defineCommand({
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('how many'),
     cursor: z.string().optional().describe('where the page before ended'),
   }),
+  short: pageShort,
   run: async (query, { client }) => ok(await client.call(listJobs, { query })),
-  text: ({ items }: ReplyOf<typeof listJobs>, style) => jobsTable(items, style),
+  text: ({ items, nextCursor }: ReplyOf<typeof listJobs>, style) =>
+    jobsTable(items, style) + moreLine(nextCursor, style),
 });
 
 export const cancel = defineCommand({

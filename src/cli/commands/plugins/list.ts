@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { listPlugins, type ReplyOf } from '../../../contracts/index.ts';
+import { listPlugins, type PluginRecord } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { table } from '../../style.ts';
 
 /** @spec REST API: marketplace */
@@ -8,9 +9,13 @@ export const list = defineCommand({
   name: 'plugins list',
   summary: 'List plugins, broken and disabled ones too',
   example: 'svc plugins list',
-  args: z.object({}),
-  run: async (_args, { client }) => ok(await client.call(listPlugins)),
-  text({ items }: ReplyOf<typeof listPlugins>, style) {
+  args: z.object(pageFlags),
+  short: pageShort,
+  async run(flags, { client }) {
+    const reply = await client.call(listPlugins);
+    return ok({ ...reply, ...pageOf(reply.items, flags, ({ id }) => id) });
+  },
+  text({ items, nextCursor }: ListPage<PluginRecord>, style) {
     if (items.length === 0) return 'There are no plugins. svc plugins create makes one.';
     const colour = { loaded: style.green, broken: style.red, disabled: style.yellow };
     const rows = items.map(({ id, version, origin, status, keptVersion, source }) => [
@@ -25,6 +30,9 @@ export const list = defineCommand({
         ({ code, path, message }) => `${id}: ${path ? `${path}: ` : ''}${message} ${style.dim(code)}`,
       ),
     );
-    return [table(['plugin', 'version', 'status', 'origin', 'source'], rows, style), ...faults].join('\n');
+    return (
+      [table(['plugin', 'version', 'status', 'origin', 'source'], rows, style), ...faults].join('\n') +
+      moreLine(nextCursor, style)
+    );
   },
 });

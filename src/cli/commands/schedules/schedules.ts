@@ -8,6 +8,7 @@ import {
   triggerSchedule,
 } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { runPairs, schedulesTable } from '../workflows/views.ts';
 
 const args = z.object({ schedule: z.string().min(1).describe("the schedule's id: <workflow>:<number>") });
@@ -16,9 +17,14 @@ export const list = defineCommand({
   name: 'schedules list',
   summary: 'List schedules, with their next and last times',
   example: 'svc schedules list',
-  args: z.object({}),
-  run: async (_args, { client }) => ok(await client.call(listSchedules)),
-  text: ({ items }: ReplyOf<typeof listSchedules>, style) => schedulesTable(items, style),
+  args: z.object(pageFlags),
+  short: pageShort,
+  async run(flags, { client }) {
+    const reply = await client.call(listSchedules);
+    return ok({ ...reply, ...pageOf(reply.items, flags, ({ id }) => id) });
+  },
+  text: ({ items, nextCursor }: ListPage<Schedule>, style) =>
+    schedulesTable(items, style) + moreLine(nextCursor, style),
 });
 
 export const pause = defineCommand({

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listTokens, type MintedToken } from '../../../contracts/index.ts';
 import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { namedNamespace } from '../../named-namespace.ts';
 import { table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
@@ -11,15 +12,16 @@ export const list = defineCommand({
   name: 'tokens list',
   summary: 'List the tokens minted by hand that have not expired',
   example: 'svc tokens list',
-  args: z.object({}),
-  async run(_args, { client, globals }) {
+  args: z.object(pageFlags),
+  short: pageShort,
+  async run(flags, { client, globals }) {
     const namespaceId = namedNamespace(globals);
     const items = await allPages((cursor) =>
       client.call(listTokens, { query: pageQueryOf(namespaceId, cursor) }),
     );
-    return ok({ items });
+    return ok(pageOf(items, flags, (item) => item.jti));
   },
-  text({ items }: { items: MintedToken[] }, style) {
+  text({ items, nextCursor }: ListPage<MintedToken>, style) {
     if (items.length === 0) return 'No token was minted by hand, or all of them have expired.';
     const rows = items.map(({ jti, hostId, namespaceId, expiresAt, revokedAt }) => [
       jti,
@@ -28,6 +30,8 @@ export const list = defineCommand({
       revokedAt === null ? style.green('valid') : style.red('revoked'),
       timeText(expiresAt),
     ]);
-    return table(['id', 'host id', 'namespace', 'state', 'expires'], rows, style);
+    return (
+      table(['id', 'host id', 'namespace', 'state', 'expires'], rows, style) + moreLine(nextCursor, style)
+    );
   },
 });

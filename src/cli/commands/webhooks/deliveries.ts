@@ -8,6 +8,7 @@ import {
 } from '../../../contracts/index.ts';
 import { formatDuration } from '../../../kit/duration.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { type ListPage, moreLine, pageFlags } from '../../list-page.ts';
 import { table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 import { parseSince } from '../logs/filter.ts';
@@ -25,9 +26,10 @@ export const deliveries = defineCommand({
     since: z.string().optional().describe('received since then: 10m, 2h, 1d ago, or a time'),
     search: z.string().optional().describe('text in the body, the outcome, the source or an id'),
     limit: z.coerce.number().int().min(1).max(1000).default(50).describe('how many at most; default 50'),
+    cursor: pageFlags.cursor,
   }),
   short: { limit: 'n' },
-  async run({ status, plugin, event, since, search, limit }, { client, clock }) {
+  async run({ status, plugin, event, since, search, limit, cursor }, { client, clock }) {
     const filter = {
       ...(status ? { status } : {}),
       ...(plugin ? { pluginId: plugin } : {}),
@@ -37,16 +39,20 @@ export const deliveries = defineCommand({
     };
     const items: WebhookDelivery[] = [];
     // A page holds 200 at most.
-    for (let cursor: string | undefined; items.length < limit; ) {
-      const query = { ...filter, limit: Math.min(200, limit - items.length), ...(cursor ? { cursor } : {}) };
-      const page = await client.call(listDeliveries, { query });
+    let nextCursor: string | null = cursor ?? null;
+    do {
+      const query = {
+        ...filter,
+        limit: Math.min(200, limit - items.length),
+        ...(nextCursor ? { cursor: nextCursor } : {}),
+      };
+      const page: ListPage<WebhookDelivery> = await client.call(listDeliveries, { query });
       items.push(...page.items);
-      if (page.nextCursor === null) break;
-      cursor = page.nextCursor;
-    }
-    return ok({ items });
+      nextCursor = page.nextCursor;
+    } while (nextCursor !== null && items.length < limit);
+    return ok({ items, nextCursor });
   },
-  text({ items }: { items: WebhookDelivery[] }, style) {
+  text({ items, nextCursor }: ListPage<WebhookDelivery>, style) {
     if (items.length === 0) return 'No such deliveries.';
     const rows = items.map((item) => [
       timeText(item.receivedAt),
@@ -57,6 +63,9 @@ export const deliveries = defineCommand({
       item.webhookId,
       (item.reason ?? '').slice(0, 60),
     ]);
-    return table(['received', 'status', 'plugin', 'event', 'took', 'id', 'reason'], rows, style);
+    return (
+      table(['received', 'status', 'plugin', 'event', 'took', 'id', 'reason'], rows, style) +
+      moreLine(nextCursor, style)
+    );
   },
 });

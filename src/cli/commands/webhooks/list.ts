@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listWebhooks, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { table } from '../../style.ts';
 
 /** @spec Webhook admin API */
@@ -8,9 +9,13 @@ export const list = defineCommand({
   name: 'webhooks list',
   summary: 'List declared webhooks, and which are provisioned or paused',
   example: 'svc webhooks list',
-  args: z.object({}),
-  run: async (_args, { client }) => ok(await client.call(listWebhooks)),
-  text({ items }: ReplyOf<typeof listWebhooks>, style) {
+  args: z.object(pageFlags),
+  short: pageShort,
+  async run(flags, { client }) {
+    const reply = await client.call(listWebhooks);
+    return ok({ ...reply, ...pageOf(reply.items, flags, ({ pluginId, event }) => `${pluginId}/${event}`) });
+  },
+  text({ items, nextCursor }: ListPage<ReplyOf<typeof listWebhooks>['items'][number]>, style) {
     if (items.length === 0) return 'No plugin declares a webhook.';
     const rows = items.flatMap((item) => [
       [item.pluginId, item.event, '', item.auth, state(item), item.url],
@@ -30,7 +35,7 @@ export const list = defineCommand({
         ({ pluginId, event, unrecorded }) =>
           `${unrecorded} refused requests to ${pluginId} ${event} left no record in the last day: more came than are kept.`,
       );
-    return [table(columns, rows, style), ...floods].join('\n');
+    return [table(columns, rows, style), ...floods].join('\n') + moreLine(nextCursor, style);
 
     function state({ provisioned, paused }: { provisioned: boolean; paused: boolean }): string {
       return (

@@ -10,6 +10,7 @@ import {
   RunStatus,
 } from '../../../contracts/index.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { table } from '../../style.ts';
 import { followLogs, logLine } from './follow.ts';
 import { attemptsTable, runPairs, runsTable, stepsTable } from './views.ts';
@@ -20,9 +21,13 @@ export const list = defineCommand({
   name: 'workflows list',
   summary: 'List the registered workflows, and what is wrong with those that are not',
   example: 'svc workflows list',
-  args: z.object({}),
-  run: async (_args, { client }) => ok(await client.call(listWorkflows)),
-  text({ items, faults }: ReplyOf<typeof listWorkflows>, style) {
+  args: z.object(pageFlags),
+  short: pageShort,
+  async run(flags, { client }) {
+    const reply = await client.call(listWorkflows);
+    return ok({ ...reply, ...pageOf(reply.items, flags, ({ id }) => id) });
+  },
+  text({ items, faults, nextCursor }: ReplyOf<typeof listWorkflows>, style) {
     const rows = items.map(({ id, version, source, jobs, name }) => [
       id,
       version,
@@ -40,7 +45,7 @@ export const list = defineCommand({
       parts.push(`${state} ${source}${path === '' ? '' : ` ${path}`}: ${message}`);
       if (text) parts.push(style.dim(`    | ${text}`));
     }
-    return parts.join('\n');
+    return parts.join('\n') + moreLine(nextCursor, style);
   },
 });
 
@@ -54,6 +59,7 @@ export const runs = defineCommand({
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('how many'),
     cursor: z.string().optional().describe('where the page before ended'),
   }),
+  short: pageShort,
   run: async ({ status, workflow, limit, cursor }, { client }) =>
     ok(await client.call(listRuns, { query: { status, workflowId: workflow, limit, cursor } })),
   text({ items, nextCursor }: ReplyOf<typeof listRuns>, style) {

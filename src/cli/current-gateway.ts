@@ -1,0 +1,52 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Environment } from '../kit/config.ts';
+import { isRecord } from '../kit/is-record.ts';
+import { userConfigFolder } from '../kit/user-folder.ts';
+import { writePrivateFile } from './supervisor/data-folder.ts';
+
+/** Where `svc login` leads later commands: those of the project it was called in, or, outside of one, the user's. */
+export interface CurrentGateway {
+  find(): string | undefined;
+  save(url: string): void;
+  /** Ends what any project has of this gateway. */
+  remove(url: string): void;
+}
+
+/** The key of commands outside of projects; no folder has this name. */
+const USER = '*';
+
+/** `projectDir`: the folder of the config file; null outside of a project. */
+export function currentGateway(env: Environment, projectDir: string | null): CurrentGateway {
+  const folder = join(userConfigFolder(env), 'svc');
+  const file = join(folder, 'gateways.json');
+  const key = projectDir ?? USER;
+
+  function read(): Record<string, string> {
+    try {
+      const found: unknown = JSON.parse(readFileSync(file, 'utf8'));
+      const entries = isRecord(found) ? Object.entries(found) : [];
+      return Object.fromEntries(
+        entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+      );
+    } catch {
+      return {};
+    }
+  }
+  function write(gateways: Record<string, string>): void {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writePrivateFile(file, JSON.stringify(gateways));
+  }
+  return {
+    find() {
+      const gateways = read();
+      return Object.hasOwn(gateways, key) ? gateways[key] : undefined;
+    },
+    save: (url) => write({ ...read(), [key]: new URL(url).origin }),
+    remove(url) {
+      const all = Object.entries(read());
+      const left = all.filter(([, origin]) => origin !== new URL(url).origin);
+      if (left.length < all.length) write(Object.fromEntries(left));
+    },
+  };
+}

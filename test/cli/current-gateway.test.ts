@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createClientCredentials } from '../../src/contracts/index.ts';
+import { entryFile } from '../../src/kit/paths.ts';
+import { tempDir } from '../support/daemon.ts';
+import { startGateway } from '../support/gateway.ts';
+
+interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** `svc` as a user of their own, in a folder. */
+function svcOf(home: string) {
+  return (cwd: string, args: string[], input = ''): Promise<Finished> =>
+    new Promise((resolve) => {
+      const env = { PATH: process.env.PATH, HOME: home };
+      const child = execFile(
+        process.execPath,
+        [entryFile('cli'), ...args],
+        { cwd, env },
+        (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+      child.stdin?.end(input);
+    });
+}
+
+test('a login is used by later commands of its project, or of the user outside of one, until logout', async () => {
+  const gateway = await startGateway();
+  const { clientId, clientSecret } = await gateway.call(createClientCredentials, { body: { name: 'ci' } });
+  const project = await tempDir();
+  await mkdir(join(project, 'plugins/mine'), { recursive: true });
+  await writeFile(join(project, 'svc.config.json'), '{}');
+  const elsewhere = await tempDir();
+  const svc = svcOf(await tempDir());
+  const login = ['login', clientId, '--url', gateway.url, '--json'];
+
+  expect(JSON.parse((await svc(project, login, clientSecret)).stdout).result).toMatchObject({
+    usedIn: project,
+  });
+  const inside = await svc(join(project, 'plugins/mine'), ['whoami', '--json']);
+  expect(JSON.parse(inside.stdout).result).toMatchObject({ hostId: expect.stringMatching(/^client:/) });
+  const outside = await svc(elsewhere, ['whoami']);
+  expect(outside.code).not.toBe(0);
+  expect(outside.stderr).not.toContain('svc up');
+
+  await svc(elsewhere, login, clientSecret);
+  expect(JSON.parse((await svc(elsewhere, ['whoami', '--json'])).stdout).ok).toBe(true);
+  await svc(project, ['logout']);
+  expect((await svc(project, ['whoami'])).code).not.toBe(0);
+});
+
+test('outside of a project no command advises to start a platform there', async () => {
+  const svc = svcOf(await tempDir());
+  const folder = await tempDir();
+  for (const args of [
+    ['status'],
+    ['plugins', 'list'],
+    ['restart'],
+    ['workflows', 'list'],
+    ['webhooks', 'list'],
+  ]) {
+    const { stdout, stderr } = await svc(folder, args);
+    expect(stdout + stderr).toMatch(/svc init/);
+    expect(stdout + stderr).not.toContain('svc up');
+  }
+});
