@@ -1,18 +1,48 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   AnalyticsEvent,
+  cancelJob,
   disablePlugin,
   enablePlugin,
   installPlugin,
   linkPlugin,
+  submitJob,
   uninstallPlugin,
   unlinkPlugin,
   updatePlugin,
 } from '../../src/contracts/index.ts';
+import { tempDir } from '../support/daemon.ts';
 import { greeter, pluginArchive, pluginFolder, startMarketplace } from './marketplace/support.ts';
 import { startWorkflow, type TestWorkflow } from './workflow/support/workflow.ts';
 
 /** Payloads of the standard types that are told elsewhere: plugin and cache in rest/analytics.test.ts, adapters in adapters.test.ts. */
+
+/** The line that is written when a run has been reported, its event included. */
+const endReported = ({ logs }: Pick<TestWorkflow, 'logs'>, id: string) =>
+  expect.poll(() => logs.lines.some(({ message }) => String(message).startsWith(`Run ${id} of `))).toBe(true);
+
+async function startWithJobs(): Promise<TestWorkflow> {
+  const projectDir = await tempDir();
+  const folder = join(projectDir, 'plugins/jobs');
+  await mkdir(folder, { recursive: true });
+  const ids = ['fine', 'broken', 'hanging'];
+  const jobs = ids.map((id) => ({ id, handler: `jobs.js#${id}` }));
+  await writeFile(
+    join(folder, 'svc.plugin.json'),
+    JSON.stringify({ schema: 'svc.plugin/3', id: 'jobs', version: '1.0.0', jobs }),
+  );
+  await writeFile(join(folder, 'package.json'), '{"name": "jobs", "version": "1.0.0", "type": "module"}');
+  await writeFile(
+    join(folder, 'jobs.js'),
+    `export const fine = () => 1;
+export const broken = () => { throw new Error('broken'); };
+export const hanging = (ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', reject));
+`,
+  );
+  return startWorkflow({ projectDir });
+}
 
 const eventsOf = ({ logs }: Pick<TestWorkflow, 'logs'>, type: string) =>
   logs.lines.filter((line) => line.type === type);
@@ -42,16 +72,39 @@ test('a run that ended is an event with exactly the fields of the specification,
   expect([completed!.runId, notCompleted!.runId]).toEqual([succeeded, failed]);
 });
 
-test('a cancelled run is a failed one that says so', async () => {
+test('a cancelled run ends without an event, and one that timed out has failed', async () => {
   const it = await startWorkflow();
-  const id = await it.start({ steps: [{ id: 'wait', uses: 'wait', with: { ms: 3_600_000 } }] });
+  const steps = [{ id: 'wait', uses: 'wait', with: { ms: 3_600_000 } }];
+  const id = await it.start({ steps });
   await it.until(id, 'waiting');
   await it.fetch(`/api/v1/workflows/runs/${id}/cancel`, { method: 'POST' });
   await it.fetch(`/workflows/runs/${id}/cancel`, { method: 'POST' });
   await it.until(id, 'cancelled');
-  await expect
-    .poll(() => eventsOf(it, 'workflow.run.failed'))
-    .toMatchObject([{ runId: id, ctx: { status: 'cancelled' } }]);
+  await endReported(it, id);
+  const late = await it.start({ steps, timeoutMs: 1000 });
+  await it.until(late, 'waiting');
+  it.clock.advance(1000);
+  await it.services.engine.tick();
+  await it.until(late, 'timed_out');
+  await endReported(it, late);
+  expect(eventsOf(it, 'workflow.run.completed')).toEqual([]);
+  expect(eventsOf(it, 'workflow.run.failed')).toMatchObject([{ runId: late, ctx: { status: 'timed_out' } }]);
+});
+
+test('a background job is no run to the events, however it ends', async () => {
+  const it = await startWithJobs();
+  const jobs = await Promise.all(
+    ['fine', 'broken', 'hanging'].map(async (name) => {
+      const { job } = await it.call(submitJob, { body: { handler: `jobs/${name}`, input: {}, priority: 0 } });
+      return job.id;
+    }),
+  );
+  const [, , hanging] = jobs;
+  await expect.poll(async () => (await it.run(hanging!)).status).toBe('running');
+  await it.call(cancelJob, { params: { jobId: hanging as never } });
+  for (const id of jobs) await endReported(it, id);
+  expect(it.logs.lines.filter(({ type }) => String(type).startsWith('workflow.run.'))).toEqual([]);
+  await expect.poll(() => eventsOf(it, 'plugin.command.completed').length).toBe(1);
 });
 
 test('each change of what is installed is an event of its own', async () => {

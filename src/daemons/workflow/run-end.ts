@@ -7,7 +7,7 @@ import type { JobCounts } from './domain/engine/engine-ports.ts';
 import { traceRun } from './domain/run/run-trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
-/** Counts a run that ended, logs it and tells its analytics event; a cancelled run counts as failed, and `ctx.status` says so. @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed */
+/** Counts and logs a run or job that ended, and emits the analytics event of a run. @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed */
 export async function reportRunEnd(
   run: RunRecord,
   jobs: JobCounts | undefined,
@@ -30,7 +30,6 @@ export async function reportRunEnd(
   const durationMs = (run.finishedAt ?? clock.now()) - (run.startedAt ?? run.createdAt);
   traceRun(tracer, run, durationMs);
   metrics.runEnded(run.workflowId, run.status, durationMs / 1000);
-  const succeeded = run.status === 'succeeded';
   try {
     const { total, failed } = jobs ?? countsOf((await store.runs.load(run.seq))?.jobs ?? []);
     const payload = {
@@ -41,12 +40,9 @@ export async function reportRunEnd(
       jobsFailed: failed,
     };
     const { tenantId, requestId, traceId, status } = run;
-    analytics.track(succeeded ? 'workflow.run.completed' : 'workflow.run.failed', {
-      tenantId,
-      runId: run.id,
-      payload,
-      ctx: { status, requestId, traceId },
-    });
+    const event = eventOf(run);
+    if (event)
+      analytics.track(event, { tenantId, runId: run.id, payload, ctx: { status, requestId, traceId } });
     logger.info(`Run ${run.id} of ${run.workflowId} ${status}`, {
       tenantId,
       requestId,
@@ -56,6 +52,12 @@ export async function reportRunEnd(
   } catch (error) {
     logger.error(`The end of run ${run.id} could not be reported`, { error });
   }
+}
+
+/** A job is no workflow run, and a run that a caller cancelled has neither completed nor failed. */
+function eventOf({ kind, status }: RunRecord): string | undefined {
+  if (kind === 'job' || status === 'cancelled') return undefined;
+  return status === 'succeeded' ? 'workflow.run.completed' : 'workflow.run.failed';
 }
 
 function countsOf(jobs: readonly JobRecord[]): JobCounts {
