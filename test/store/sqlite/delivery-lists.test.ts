@@ -134,25 +134,6 @@ test('a delivery is listed by the status that it has now, and no more once it is
   expect([await listed('succeeded'), (await inbox.list('acme', { limit: 9 })).items.length]).toEqual([0, 0]);
 });
 
-test('lists use keys, not scans, whatever is asked for', async () => {
-  const db = new Sqlite(join(await filled(GATEWAY_MIGRATIONS.length, 10), 'svc.db'));
-  onTestFinished(() => void db.close());
-  const plan = (query: string): string =>
-    (db.prepare(`explain query plan ${query}`).all() as Array<{ detail: string }>)
-      .map(({ detail }) => detail)
-      .join('; ');
-  const open = "status in ('accepted', 'retrying', 'running')";
-  expect(
-    plan(`select position from delivery where ${open} and status <> 'running' and position > 5`),
-  ).toContain('delivery_open');
-  expect(
-    plan(
-      `select position from delivery_by_status where namespace_id = 'a' and plugin_id = 'p' and event = 'e' and status = 's'
-       and (received_at, position) < (5, 5) and received_at >= 0 order by received_at desc, position desc limit 5`,
-    ),
-  ).toMatch(/^SEARCH delivery_by_status USING PRIMARY KEY[^;]*$/);
-});
-
 test('markers of a store that has many are known from its first moment on, and what died free', async () => {
   const dataDir = await tempDir();
   const expiresAt = manualClock().now() + days(7);

@@ -1,0 +1,95 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { manualClock } from '../../../src/kit/clock.ts';
+import { silentLogger } from '../../../src/kit/logger.ts';
+import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/delivery-statements.ts';
+import { type Database, type Migrations, openDatabase } from '../../../src/store/sqlite/index.ts';
+import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
+import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from '../../../src/store/sqlite/text-index/schema.ts';
+import { textCandidates } from '../../../src/store/sqlite/text-index/search.ts';
+import { sqliteWebhookInbox } from '../../../src/store/sqlite/webhook-inbox.ts';
+import { tempDir } from '../../support/daemon.ts';
+
+/** A database of ours and all that is prepared on it. */
+async function recorded(file: string, migrations: Migrations) {
+  const db = await openDatabase({ file: join(await tempDir(), file), migrations });
+  onTestFinished(() => db.close());
+  const prepared: string[] = [];
+  const prepare = ((source: string) => {
+    prepared.push(source);
+    return db.prepare(source);
+  }) as Database['prepare'];
+  return { db, prepared, recorder: { ...db, prepare } };
+}
+
+/** The lines of EXPLAIN QUERY PLAN; its parameters have no values. */
+function planOf({ prepare }: Database, source: string): string[] {
+  const names = [...source.matchAll(/:(\w+)/g)].map(([, name]) => [name, null] as const);
+  const values = Array.from(source.matchAll(/\?/g), () => null);
+  const plan = prepare<unknown[], { detail: string }>(`explain query plan ${source}`);
+  const lines = names.length > 0 ? plan.all(Object.fromEntries(names)) : plan.all(...values);
+  return lines.map(({ detail }) => detail);
+}
+
+/** Tables of one row, or of one a table; arrays of JSON; the few deliveries that are open. */
+const SMALL =
+  /^SCAN (delivery_journal|delivery_progress|sqlite_sequence|CONSTANT ROW|json_each)|delivery_open/;
+const isLarge = (line: string): boolean =>
+  (line.startsWith('SCAN') && !SMALL.test(line)) || line.startsWith('USE TEMP B-TREE');
+
+/** Read a table or an index from its start, and no further than asked. */
+const FIRST_ROWS = /limit 1$/;
+/** Retention keeps these few: a tenth of the bytes of all, at 4 KB each. */
+const UNHANDLED = 'select count(*) as count from delivery_unhandled';
+
+test('no statement of the main thread reads a table of deliveries or markers from end to end', async () => {
+  const { db, prepared, recorder } = await recorded('svc.db', GATEWAY_MIGRATIONS);
+  const inbox = await sqliteWebhookInbox(recorder, {
+    clock: manualClock(),
+    logger: silentLogger,
+    shared: false,
+  });
+  onTestFinished(() => inbox.close());
+  expect(prepared.filter((source) => /from delivery_by_(time|status)/.test(source)).length).toBeGreaterThan(
+    4,
+  );
+  const scans = prepared
+    .filter((source) => !FIRST_ROWS.test(source.trim()) && source !== UNHANDLED)
+    .map((source) => ({ source, scans: planOf(db, source).filter(isLarge) }))
+    .filter(({ scans }) => scans.length > 0);
+  expect(scans).toEqual([]);
+});
+
+test('lists seek to each row that they show', async () => {
+  const { db, prepared, recorder } = await recorded('svc.db', GATEWAY_MIGRATIONS);
+  const inbox = await sqliteWebhookInbox(recorder, {
+    clock: manualClock(),
+    logger: silentLogger,
+    shared: false,
+  });
+  onTestFinished(() => inbox.close());
+  const lists = prepared.filter((source) => /from delivery_by_(time|status)/.test(source));
+  for (const source of lists)
+    expect(planOf(db, source)).toEqual([expect.stringMatching(/^SEARCH delivery_by_\w+ USING PRIMARY KEY/)]);
+});
+
+test('searches seek to the postings of a segment', async () => {
+  const { db, prepared, recorder } = await recorded(TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS);
+  textCandidates(recorder, 'acme', { search: 'some text' });
+  const postings = prepared.filter((source) => source.includes('from posting'));
+  expect(postings).toHaveLength(1);
+  expect(planOf(db, postings[0]!)).toEqual([expect.stringMatching(/^SEARCH posting USING PRIMARY KEY/)]);
+});
+
+/** Written by former versions alone, or when one of several processes died. */
+const UNBOUNDED = new Set(['releasePending', 'releasePendingOf']);
+
+test('what the committing thread writes reads no more of a table than it is asked to change', async () => {
+  const { db } = await recorded('svc.db', GATEWAY_MIGRATIONS);
+  const scans = Object.entries(DELIVERY_STATEMENTS)
+    .filter(([name]) => !UNBOUNDED.has(name))
+    .filter(([, source]) => !/order by (position|id) limit \?/.test(source))
+    .map(([name, source]) => ({ name, scans: planOf(db, source).filter(isLarge) }))
+    .filter(({ scans }) => scans.length > 0);
+  expect(scans).toEqual([]);
+});
