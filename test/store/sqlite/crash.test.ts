@@ -49,5 +49,6 @@ test.skipIf(process.platform !== 'linux')(
     const writer = startProgram('lose-log', join(await tempDir(), 'lines.db'));
     expect(await writer.ended).toBe(1);
     expect(writer.lines).toEqual(['first']);
+    expect(writer.errors()).toMatch(/EBADF.*fdatasync/);
   },
 );

@@ -13,6 +13,7 @@ import {
   expectAll,
   journalOf,
   killedAfter,
+  killedUnfiled,
   openStore,
   records,
   withUnfiled,
@@ -22,7 +23,7 @@ test('a journal with a hole is applied up to it, and kept aside for whoever can 
   const dataDir = await tempDir();
   const told: string[] = [];
   for (const aside of ['inbox-damaged', 'inbox-damaged-2']) {
-    await killedAfter(dataDir, 500);
+    await killedUnfiled(dataDir, 500);
     const [name] = readdirSync(journalOf(dataDir)) as [string];
     const file = join(journalOf(dataDir), name);
     // The second half becomes a file of its own, without its first frame.
@@ -61,7 +62,7 @@ test.each([
   '%s frame that cannot be read is told, and what lies behind it in the same file is kept',
   async (_, which) => {
     const dataDir = await tempDir();
-    await killedAfter(dataDir, 500);
+    await killedUnfiled(dataDir, 500);
     await damage(dataDir, which);
     const told: string[] = [];
     await openStore(dataDir, errorsInto(told));

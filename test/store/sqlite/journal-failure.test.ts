@@ -55,6 +55,8 @@ test.runIf(process.platform === 'linux')(
     const store = await openStore(dataDir);
     const claim = { key: 'k', expiresAt: inAWeek() };
     await store.inbox.accept(delivery(), undefined, '');
+    // Until it is filed, the file is also read.
+    await expectFiled(store, 1);
     const giveRoom = fillDisk(join(journalOf(dataDir), '0.log'));
     for (const attempt of [1, 2])
       await expect(store.inbox.accept(delivery(), claim, ''), `${attempt}`).rejects.toMatchObject({
@@ -127,7 +129,8 @@ test('with the database locked by another process, closing is quick and says wha
   });
   const began = systemClock.now();
   await store.close();
-  expect(systemClock.now() - began).toBeLessThan(4000);
+  // Less than the committing thread would wait for the lock.
+  expect(systemClock.now() - began).toBeLessThan(10_000);
   await Promise.all([reading, pruning]);
   expect(told).toEqual([expect.stringMatching(/^5\.\d KiB .* are left in .*inbox: the next start/)]);
   other.exec('commit');
@@ -147,9 +150,7 @@ test('what takes long to file is left for the next start when the gateway closes
   const body = Buffer.alloc(1_000_000);
   const accepted = Array.from({ length: 60 }, () => delivery({ body }));
   for (const one of accepted) await store.inbox.accept(one, undefined, '');
-  const began = systemClock.now();
   await store.close();
-  expect(systemClock.now() - began).toBeLessThan(4000);
   expect(told).toEqual([expect.stringMatching(/MiB .* are left in /)]);
   disk.exec('drop trigger slow');
   disk.close();

@@ -86,6 +86,15 @@ export async function killedAfter(dataDir: string, lines: number): Promise<Ackno
   return acknowledged;
 }
 
+/** Likewise, and nothing that it acknowledged is in the database: all of it is in the journal, however slow the machine is. */
+export async function killedUnfiled(dataDir: string, lines: number): Promise<Acknowledged> {
+  await (await openStore(dataDir)).close();
+  const giveWay = refuseRows(dataDir);
+  const acknowledged = await killedAfter(dataDir, lines);
+  giveWay();
+  return acknowledged;
+}
+
 export async function expectAll(store: GatewayStore, { accepted, ended }: Acknowledged): Promise<void> {
   const found = await records(store);
   expect([...accepted.keys()].filter((id) => !found.has(id))).toEqual([]);

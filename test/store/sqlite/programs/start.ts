@@ -8,6 +8,8 @@ export interface Program {
   pid: number;
   /** Whole lines printed so far. */
   lines: string[];
+  /** What it wrote to its standard error, where it is to fail; otherwise that is the test's own. */
+  errors(): string;
   /** Waits until so many lines were printed; throws when the program ends before. */
   printed(count: number): Promise<void>;
   kill(): Promise<void>;
@@ -15,17 +17,26 @@ export interface Program {
   ended: Promise<number | null>;
 }
 
+/** Programs that are to end with an error. */
+const FAILING: ReadonlySet<string> = new Set(['lose-log']);
+
 /** Starts one of this folder's programs in a process of its own; ended with the test. */
 export function startProgram(
   name: 'accept-deliveries' | 'acknowledge' | 'end' | 'keep-objects' | 'lose-log' | 'own',
   ...args: string[]
 ): Program {
   const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
-  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [file, ...args], {
+    stdio: ['ignore', 'pipe', FAILING.has(name) ? 'pipe' : 'inherit'],
+  });
   const ended = once(child, 'close').then(([code]) => code as number | null);
   const lines: string[] = [];
   let rest = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => {
     const parts = (rest + text).split('\n');
     rest = parts.pop()!;
     lines.push(...parts);
@@ -43,5 +54,5 @@ export function startProgram(
     }
   }
   onTestFinished(kill);
-  return { child, pid: child.pid!, lines, printed, kill, ended };
+  return { child, pid: child.pid!, lines, errors: () => errors, printed, kill, ended };
 }
