@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { entryFile, packageRoot } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -51,6 +52,12 @@ export interface ServiceView {
 
 /** The launcher, as users start it: it builds what is out of date. */
 const LAUNCHER = [join(packageRoot, 'bin', 'svc')];
+
+/** Builds what is out of date, so that no test with a limit of time waits for it. */
+export async function buildLauncher(): Promise<void> {
+  await promisify(execFile)(LAUNCHER[0]!, ['--version'], { env: userEnvironment() });
+}
+
 /** The program itself; the sources or the build, as the tests are told. */
 export const PROGRAM = [process.execPath, entryFile('cli')];
 
