@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
+import { lostProcess } from '../../src/plugins/backends/worker/exit-reason.ts';
 import { isAlive } from '../support/is-alive.ts';
 import { eventually, FIXTURES, failureOf, requestFor, SANDBOXES, startBackend } from './support.ts';
 
@@ -175,6 +176,16 @@ test('a plugin whose folder is gone, or whose sandbox cannot be had, is SANDBOX_
     'SANDBOX_ERROR',
     expect.stringContaining('/nowhere/plugin'),
   ]);
+});
+
+test('what a process wrote before it failed to start is for the log, not for callers', () => {
+  const stderr = '    at load (/srv/private/runner.js:1:1)';
+  const exit = { code: 1, signal: null, ended: null, fatal: null, stderr, memoryMb: 64, hadLoaded: false };
+  const { code, message, details, cause } = lostProcess({ ...exit, wasReady: false }, 'p');
+  expect([code, details]).toEqual(['SANDBOX_ERROR', { exitCode: 1, signal: null }]);
+  expect(message).toContain('exited with code 1');
+  expect(message).not.toContain('/srv/private');
+  expect(String(cause)).toContain('/srv/private/runner.js');
 });
 
 test('a plugin finds the packages it depends on, beside and above it, and none it does not name', async () => {

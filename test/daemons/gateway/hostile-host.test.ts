@@ -202,6 +202,21 @@ describe('what an execution may do', () => {
     expect(outcomes).toEqual(answers.map(() => [500, 'EXECUTION_ERROR']));
   });
 
+  test('details of an error are kept to a size that callers can be sent', async () => {
+    const gateway = await start();
+    const { agent, host } = await connectHost(gateway, ADMIN_TOKEN);
+    const report = async (details: Record<string, unknown>) => {
+      const answer = dispatch(gateway);
+      const { executionId } = await agent.next('execute');
+      agent.send({ type: 'error', executionId, error: { code: 'VALIDATION_ERROR', message: 'x', details } });
+      return (await answer).body.error.details;
+    };
+    const { hostId } = host;
+    expect(await report({ field: 'a', hostId: 'forged' })).toEqual({ field: 'a', hostId });
+    const large = { text: 'x'.repeat(200_000) };
+    expect(await report(large)).toEqual({ truncated: true, bytes: JSON.stringify(large).length, hostId });
+  });
+
   test('sixty-five platform calls at once are one too many', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);

@@ -275,6 +275,26 @@ test("a handler's failure is 500 with its code, a throw an EXECUTION_ERROR, and 
   expect(handlerRuns(gateway)).toBe(3);
 });
 
+test.each(['throw', 'throw later', 'reject unseen'])(
+  'a sender learns nothing of a handler that fails: %s',
+  async (how) => {
+    const gateway = await startGateway();
+    const secret = await provision(gateway, 'created');
+    const { status, body } = await deliver(gateway, { event: 'created', secret, payload: { do: how } });
+    expect([status, body]).toEqual([
+      500,
+      {
+        error: {
+          code: 'EXECUTION_ERROR',
+          message: 'The handler of this webhook failed; its operator finds the reason under the webhookId.',
+          details: { webhookId: expect.any(String) },
+        },
+      },
+    ]);
+    expect(JSON.stringify(gateway.logs.lines)).toContain('the handler threw');
+  },
+);
+
 test('of 50 identical deliveries at once, one runs and 49 are duplicates', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');

@@ -103,7 +103,7 @@ test('an undeclared code is 500 with its own body, and a warning names the plugi
   expect(bare).toMatchObject({ status: 500, body: { error: { code: 'EXECUTION_ERROR', details: {} } } });
 });
 
-test.each(['throw', 'throw-platform', 'exit'])(
+test.each(['throw', 'throw-platform', 'exit', 'throw-later', 'reject-unseen'])(
   'a handler that fails otherwise is an opaque 500: %s',
   async (kind) => {
     const daemon = await startRest();
@@ -121,12 +121,17 @@ test.each(['throw', 'throw-platform', 'exit'])(
   },
 );
 
-test('what a handler threw stands in the log, under the request id', async () => {
-  const daemon = await startRest();
-  await send(daemon, 'POST', `${SHOP}/answers/throw`, { headers: { 'x-request-id': 'req-1' } });
-  const logged = daemon.logs.lines.filter((line) => JSON.stringify(line).includes('the secret recipe is 42'));
-  expect(logged).toContainEqual(expect.objectContaining({ level: 'error', requestId: 'req-1' }));
-});
+test.each(['throw', 'throw-later', 'reject-unseen'])(
+  'the log has the reason of %s, by request id',
+  async (kind) => {
+    const daemon = await startRest();
+    await send(daemon, 'POST', `${SHOP}/answers/${kind}`, { headers: { 'x-request-id': 'req-1' } });
+    const logged = daemon.logs.lines.filter((line) =>
+      JSON.stringify(line).includes('the secret recipe is 42'),
+    );
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'error', requestId: 'req-1' }));
+  },
+);
 
 describe('timeouts', () => {
   test.each([

@@ -38,13 +38,17 @@ export function lostProcess(exit: ProcessExit, pluginId: string): PlatformError 
 function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
   const why =
     exit.ended?.kind === 'start'
-      ? `was not ready after ${exit.ended.afterMs} ms`
+      ? `was not ready after ${exit.ended.afterMs} ms.`
       : describeExit(exit).message;
   const said = exit.stderr.trim().slice(-500);
   return new PlatformError(
     'SANDBOX_ERROR',
-    `The sandbox of plugin ${pluginId} could not be started: its process ${why}${said ? ` It said: ${said}` : ''}`,
-    { details: { exitCode: exit.code, signal: exit.signal } },
+    `The sandbox of plugin ${pluginId} could not be started: its process ${why} The log has what it wrote to stderr.`,
+    {
+      details: { exitCode: exit.code, signal: exit.signal },
+      // For the log alone: callers of plugin routes and webhooks see message and details.
+      ...(said ? { cause: new Error(`The process wrote to stderr: ${said}`) } : {}),
+    },
   );
 }
 

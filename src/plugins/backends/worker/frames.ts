@@ -1,4 +1,5 @@
 import { CommandResult, isPlatformCode, type PlatformCode } from '../../../contracts/index.ts';
+import { boundedDetails } from '../../../kit/bounded-details.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { isRecord } from '../../../kit/is-record.ts';
 import type { PlatformCall } from './call-router.ts';
@@ -44,7 +45,7 @@ export function readError(frame: RawFrame): PlatformError {
   const stack = readText(error.stack, 2 * MESSAGE_CHARS);
   const cause = stack === '' ? undefined : Object.assign(new Error(message), { stack });
   return new PlatformError(isPlatformCode(code) && REPORTABLE.has(code) ? code : 'EXECUTION_ERROR', message, {
-    details: isRecord(error.details) ? error.details : {},
+    details: isRecord(error.details) ? boundedDetails(error.details) : {},
     ...(cause ? { cause } : {}),
   });
 }

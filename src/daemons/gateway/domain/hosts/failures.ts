@@ -4,6 +4,7 @@ import {
   isPlatformCode,
   type PlatformCode,
 } from '../../../../contracts/index.ts';
+import { boundedDetails } from '../../../../kit/bounded-details.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { AgentFrameOf } from './frames.ts';
 
@@ -49,5 +50,5 @@ export function givenAlready({ executionId }: ExecutionRequest, hostId: string):
 export function reported(error: AgentFrameOf<'error'>['error'], hostId: string): PlatformError {
   const { code, message, details = {} } = error;
   const known = isPlatformCode(code) && REPORTABLE.has(code) ? code : 'EXECUTION_ERROR';
-  return new PlatformError(known, message, { details: { ...details, hostId } });
+  return new PlatformError(known, message, { details: { ...boundedDetails(details), hostId } });
 }
