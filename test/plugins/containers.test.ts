@@ -6,59 +6,17 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type ExecutionRequest, PlatformConfig } from '../../src/contracts/index.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { createLogger } from '../../src/kit/logger.ts';
-import {
-  type ContainerAccess,
-  createContainerBackend,
-  createPlatformServices,
-} from '../../src/plugins/index.ts';
-import { captureLogs, tempDir } from '../support/daemon.ts';
+import { tempDir } from '../support/daemon.ts';
+import { type ContainerOptions, startContainerBackend } from './container-backend.ts';
 import { missing, startEngine, type TestEngine } from './engine.ts';
-import { failureOf, requestFor, storeState } from './support.ts';
+import { failureOf, requestFor } from './support.ts';
 
 const TOOLS = fileURLToPath(new URL('../fixtures/projects/hosts/plugins/tools', import.meta.url));
 
 let engine: TestEngine;
 
-interface Options {
-  config?: Record<string, unknown>;
-  dataDir?: string;
-  issueAccess?: (request: ExecutionRequest) => Promise<ContainerAccess>;
-}
-
-async function startContainers({ config, dataDir, issueAccess }: Options = {}) {
-  const logs = captureLogs();
-  const logger = createLogger({ serviceId: 'test', output: logs, clock: systemClock, level: 'debug' });
-  const backend = createContainerBackend({
-    config: {
-      ...PlatformConfig.parse({}).execution.container,
-      socket: engine.socket,
-      memoryMb: 128,
-      ...config,
-    },
-    services: createPlatformServices({ state: await storeState(), logger, clock: systemClock }),
-    logger,
-    clock: systemClock,
-    dataDir: dataDir ?? (await tempDir()),
-    issueAccess: issueAccess ?? (async () => ({ env: {}, end: async () => {} })),
-  });
-  onTestFinished(() => backend.close());
-  const call = async (handler: string, input?: unknown, options: Record<string, unknown> = {}) =>
-    (
-      await backend.run(
-        requestFor(`handlers.js#${handler}`, {
-          plugin: '@acme/tools',
-          root: TOOLS,
-          input,
-          timeoutMs: 20_000,
-          ...options,
-        }),
-      )
-    ).result;
-  return { backend, logs, call };
-}
+const startContainers = (options: ContainerOptions = {}) =>
+  startContainerBackend(engine, { plugin: '@acme/tools', root: TOOLS, file: 'handlers.js', ...options });
 
 const containersLeft = () => engine.cli('ps', '--all', '--quiet').trim().split('\n').filter(Boolean).length;
 

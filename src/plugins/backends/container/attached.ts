@@ -16,8 +16,13 @@ export function splitStreams(socket: Duplex): AttachedStreams {
   const header = Buffer.alloc(HEADER_BYTES);
   let have = 0;
   let left = 0;
+  let channelHasRoom = true;
+  let stderrHasRoom = true;
   const channel = new Duplex({
-    read: () => socket.resume(),
+    read() {
+      channelHasRoom = true;
+      flow();
+    },
     write: (chunk, _encoding, done) => void socket.write(chunk, done),
     final: (done) => void socket.end(done),
     destroy: (error, done) => {
@@ -26,6 +31,12 @@ export function splitStreams(socket: Duplex): AttachedStreams {
     },
   });
 
+  /** Both need room: bytes of a full stream may come first. */
+  function flow(): void {
+    if (channelHasRoom && stderrHasRoom) socket.resume();
+    else socket.pause();
+  }
+
   function take(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) {
       if (left === 0) {
@@ -33,7 +44,7 @@ export function splitStreams(socket: Duplex): AttachedStreams {
         chunk.copy(header, have, at, at + step);
         have += step;
         at += step;
-        if (have < HEADER_BYTES) return;
+        if (have < HEADER_BYTES) break;
         have = 0;
         left = header.readUInt32BE(4);
         continue;
@@ -41,13 +52,17 @@ export function splitStreams(socket: Duplex): AttachedStreams {
       const piece = chunk.subarray(at, at + left);
       at += piece.length;
       left -= piece.length;
-      const hasRoom = header[0] === STDOUT ? channel.push(piece) : stderr.write(piece);
-      if (!hasRoom) socket.pause();
+      if (header[0] === STDOUT) channelHasRoom = channel.push(piece);
+      else stderrHasRoom = stderr.write(piece);
     }
+    flow();
   }
 
   socket.on('data', take);
-  stderr.on('drain', () => socket.resume());
+  stderr.on('drain', () => {
+    stderrHasRoom = true;
+    flow();
+  });
   const end = (): void => {
     channel.push(null);
     stderr.end();

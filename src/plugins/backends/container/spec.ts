@@ -1,7 +1,9 @@
 import { readFileSync, realpathSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import type { ExecutionRequest, PlatformConfig } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors.ts';
 import { entryFile } from '../../../kit/paths.ts';
+import { isInside } from '../../inside.ts';
 import { scrubEnvironment } from '../../sandbox/environment.ts';
 import type { Grants } from '../../sandbox/grants.ts';
 import { hasRawNetwork, nodeFlags } from '../../sandbox/node-flags.ts';
@@ -47,6 +49,7 @@ export function memoryMbOf(config: ContainerConfig, { permissions }: ExecutionRe
 export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
   const { request, root, grants, config, labels, environment, access } = input;
   const { permissions } = request;
+  await refuseEngineSocket(grants, config.socket);
   const memoryMb = memoryMbOf(config, request);
   // The container has no network but what its namespace has; the gateway's socket needs the same permission of Node.
   const flags = nodeFlags(grants, { ...permissions, network: ['*'] }, memoryMb);
@@ -88,6 +91,18 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
       LogConfig: { Type: 'none' },
     },
   };
+}
+
+/** Code that reaches the engine is root on the machine; a read-only mount does not keep it from connecting. */
+async function refuseEngineSocket({ read, write }: Grants, socket: string): Promise<void> {
+  const real = await realpath(socket).catch(() => socket);
+  const path = [...read, ...write].find((granted) => isInside(granted, real));
+  if (path === undefined) return;
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `The path ${path} cannot be granted: it holds the container engine's socket ${socket}. Name a narrower path in permissions.fs.`,
+    { details: { path, socket } },
+  );
 }
 
 function mountsOf({ read, write, links }: Grants): object[] {
