@@ -2,7 +2,7 @@
 // containers run in. Built from docker/runner/Dockerfile where a registry can be reached; with --local, or when it
 // cannot, put together from this machine's own Node and the libraries it is linked against.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,6 +36,8 @@ function importLocal() {
     const files = join(folder, 'rootfs');
     for (const name of ['tmp', 'proc', 'sys', 'dev', 'etc'])
       mkdirSync(join(files, name), { recursive: true });
+    // Podman gives a tmpfs the mode of the folder below it.
+    chmodSync(join(files, 'tmp'), 0o1777);
     copy(node, join(files, 'usr/local/bin/node'));
     for (const library of librariesOf(node)) copy(library, join(files, library));
     const archive = join(folder, 'rootfs.tar');

@@ -78,7 +78,7 @@ describe.each(ENGINES)('in a container of %s', { timeout: 120_000 }, (name) => {
   });
 
   test('nothing can be written but memory, and /tmp holds little and runs nothing', async () => {
-    const { attack } = await startAttacks();
+    const { attack } = await startAttacks({ config: { memoryMb: 512 } });
     const mounts = await attack<Array<{ target: string; type: string }>>('mounts');
     const folders = [
       ...new Set(['/', ROOT, '/etc', '/usr/local/bin', ...mounts.map(({ target }) => target)]),
