@@ -22,6 +22,7 @@ import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
 import { createPluginReports } from './reports.ts';
+import { whenThereIsRoom } from './room.ts';
 import { configFaults, settingsOf } from './settings.ts';
 
 /** A plugin as far as running it goes. */
@@ -58,6 +59,11 @@ export interface PluginCall
   plugin: RunnablePlugin | string;
 }
 
+export interface ExecuteOptions extends RunOptions {
+  /** Holds the call back while the queue of its plugin's processes is full, instead of failing it. */
+  waitsForRoom?: boolean;
+}
+
 /** The project's plugins, ready to be called from a daemon. */
 export interface PluginRuntime {
   /** As of the latest reload: ask for it anew each time. */
@@ -70,7 +76,7 @@ export interface PluginRuntime {
    * Runs a handler where the config says its plugin runs. Resolves with what the handler returned; throws
    * PLUGIN_NOT_FOUND, HOST_MISMATCH and what `ExecutionBackend.run` throws.
    */
-  execute(call: PluginCall, options?: RunOptions): Promise<CommandResult>;
+  execute(call: PluginCall, options?: ExecuteOptions): Promise<CommandResult>;
   /** The plugins as they are on disk now, without swapping them in. */
   read(): Promise<PluginRegistry>;
   /** Reads the plugins anew and swaps them in; one that runs and is broken on disk now runs on as it was. */
@@ -174,9 +180,12 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
         schemas: call.schemas ?? {},
         timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
       };
+      const run = (): Promise<CommandResult> => backend.run(request, options);
+      // Held back within its record: each refused try would else count as a failed execution.
+      const runOnce = options?.waitsForRoom ? () => whenThereIsRoom(options.signal, run) : run;
       // Two records of one execution would count it twice.
       if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
-      return track(request, manifest, () => backend.run(request, options));
+      return track(request, manifest, runOnce);
     },
     read: load,
     reload,

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../../kit/errors.ts';
 import type { LogFields, Logger, LogLevel } from '../../kit/logger.ts';
 import { LOG_LEVELS } from '../../kit/logger.ts';
@@ -71,48 +70,32 @@ export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
     async execute({ declared, hostId, log, signal, ...call }) {
       const stopListening = tee.listen(call.requestId, log);
       try {
-        return await whenThereIsRoom(signal, () =>
-          runtime.execute(
-            {
-              plugin: declared.pluginId,
-              handler: declared.handler,
-              host: call.host,
-              hostContext: call.hostContext,
-              input: call.input,
-              params: {},
-              user: hostId === 'anonymous' ? null : { hostId, namespaceId: call.tenantId },
-              tenantId: call.tenantId,
-              requestId: call.requestId,
-              traceId: call.traceId,
-              parentSpanId: call.parentSpanId,
-              timeoutMs: call.timeoutMs,
-              schemas: {
-                ...(declared.input ? { input: declared.input } : {}),
-                ...(declared.output ? { output: declared.output } : {}),
-              },
+        return await runtime.execute(
+          {
+            plugin: declared.pluginId,
+            handler: declared.handler,
+            host: call.host,
+            hostContext: call.hostContext,
+            input: call.input,
+            params: {},
+            user: hostId === 'anonymous' ? null : { hostId, namespaceId: call.tenantId },
+            tenantId: call.tenantId,
+            requestId: call.requestId,
+            traceId: call.traceId,
+            parentSpanId: call.parentSpanId,
+            timeoutMs: call.timeoutMs,
+            schemas: {
+              ...(declared.input ? { input: declared.input } : {}),
+              ...(declared.output ? { output: declared.output } : {}),
             },
-            { signal, onBegun: call.begun },
-          ),
+          },
+          { signal, onBegun: call.begun, waitsForRoom: true },
         );
       } finally {
         stopListening();
       }
     },
   };
-}
-
-const LONGEST_PAUSE_MS = 1000;
-
-/** Holds a step back while as many calls as may wait for its plugin's processes do; in real time, as those end. */
-async function whenThereIsRoom<T>(signal: AbortSignal, execute: () => Promise<T>): Promise<T> {
-  for (let pause = 50; ; pause = Math.min(LONGEST_PAUSE_MS, pause * 2)) {
-    try {
-      return await execute();
-    } catch (error) {
-      if (!(error instanceof PlatformError) || error.details.reason !== 'queue_full') throw error;
-      await sleep(pause, undefined, { signal });
-    }
-  }
 }
 
 function parts(uses: string): { id: string; name: string } {

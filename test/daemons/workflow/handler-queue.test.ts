@@ -63,6 +63,11 @@ test('a step that waits for a process of its plugin is queued: neither its time 
       { queuedAt, startedAt: begunAt, waitingAt: null, finishedAt: begunAt },
     ]);
   }
+  // A refused try is no execution: each step is one, and only the cancelled one failed.
+  const runsOf = (event: string) =>
+    it.logs.lines.filter(({ type }) => type === event).map(({ runId }) => runId);
+  await expect.poll(() => runsOf('plugin.command.completed').sort()).toEqual([...ids].sort());
+  expect(runsOf('plugin.command.failed')).toEqual([blocker]);
 }, 60_000);
 
 test('a handler that has begun has its time, and no more', async () => {

@@ -1,0 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '../../kit/errors.ts';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+
+/** Runs a call again while the queue of its plugin's processes is full; in real time, as those end. */
+export async function whenThereIsRoom<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.details.reason !== 'queue_full') throw error;
+      await sleep(pauseMs, undefined, { signal });
+    }
+  }
+}
