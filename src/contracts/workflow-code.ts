@@ -25,6 +25,8 @@ export const EnterStep = z.strictObject({
   uses: z.string().min(1).max(512),
   with: z.record(z.string(), AnyJson),
   options: CodeStepOptions,
+  /** Its `retry` is the default of the workflow's steps, which is no consent to repeat this one. */
+  inheritsRetry: z.literal(true).optional(),
 });
 export type EnterStep = z.infer<typeof EnterStep>;
 

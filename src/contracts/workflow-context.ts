@@ -4,7 +4,8 @@ import type { CodeStepOptions } from './workflow-code.ts';
 import type { WorkflowHostContext } from './workflow-records.ts';
 
 /**
- * How a step is run. `retry` as in definitions (without it a failure is final); `timeoutMs` of each attempt, 5 minutes
+ * How a step is run. `retry` as in definitions (without it a failure is final): on a step it is consent to repeat that
+ * step; as a default it repeats only steps that say `idempotent` or have a key. `timeoutMs` of each attempt, 5 minutes
  * unless told, an hour at most. A step that a crash caught in mid-air is run again when it says `idempotent` or has an
  * `idempotencyKey`; else an operator decides.
  */

@@ -39,7 +39,7 @@ const backoff = {
 };
 
 /**
- * When a failed step is tried again. Only classes in `on` are; each may have figures of its own under `classes`. The
+ * When a failed step is tried again. Only classes in `on` are, or those that apply without it (see docs/workflows.md); each may have figures of its own under `classes`. The
  * pause before attempt n+1 is `initialMs * factor^(n-1)`, at most `maxMs`, with full jitter a random part of that; a
  * `Retry-After` of the other side wins when it is longer. No attempt starts after `deadlineMs` from the first one.
  */
@@ -50,7 +50,7 @@ export const RetryPolicy = z.strictObject({
   maxMs: backoff.maxMs.default(60_000),
   jitter: z.enum(['full', 'none']).default('full'),
   deadlineMs: Ms.optional(),
-  on: z.array(ErrorClass).default([...TRANSIENT_CLASSES]),
+  on: z.array(ErrorClass).optional(),
   classes: z
     .partialRecord(
       ErrorClass,

@@ -166,12 +166,45 @@ describe('ctx.all', () => {
 });
 
 describe('a step that fails', () => {
+  test('is repeated by the default policy only when it is idempotent or keyed, by its own policy always', async () => {
+    const it = await startCode(`
+      const retry = { maxAttempts: 2, jitter: 'none', initialMs: 1000 };
+      const refuse = () => { throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }); };
+      const broken = () => { throw new Error('broken'); };
+      export const careful = defineWorkflow({
+        id: 'careful',
+        steps: { retry },
+        run: async (ctx) => {
+          const attempt = async (name, run, options) => {
+            try { await ctx.step(name, run, options); } catch {}
+          };
+          await attempt('plain', refuse, {});
+          await attempt('harmless', refuse, { idempotent: true });
+          await attempt('keyed', refuse, { idempotencyKey: 'once' });
+          await attempt('own', refuse, { retry });
+          await attempt('thrown', broken, { retry });
+          await attempt('inherited', broken, { idempotent: true });
+        },
+      });`);
+    const id = await it.begin('careful');
+    await it.moveUntil(id, 1000, 'succeeded', 'failed');
+    const attempts = (await it.steps(id)).map((step) => [step.id.replace('main.', ''), step.attempts]);
+    expect(Object.fromEntries(attempts)).toEqual({
+      plain: 1,
+      harmless: 2,
+      keyed: 2,
+      own: 2,
+      thrown: 2,
+      inherited: 1,
+    });
+  });
+
   test('is tried again by its class; uncaught it fails the run in the words of any step', async () => {
     const it = await startCode(`
       let tries = 0;
       export const flaky = defineWorkflow({
         id: 'flaky',
-        steps: { retry: { maxAttempts: 3, jitter: 'none', initialMs: 1000 } },
+        steps: { idempotent: true, retry: { maxAttempts: 3, jitter: 'none', initialMs: 1000 } },
         run: async (ctx) => {
           await ctx.step('net', ({ attempt }) => {
             if (attempt < 3) throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });

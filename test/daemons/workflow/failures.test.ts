@@ -92,6 +92,31 @@ describe('retries', () => {
     expect(ledger.count('missing')).toBe(5);
   });
 
+  test('of an inherited policy happen to idempotent and keyed steps; a policy of the step is consent', async () => {
+    const { it, ledger } = await setUp();
+    const steps: Record<string, object> = {
+      plain: {},
+      keyed: { idempotencyKey: 'once' },
+      harmless: { idempotent: true },
+      own: { retry: { ...RETRY, maxAttempts: 3 } },
+    };
+    const jobs: Record<string, object> = {};
+    for (const [name, options] of Object.entries(steps)) {
+      ledger.answer(name, (_, response) => response.writeHead(500).end());
+      jobs[name] = {
+        steps: [{ uses: 'http', with: { url: `${ledger.url}/${name}`, method: 'POST' }, ...options }],
+      };
+    }
+    for (const [name, options] of Object.entries({ read: {}, excluded: { idempotent: false } })) {
+      ledger.answer(name, (_, response) => response.writeHead(500).end());
+      jobs[name] = { steps: [{ uses: 'http', with: { url: `${ledger.url}/${name}` }, ...options }] };
+    }
+    const id = await it.start({ retry: { ...RETRY, maxAttempts: 2 }, jobs });
+    await moveUntil(it, id, 1000, 'failed');
+    const counts = Object.fromEntries(Object.keys(jobs).map((name) => [name, ledger.count(name)]));
+    expect(counts).toEqual({ plain: 1, keyed: 2, harmless: 2, own: 3, read: 2, excluded: 1 });
+  });
+
   test('a deadline ends them before the attempts do', async () => {
     const { it, ledger } = await setUp();
     ledger.answer('down', (_, response) => response.writeHead(500).end());

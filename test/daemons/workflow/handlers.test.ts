@@ -147,6 +147,11 @@ describe('plugin handlers', () => {
       waitingFor: { for: 'retry' },
       history: [{ errorClass: 'rate_limit' }],
     });
+    expect(await errorOf('@acme/tools/break', { retry: { maxAttempts: 2 } })).toMatchObject({
+      status: 'waiting',
+      waitingFor: { for: 'retry' },
+      history: [{ errorClass: 'code' }],
+    });
   });
 
   test('learn of a cancel by their signal', async () => {

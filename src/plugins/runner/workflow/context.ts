@@ -63,8 +63,7 @@ export function createWorkflowContext(
     step: (name: string, run: (step: StepInfo) => unknown, options: StepOptions = {}) => {
       if (typeof run !== 'function')
         throw wrong(`ctx.step(${JSON.stringify(name)}): the second argument must be a function`);
-      const all = { ...defaults, ...options };
-      return make('ctx.step', name, { uses: CODE_STEP, with: {}, options: all, run });
+      return make('ctx.step', name, { uses: CODE_STEP, with: {}, ...over(defaults, options), run });
     },
     sleep: (...args: [SleepUntil] | [string, SleepUntil]) => {
       const [name, until] = args.length === 1 ? ['sleep', args[0]] : args;
@@ -80,8 +79,8 @@ export function createWorkflowContext(
       { name = nameOf(command), ...options }: StepOptions & { name?: string } = {},
     ) => {
       const { retry, timeoutMs } = defaults;
-      const all = { ...(retry && { retry }), ...(timeoutMs !== undefined && { timeoutMs }), ...options };
-      return make('ctx.invoke', name, { uses: command, with: input, options: all });
+      const inherited = { ...(retry && { retry }), ...(timeoutMs !== undefined && { timeoutMs }) };
+      return make('ctx.invoke', name, { uses: command, with: input, ...over(inherited, options) });
     },
     runWorkflow: (id: string, input: unknown = {}, { name = nameOf(id) }: { name?: string } = {}) =>
       make('ctx.runWorkflow', name, { uses: 'workflow', with: { id, input }, options: {} }),
@@ -100,6 +99,16 @@ export function createWorkflowContext(
   return {
     context: context as unknown as WorkflowContext,
     unstarted: () => [...made].map(({ name }) => name),
+  };
+}
+
+/** The options of a step over those of the workflow's steps. An inherited `retry` is marked: it is no consent to repeat this step. */
+function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'options' | 'inheritsRetry'> {
+  const { retry = defaults.retry } = options;
+  const isInherited = retry !== undefined && options.retry === undefined;
+  return {
+    options: { ...defaults, ...options, ...(retry && { retry }) },
+    ...(isInherited && { inheritsRetry: true }),
   };
 }
 

@@ -23,6 +23,8 @@ export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;
   options: object;
+  /** The retry among the options is the default of the workflow's steps. */
+  inheritsRetry?: true;
   run?: ((step: StepInfo) => unknown) | undefined;
 }
 

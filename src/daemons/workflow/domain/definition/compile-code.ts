@@ -7,6 +7,7 @@ import {
 import { minutes } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { JsonValue, StepRecord } from '../../../../store/ports/index.ts';
+import { retryOf } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import { compileCommon, pinned } from './compile-common.ts';
 import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow.ts';
@@ -79,7 +80,7 @@ function stepOf(
   kindOf: KindOf,
   retry: RetryPolicy | undefined,
 ): CompiledStep {
-  const { id, uses, options } = found;
+  const { id, uses, options, inheritsRetry } = found;
   const kind = uses === CODE_STEP ? OWN_STEP : kindOf(uses);
   if (!kind)
     throw new PlatformError('VALIDATION_ERROR', `Nothing runs the step "${id}", which uses "${uses}".`);
@@ -93,7 +94,7 @@ function stepOf(
     with: constant(input),
     rawWith: input,
     condition: WHEN_SUCCESSFUL,
-    retry: options.retry ?? retry,
+    retry: inheritsRetry ? retryOf(undefined, options.retry) : retryOf(options.retry, retry),
     timeoutMs: options.timeoutMs ?? kind.defaultTimeoutMs,
     continueOnError: true,
     idempotent: options.idempotent,

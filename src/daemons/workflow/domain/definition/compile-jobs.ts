@@ -1,4 +1,5 @@
 import type { JobDefinition, StepDefinition, WorkflowDefinition } from '../../../../contracts/index.ts';
+import { retryOf } from '../steps/retry-policy.ts';
 import { names } from './compile-names.ts';
 import type { CompiledJob, CompiledStep, KindOf } from './compiled-workflow.ts';
 import { compileCondition, compileTemplate, type DefinitionIssue, type Path } from './templates.ts';
@@ -123,7 +124,7 @@ function compileStep(
     with: input,
     rawWith: step.with,
     condition,
-    retry: step.retry ?? workflow.retry,
+    retry: retryOf(step.retry, workflow.retry),
     timeoutMs: step.timeoutMs ?? kind?.defaultTimeoutMs ?? 0,
     continueOnError: step.continueOnError,
     idempotent: step.idempotent,

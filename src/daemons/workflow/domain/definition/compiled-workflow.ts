@@ -1,5 +1,6 @@
-import type { HandlerRef, RetryPolicy, WorkflowDefinition } from '../../../../contracts/index.ts';
+import type { HandlerRef, WorkflowDefinition } from '../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { StepRetry } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import type { FoundStep } from './compile-code.ts';
 import type { InputSchema } from './input-schema.ts';
@@ -16,7 +17,7 @@ export interface CompiledStep {
   /** As written, before expressions are evaluated. */
   rawWith: Record<string, JsonValue>;
   condition: Condition;
-  retry: RetryPolicy | undefined;
+  retry: StepRetry | undefined;
   timeoutMs: number;
   continueOnError: boolean;
   idempotent: boolean | undefined;

@@ -1,4 +1,10 @@
-import type { ErrorClass, PlatformCode, RetryPolicy, RunError } from '../../../../contracts/index.ts';
+import {
+  type ErrorClass,
+  type PlatformCode,
+  type RetryPolicy,
+  type RunError,
+  TRANSIENT_CLASSES,
+} from '../../../../contracts/index.ts';
 import { days } from '../../../../kit/duration.ts';
 import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
@@ -82,6 +88,22 @@ export function classOfCode(code: string | undefined): ErrorClass {
   return (code && CLASS_OF_CODE[code as PlatformCode]) || 'code';
 }
 
+/** The policy of a step. Its own is consent to repeat the step; an inherited one is not. */
+export interface StepRetry {
+  policy: RetryPolicy;
+  on: readonly ErrorClass[];
+  isOwn: boolean;
+}
+
+/** The policy that applies: a step's own, which covers what its handler throws too, or the one it inherits. */
+export function retryOf(
+  own: RetryPolicy | undefined,
+  inherited: RetryPolicy | undefined,
+): StepRetry | undefined {
+  if (own) return { policy: own, on: own.on ?? [...TRANSIENT_CLASSES, 'code'], isOwn: true };
+  return inherited && { policy: inherited, on: inherited.on ?? TRANSIENT_CLASSES, isOwn: false };
+}
+
 export interface RetryQuestion {
   failure: StepFailure;
   /** Attempts made. */
@@ -92,11 +114,12 @@ export interface RetryQuestion {
 
 /** Milliseconds until the next attempt; null when there is none. */
 export function retryDelay(
-  policy: RetryPolicy | undefined,
+  retry: StepRetry | undefined,
   { failure, attempts, firstStartedAt, now }: RetryQuestion,
   random: Random,
 ): number | null {
-  if (!policy?.on.includes(failure.errorClass)) return null;
+  if (!retry?.on.includes(failure.errorClass)) return null;
+  const { policy } = retry;
   const figures = { ...policy, ...policy.classes[failure.errorClass] };
   if (attempts >= figures.maxAttempts) return null;
   const cap = Math.min(figures.maxMs, figures.initialMs * figures.factor ** (attempts - 1));

@@ -303,7 +303,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     endAttempt(part, timedOut ? 'timed_out' : 'failed', failure);
     const { retry, kind } = part.step;
     const delay = retryDelay(
-      kind.mode === 'effect' ? retry : undefined,
+      kind.mode === 'effect' && (retry?.isOwn || harmless(part)) ? retry : undefined,
       {
         failure,
         attempts: part.record.attempts,
@@ -323,13 +323,15 @@ export function createStepDriver(deps: StepDriverDeps) {
     const { step, record } = part;
     // Its key is durable before its work begins, and so is the time of the beginning where the engine knows that.
     const hasBegun = step.idempotencyKey === null && (record.attemptAt !== null || step.kind.reportsBegin);
-    if (!hasBegun || record.idempotencyKey !== null || mayRepeat(part)) return startEffect(part);
+    if (!hasBegun || harmless(part)) return startEffect(part);
     const message = `The step was interrupted in mid-air (attempt ${record.attempts}) and may have had its effect. Say whether it is to be retried, taken as succeeded, or failed.`;
     park(part, { for: 'decision', message }, null);
     journal.log({ level: 'warn', message, job: record.jobKey, step: step.id });
   }
 
-  function mayRepeat({ step }: StepPart): boolean {
+  /** Whether a second run of the step has no second effect. */
+  function harmless({ step, record }: StepPart): boolean {
+    if (record.idempotencyKey !== null) return true;
     return step.idempotent ?? step.kind.isIdempotent(step.uses, step.rawWith);
   }
 
