@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { startBenchGateway } from './bench-gateway.ts';
+import { threadCpuMs } from './event-loop.ts';
 
-/** A gateway alone, on a folder and a port, that may be killed at any time: `gateway-process.ts <folder> <port> <token>`. */
+/**
+ * A gateway alone, on a folder and a port, that may be killed at any time: `gateway-process.ts <folder> <port> <token>`.
+ * Ready, it prints the CPU time in ms that the process and its main thread took: `ready <process> <thread>`.
+ */
 const [folder, port, token] = process.argv.slice(2) as [string, string, string];
 
 const config = JSON.parse(readFileSync(`${folder}/svc.config.json`, 'utf8')) as object;
 await startBenchGateway({ folder, config, token, port: Number(port) });
-process.stdout.write('ready\n');
+const { user, system } = process.cpuUsage();
+process.stdout.write(`ready ${Math.round((user + system) / 1000)} ${Math.round(threadCpuMs())}\n`);
