@@ -105,14 +105,14 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   async function run(): Promise<void> {
     let failures = 0;
     while (!stopping.signal.aborted) {
-      const startedAt = clock.now();
+      const startedAt = clock.monotonic();
       const end = await connectOnce().catch(failedToConnect);
       if (stopping.signal.aborted) return;
       const refusal = finalRefusal(end, identity);
       if (refusal) throw refusal;
       // A token may be why: the next attempt gets a new one.
       if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) tokens.forget();
-      failures = end.wasOpen && clock.now() - startedAt >= STABLE_MS ? 0 : failures + 1;
+      failures = end.wasOpen && clock.monotonic() - startedAt >= STABLE_MS ? 0 : failures + 1;
       const waitMs = retryMs(failures, random);
       logger.warn(
         `Not connected to ${identity.gateway}: ${end.reason || `code ${end.code}`}; next try in ${Math.round(waitMs)} ms`,

@@ -66,7 +66,7 @@ export function connect(deps: ConnectionDeps): Connection {
     handshakeTimeout: HANDSHAKE_MS,
   });
   const { promise: ended, resolve } = Promise.withResolvers<ConnectionEnd>();
-  let lastFrameAt = clock.now();
+  let lastFrameAt = clock.monotonic();
   let isOpen = false;
   let refusal: ConnectionEnd | undefined;
   let fault = '';
@@ -141,15 +141,15 @@ export function connect(deps: ConnectionDeps): Connection {
     stopGreeting();
     executions.offer(services);
     stopBeating = every(clock, heartbeatMs, () => {
-      const now = clock.now();
-      if (now - lastFrameAt >= heartbeatMs * HOST_SOCKET.silentBeats) give('the gateway is silent');
-      else send({ type: 'heartbeat', at: now });
+      const silentMs = clock.monotonic() - lastFrameAt;
+      if (silentMs >= heartbeatMs * HOST_SOCKET.silentBeats) give('the gateway is silent');
+      else send({ type: 'heartbeat', at: clock.now() });
     });
     deps.onWelcome(sessionId);
   }
 
   socket.on('message', (data: RawData) => {
-    lastFrameAt = clock.now();
+    lastFrameAt = clock.monotonic();
     try {
       read(String(data));
     } catch (error) {

@@ -29,6 +29,8 @@ export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentT
   const { clientId, clientSecret } = identity;
   const client = createClient({ url: identity.gateway, peer: 'gateway' });
   let token: AgentToken | undefined;
+  /** On the monotonic clock. */
+  let renewAt = 0;
   let refresh: string | undefined;
 
   async function fetchTokens() {
@@ -47,10 +49,11 @@ export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentT
   async function renew(): Promise<AgentToken> {
     const reply = await fetchTokens();
     refresh = reply.refreshToken;
+    renewAt = clock.monotonic() + reply.expiresIn * 1000 - LEAD_MS;
     token = { accessToken: reply.accessToken, expiresAt: clock.now() + reply.expiresIn * 1000 };
     return token;
   }
-  const renewInMs = (): number => (token ? Math.max(0, token.expiresAt - LEAD_MS - clock.now()) : 0);
+  const renewInMs = (): number => (token ? Math.max(0, renewAt - clock.monotonic()) : 0);
   return {
     renew,
     renewInMs,

@@ -26,7 +26,7 @@ export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining' | 'degradations'
 /** Health, metrics, API description and its browser: what every service serves. @spec Health, metrics, specification */
 export function standardRoutes(http: Http, routes: StandardRoutes): void {
   const { service, clock, metrics } = http.kit;
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
   for (const endpoint of routes.health) {
     mount(http, endpoint, { auth: 'open' }, (): Health => {
       const degraded = [...(routes.degradations?.() ?? [])];
@@ -35,7 +35,7 @@ export function standardRoutes(http: Http, routes: StandardRoutes): void {
         status: routes.isDraining() ? 'draining' : serving,
         service,
         version,
-        uptimeMs: clock.now() - startedAt,
+        uptimeMs: clock.monotonic() - startedAt,
         ...(degraded.length > 0 ? { degraded } : {}),
       };
     });

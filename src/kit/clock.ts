@@ -1,12 +1,22 @@
-/** Time as an argument: epoch milliseconds, and timers that a test moves by hand. */
+/** Time as an argument, with timers that a test moves by hand. */
 export interface Clock {
+  /** Wall-clock time in epoch ms, for records and expiry times. An administrator or NTP may set it back. */
   now(): number;
+  /** Whole ms of a clock that never goes back, for durations. Processes of one machine share it; its zero means nothing. */
+  monotonic(): number;
   /** Runs once after `ms`; the returned function calls it off. Never keeps the process alive. */
   after(ms: number, run: () => void): () => void;
 }
 
+/** `performance.now()` counts from the start of the process, `process.hrtime()` from one moment for the whole machine. */
+const monotonicOffsetMs = ((): number => {
+  const [wholeSeconds, nanoseconds] = process.hrtime();
+  return wholeSeconds * 1000 + nanoseconds / 1e6 - performance.now();
+})();
+
 export const systemClock: Clock = {
   now: Date.now,
+  monotonic: () => Math.floor(performance.now() + monotonicOffsetMs),
   after(ms, run) {
     // Node fires at once for delays beyond 2^31-1 ms; such a timer waits in steps.
     const longest = 2 ** 31 - 1;
@@ -31,38 +41,43 @@ export function every(clock: Clock, ms: number, run: () => void): () => void {
 }
 
 export interface ManualClock extends Clock {
-  /** Moves time forward and runs what falls due, in order. */
+  /** Moves both clocks forward and runs timers that fall due, in order. */
   advance(ms: number): void;
-  /** Sets the wall clock without running timers: a jump. */
+  /** Sets the wall clock alone. Timers and `monotonic()` do not notice. */
   jump(to: number): void;
 }
 
+/** Differs from any wall-clock time, so that a mix-up of the two clocks fails tests. */
+const MANUAL_MONOTONIC_START_MS = 100_000_000;
+
 /** A clock that stands still until moved; for tests, ours and plugin authors'. */
 export function manualClock(startAt = Date.UTC(2030, 0, 1)): ManualClock {
-  let now = startAt;
+  let elapsed = MANUAL_MONOTONIC_START_MS;
+  let offset = startAt - elapsed;
   let timers: Array<{ at: number; run: () => void }> = [];
   return {
-    now: () => now,
+    now: () => elapsed + offset,
+    monotonic: () => elapsed,
     after(ms, run) {
-      const timer = { at: now + Math.max(0, ms), run };
+      const timer = { at: elapsed + Math.max(0, ms), run };
       timers.push(timer);
       return () => {
         timers = timers.filter((other) => other !== timer);
       };
     },
     advance(ms) {
-      const until = now + ms;
+      const until = elapsed + ms;
       for (;;) {
         const due = timers.filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at)[0];
         if (!due) break;
         timers = timers.filter((timer) => timer !== due);
-        now = Math.max(now, due.at);
+        elapsed = Math.max(elapsed, due.at);
         due.run();
       }
-      now = until;
+      elapsed = until;
     },
     jump(to) {
-      now = to;
+      offset = to - elapsed;
     },
   };
 }

@@ -32,7 +32,7 @@ export function createCrashPolicy({ clock, random }: { clock: Clock; random: Ran
   const withJitter = (ceiling: number): number => Math.round(ceiling * (0.5 + random.fraction() / 2));
   return {
     crashed(uptimeMs) {
-      const now = clock.now();
+      const now = clock.monotonic();
       times = [...times.filter((at) => at > now - LOOP_WINDOW_MS), now];
       const wasStable = uptimeMs >= STABLE_AFTER_MS;
       if (wasStable && loops > 0) times = [now];

@@ -122,6 +122,6 @@ function record({ error, meta, ...given }: LogFields): Record<string, unknown> {
 export const silentLogger: Logger = createLogger({
   serviceId: 'silent',
   output: { write: () => {}, flush: () => {} },
-  clock: { now: () => 0, after: () => () => {} },
+  clock: { now: () => 0, monotonic: () => 0, after: () => () => {} },
   level: 'fatal',
 });

@@ -47,7 +47,7 @@ export function sumMetrics(snapshots: readonly MetricsSnapshot[]): Pick<Metrics,
 export function createMetrics(service: string, clock: Clock): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
 
   new Gauge({
     name: 'svc_service_uptime_seconds',
@@ -56,7 +56,7 @@ export function createMetrics(service: string, clock: Clock): Metrics {
     aggregator: 'max',
     registers,
     collect() {
-      this.set({ service }, (clock.now() - startedAt) / 1000);
+      this.set({ service }, (clock.monotonic() - startedAt) / 1000);
     },
   });
   new Gauge({

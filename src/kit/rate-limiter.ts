@@ -57,7 +57,7 @@ export interface Windows<W extends Window> {
 export function createWindows<W extends Window>(clock: Clock, windowMs: number): Windows<W> {
   let young = new Map<string, W>();
   let old = new Map<string, W>();
-  let turnAt = clock.now() + windowMs;
+  let turnAt = clock.monotonic() + windowMs;
   return {
     find(key, now) {
       if (now >= turnAt || now < turnAt - windowMs) {
@@ -149,10 +149,10 @@ export function createCounts<Entry>(
 ): Counts<Entry> {
   let young = new Map<string, Entry>();
   let old = new Map<string, Entry>();
-  let turnAt = clock.now() + windowMs;
+  let turnAt = clock.monotonic() + windowMs;
 
   function turn(): void {
-    const now = clock.now();
+    const now = clock.monotonic();
     if (now < turnAt && now >= turnAt - windowMs) return;
     old = now >= turnAt && now < turnAt + windowMs ? young : new Map();
     young = new Map();
@@ -189,14 +189,14 @@ export function createRateLimiter(clock: Clock, windowMs: number, maxKeys?: numb
   });
   return {
     take(key, limit) {
-      const now = clock.now();
+      const now = clock.monotonic();
       const count = counts.open(key);
       const allowed = count.total(now) < limit;
       if (allowed) count.add(1, now);
       return verdict(count, limit, allowed, now);
     },
     peek(key, limit) {
-      const now = clock.now();
+      const now = clock.monotonic();
       const count = counts.find(key);
       if (!count) return { allowed: limit > 0, remaining: limit, resetMs: windowMs };
       return verdict(count, limit, count.total(now) < limit, now);

@@ -10,12 +10,11 @@ export interface TokenBucket {
 /** Allows `perSecond` on average and `burst` at once. */
 export function createTokenBucket(clock: Clock, perSecond: number, burst: number): TokenBucket {
   let level = burst;
-  let at = clock.now();
+  let at = clock.monotonic();
 
   function refill(): void {
-    const now = clock.now();
-    // A clock that jumped back must not take away what was there.
-    level = Math.min(burst, level + (Math.max(0, now - at) * perSecond) / 1000);
+    const now = clock.monotonic();
+    level = Math.min(burst, level + ((now - at) * perSecond) / 1000);
     at = now;
   }
   return {

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { every, manualClock, systemClock } from '../../src/kit/clock.ts';
 
@@ -37,4 +39,25 @@ test('a timer longer than the 24.8 days node can wait does not fire at once', as
   await new Promise((resolve) => setTimeout(resolve, 20));
   stop();
   expect(fired).toBe(false);
+});
+
+test('timers and the monotonic clock do not notice that the wall clock is set', () => {
+  const clock = manualClock();
+  const startedAt = clock.monotonic();
+  let runs = 0;
+  clock.after(1000, () => runs++);
+  clock.jump(clock.now() - 3_600_000);
+  clock.advance(999);
+  expect([runs, clock.monotonic() - startedAt]).toEqual([0, 999]);
+  clock.advance(1);
+  expect(runs).toBe(1);
+});
+
+test('the monotonic clock is shared by the processes of a machine', async () => {
+  const before = systemClock.monotonic();
+  const url = new URL('../../src/kit/clock.ts', import.meta.url).href;
+  const program = `import { systemClock } from '${url}'; console.log(systemClock.monotonic());`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+  expect(Number(stdout)).toBeGreaterThanOrEqual(before);
+  expect(Number(stdout)).toBeLessThanOrEqual(systemClock.monotonic());
 });

@@ -53,6 +53,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let state: ServiceState = 'stopped';
   let current: ServiceProcess | null = null;
   let bound: Listening | null = null;
+  /** On the monotonic clock. */
   let readyAt: number | null = null;
   let restarts = 0;
   let lastExit: LastExit | null = null;
@@ -77,7 +78,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     // A service that comes back keeps its port, even one that was any free port.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
     if (!options.keepsPort() || boundTo !== addressOf(listen)) givePortUp();
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     tail.clear();
     const child = spawnService({
       name,
@@ -105,7 +106,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       await child.exited;
       throw new PlatformError('SERVICE_UNAVAILABLE', `${name} was stopped while it started.`);
     }
-    readyAt = clock.now();
+    readyAt = clock.monotonic();
     state = 'ready';
     onEvent({ type: 'ready', service: name, url: bound!.url, pid: child.pid, tookMs: readyAt - startedAt });
   }
@@ -144,7 +145,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   function ended(child: ServiceProcess, code: number | null, signal: string | null, how: string): void {
     if (current !== child) return;
     const before = state;
-    const uptimeMs = readyAt === null ? 0 : clock.now() - readyAt;
+    const uptimeMs = readyAt === null ? 0 : clock.monotonic() - readyAt;
     current = null;
     readyAt = null;
     const words = before === 'stopping' ? undefined : tail.lastComplaint();
@@ -221,7 +222,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       pid: current?.pid ?? null,
       port: current ? (bound?.port ?? null) : null,
       url: current ? (bound?.url ?? null) : null,
-      uptimeMs: readyAt === null ? null : clock.now() - readyAt,
+      uptimeMs: readyAt === null ? null : clock.monotonic() - readyAt,
       restarts,
       nextStartAt,
       lastExit,

@@ -89,7 +89,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     };
     await awaitLeftovers(folder, (reason) => report({ type: 'waiting', reason }));
     const secrets = loadSecrets(folder, loaded.env, random);
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     const supervisor = createSupervisor({
       ...options,
       secrets,
@@ -112,7 +112,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     const findSandbox = lazily(() => sandboxStatus(loaded.config.execution.worker.sandbox));
     const status = async (): Promise<SupervisorStatus> => {
       const sandbox = await findSandbox();
-      return { ...describeStatus(loaded, supervisor, clock.now() - startedAt), sandbox };
+      return { ...describeStatus(loaded, supervisor, clock.monotonic() - startedAt), sandbox };
     };
     const { promise: ended, resolve: onEnd, reject: onEndFailed } = Promise.withResolvers<void>();
     let stopping: Promise<void> | undefined;

@@ -68,7 +68,7 @@ function createPrimaryLimiter(
   );
 
   function verdict({ calls }: Count, limit: number, allowed: boolean): RateVerdict {
-    const now = clock.now();
+    const now = clock.monotonic();
     return verdictOf(allowed, limit - calls.total(now), now + calls.freesIn(now), now);
   }
 
@@ -104,7 +104,7 @@ function createPrimaryLimiter(
   }
 
   function tellFull(key: string, { calls }: Count, limit: number): void {
-    const now = clock.now();
+    const now = clock.monotonic();
     if (!exact || calls.total(now) !== limit) return;
     const question: FullQuestion = { name, key, endsAt: now + calls.freesIn(now) };
     for (const member of group.members()) member.ask('limit.full', question, () => {});
@@ -112,7 +112,7 @@ function createPrimaryLimiter(
 
   function take(key: string, limit: number): RateVerdict | Promise<RateVerdict> {
     const count = counts.open(key);
-    const now = clock.now();
+    const now = clock.monotonic();
     if (count.calls.total(now) < limit) {
       count.calls.add(1, now);
       tellFull(key, count, limit);
@@ -129,7 +129,7 @@ function createPrimaryLimiter(
     const former = count.lent.get(from);
     if (former) takeBack(count, former, unused);
     count.lent.delete(from);
-    const now = clock.now();
+    const now = clock.monotonic();
     const left = Math.max(0, limit - count.calls.total(now));
     if (left === 0 && count.lent.size > 0)
       return recall(key, count).then(() => lend({ ...question, unused: 0 }, from));
@@ -148,7 +148,7 @@ function createPrimaryLimiter(
       const count = counts.find(key);
       if (!count) return { allowed: limit > 0, remaining: limit, resetMs: windowMs };
       // What siblings borrowed and did not use may be called back.
-      return verdict(count, limit, count.calls.total(clock.now()) < limit || count.lent.size > 0);
+      return verdict(count, limit, count.calls.total(clock.monotonic()) < limit || count.lent.size > 0);
     },
     giveBack(key) {
       counts.find(key)?.calls.remove(1);

@@ -137,7 +137,7 @@ function keepPlace(options: PlaceOptions): Place {
       start: { ...options.describe(), listen: options.listen, sibling: { place } },
       onFrame: (frame, socket) => link.receive(frame, socket),
       onListening() {
-        readyAt = clock.now();
+        readyAt = clock.monotonic();
         logger.info(`Process ${place} of ${name} is ready`, { meta: { place, pid: program.pid } });
       },
     });
@@ -154,7 +154,7 @@ function keepPlace(options: PlaceOptions): Place {
       current = undefined;
       link.close();
       onDown(member);
-      if (!stopping) comeBack(how, readyAt === undefined ? 0 : clock.now() - readyAt);
+      if (!stopping) comeBack(how, readyAt === undefined ? 0 : clock.monotonic() - readyAt);
     });
   }
 

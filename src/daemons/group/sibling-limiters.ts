@@ -72,10 +72,10 @@ function createSiblingLimiter(
   const asking = new Map<string, Waiter[]>();
 
   const verdict = (allowed: boolean, { remaining, left, freesAt }: Lease): RateVerdict =>
-    verdictOf(allowed, remaining + left, freesAt, clock.now());
+    verdictOf(allowed, remaining + left, freesAt, clock.monotonic());
 
   function ask(key: string, limit: number, waiters: Waiter[]): void {
-    const former = leases.find(key, clock.now());
+    const former = leases.find(key, clock.monotonic());
     const unused = former?.remaining ?? 0;
     if (former) former.remaining = 0;
     const options = maxKeys === undefined ? {} : { maxKeys };
@@ -88,7 +88,7 @@ function createSiblingLimiter(
         return;
       }
       const { granted, left, countedAt, freesAt } = reply.body as TakeAnswer;
-      const refusedUntil = granted === 0 ? Math.min(freesAt, clock.now() + REFUSED_FOR_MS) : 0;
+      const refusedUntil = granted === 0 ? Math.min(freesAt, clock.monotonic() + REFUSED_FOR_MS) : 0;
       const usableUntil = countedAt + windowMs * LOAN_SHARE;
       const endsAt = countedAt + windowMs;
       const lease: Lease = {
@@ -109,7 +109,7 @@ function createSiblingLimiter(
 
   return {
     take(key, limit) {
-      const now = clock.now();
+      const now = clock.monotonic();
       const lease = leases.find(key, now);
       const waiters = asking.get(key);
       if (lease && lease.remaining > 0 && now < lease.usableUntil && !waiters) {
@@ -128,7 +128,7 @@ function createSiblingLimiter(
     },
     /** What is known here: the primary tells when an exact limit is reached. */
     peek(key, limit) {
-      const now = clock.now();
+      const now = clock.monotonic();
       const full = fulls.find(key, now);
       if (full) return { allowed: false, remaining: 0, resetMs: full.endsAt - now };
       const lease = leases.find(key, now);
@@ -140,7 +140,7 @@ function createSiblingLimiter(
       group.primary.ask('limit.back', question, () => {});
     },
     recall({ key, countedAt }) {
-      const lease = leases.find(key, clock.now());
+      const lease = leases.find(key, clock.monotonic());
       if (lease?.countedAt !== countedAt) return 0;
       const unused = lease.remaining;
       lease.remaining = 0;

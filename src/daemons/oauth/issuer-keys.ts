@@ -41,7 +41,7 @@ export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDep
   let asking: Promise<void> | undefined;
 
   async function fetchKeys(): Promise<void> {
-    askedAt = clock.now();
+    askedAt = clock.monotonic();
     try {
       known = { find: createLocalJWKSet(await readKeySet(jwksUri)), fetchedAt: askedAt };
       failing = false;
@@ -64,13 +64,13 @@ export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDep
     });
     return asking;
   }
-  const cooled = (ms: number): boolean => Math.abs(clock.now() - askedAt) >= ms;
+  const cooled = (ms: number): boolean => clock.monotonic() - askedAt >= ms;
 
   async function current(): Promise<KeySet> {
-    const ageMs = known ? clock.now() - known.fetchedAt : Number.POSITIVE_INFINITY;
-    if (ageMs >= STALE_MS || ageMs < 0) {
+    const ageMs = known ? clock.monotonic() - known.fetchedAt : Number.POSITIVE_INFINITY;
+    if (ageMs >= STALE_MS) {
       if (asking || cooled(FAILURE_COOLDOWN_MS)) await ask();
-      if (!known || clock.now() - known.fetchedAt >= STALE_MS) throw unavailable();
+      if (!known || clock.monotonic() - known.fetchedAt >= STALE_MS) throw unavailable();
     } else if (ageMs >= FRESH_MS && !failing) await ask();
     else if (ageMs >= REFRESH_MS && cooled(FAILURE_COOLDOWN_MS)) void ask();
     return known!;

@@ -27,7 +27,8 @@ export async function reportRunEnd(
     tracer: Tracer | undefined;
   },
 ): Promise<void> {
-  const durationMs = (run.finishedAt ?? clock.now()) - (run.startedAt ?? run.createdAt);
+  // Stored times may be hours apart in the wrong order when the clock was set back meanwhile.
+  const durationMs = Math.max(0, (run.finishedAt ?? clock.now()) - (run.startedAt ?? run.createdAt));
   traceRun(tracer, run, durationMs);
   metrics.runEnded(run.workflowId, run.status, durationMs / 1000);
   try {

@@ -70,7 +70,7 @@ export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOpt
   function endWhenIdle(): void {
     cancelIdle();
     cancelIdle = clock.after(idleMs, () => {
-      if (waiting.size > 0 || clock.now() - lastAskedAt < idleMs) endWhenIdle();
+      if (waiting.size > 0 || clock.monotonic() - lastAskedAt < idleMs) endWhenIdle();
       else void close();
     });
   }
@@ -84,7 +84,7 @@ export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOpt
         worker = open();
         endWhenIdle();
       }
-      lastAskedAt = clock.now();
+      lastAskedAt = clock.monotonic();
       const id = ++lastId;
       return new Promise((resolve, reject) => {
         waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });

@@ -75,7 +75,7 @@ export function createMarkers(
   const underWay = new Map<number, Promise<unknown>>();
   /** Rows of sync deliveries that run here. */
   const held = new Map<string, number>();
-  let lookedAt = clock.now();
+  let lookedAt = clock.monotonic();
   let hasOld = sql.anyOld.get() !== undefined;
   /** Given here where nobody else gives any: then a row is known before it is in the file. */
   let lastId = sql.lastId.get()?.id ?? 0;
@@ -102,7 +102,7 @@ export function createMarkers(
     }
     // Another process may have begun to move old ones.
     hasOld ||= sql.anyOld.get() !== undefined;
-    lookedAt = clock.now();
+    lookedAt = clock.monotonic();
   }
 
   function note(digest: Uint8Array, id: number): void {
@@ -128,7 +128,7 @@ export function createMarkers(
   function find(digest: Uint8Array, now: number): MaybePromise<MarkerState | undefined> {
     const loading = load.ready();
     if (loading) return loading.then(() => find(digest, now));
-    const mayBeOld = shared && now - lookedAt >= LOOK_AGAIN_MS;
+    const mayBeOld = shared && clock.monotonic() - lookedAt >= LOOK_AGAIN_MS;
     // Nobody has it, as for nearly every delivery: memory alone says so.
     const isIndexed = index.find(digest).length > 0;
     if (!mayBeOld && !hasOld && !isIndexed) return undefined;

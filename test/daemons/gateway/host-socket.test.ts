@@ -160,6 +160,20 @@ describe('an open socket', () => {
     expect((await agent.closed).code).toBe(HOST_CLOSE.silent);
   });
 
+  test('a wall clock that is set back an hour lengthens neither the wait for a beat nor for hello', async () => {
+    const gateway = await start();
+    const { agent } = await connectHost(gateway, ADMIN_TOKEN);
+    const host = await registerTestHost(gateway, ADMIN_TOKEN, { name: 'mute' });
+    const mute = connectRaw(gateway, await host.token(), host);
+    await mute.next('challenge');
+    gateway.clock.jump(gateway.clock.now() - hours(1));
+    gateway.clock.advance(seconds(5));
+    expect((await mute.closed).code).toBe(HOST_CLOSE.silent);
+    expect(agent.socket.readyState).toBe(WebSocket.OPEN);
+    gateway.clock.advance(seconds(40));
+    expect((await agent.closed).code).toBe(HOST_CLOSE.silent);
+  });
+
   test('its token is renewed in place; without that the expiry closes it with 4401', async () => {
     const gateway = await start();
     const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);

@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { exchangeToken, listClients, PlatformConfig, refreshToken } from '../../../src/contracts/index.ts';
-import { seconds } from '../../../src/kit/duration.ts';
+import { hours, seconds } from '../../../src/kit/duration.ts';
 import { TEST_KEYS, TEST_OPERATOR } from '../../support/daemon.ts';
 import { asBearer } from './support/login.ts';
 import { rawGet } from './support/raw-http.ts';
@@ -31,6 +31,18 @@ test('static tokens are in the cache under host:token:<token>, and those removed
   const second = await startGateway({ dataDir, gateway: { staticTokens: {} } });
   expect(await second.services.store.cache.get('platform', `host:token:${CI_TOKEN}`)).toBeUndefined();
   expect(await statusWith(second, CI_TOKEN)).toBe(401);
+});
+
+test('a static token is checked again after 30 s although the wall clock is set back an hour', async () => {
+  const gateway = await startGateway();
+  const { clock, services } = gateway;
+  expect(await statusWith(gateway, CI_TOKEN)).toBe(200);
+  await services.store.cache.delete('platform', `host:token:${CI_TOKEN}`);
+  clock.jump(clock.now() - hours(1));
+  clock.advance(seconds(30) - 1);
+  expect(await statusWith(gateway, CI_TOKEN)).toBe(200);
+  clock.advance(1);
+  expect(await statusWith(gateway, CI_TOKEN)).toBe(401);
 });
 
 describe('a static token beyond ASCII', () => {

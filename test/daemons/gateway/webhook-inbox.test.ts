@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { replayDelivery } from '../../../src/contracts/index.ts';
 import { createQueue } from '../../../src/daemons/gateway/domain/webhooks/queue.ts';
-import { days, minutes } from '../../../src/kit/duration.ts';
+import { days, hours, minutes } from '../../../src/kit/duration.ts';
 import { checkManifest } from '../../../src/plugins/registry/manifest-file.ts';
 import { fillDisk } from '../../support/full-disk.ts';
 import { type DeliveryReply, OTHER_TOKEN, type TestGateway } from '../../support/gateway.ts';
@@ -52,6 +52,20 @@ test('a failed delivery runs again after its backoff, and is done when an attemp
       { outcome: 'succeeded', error: null, startedAt: expect.stringMatching(/Z$/) },
     ],
   });
+});
+
+test('a backoff lasts no longer when the wall clock is set back an hour', async () => {
+  const gateway = await startSenders();
+  const secret = await secretOf(gateway, 'retried');
+  const sent = await send(gateway, 'retried', secret, { n: 'b', failTimes: 2 });
+  for (const attempts of [1, 2]) {
+    await eventually(async () =>
+      expect(await details(gateway, idOf(sent))).toMatchObject({ status: 'retrying', attempts }),
+    );
+    gateway.clock.jump(gateway.clock.now() - hours(1));
+    gateway.clock.advance(attempts * 1000);
+  }
+  await eventually(async () => expect(await statusOf(gateway, idOf(sent))).toBe('succeeded'));
 });
 
 test('when all attempts failed it is dead, the log says so, and a replay begins anew', async () => {

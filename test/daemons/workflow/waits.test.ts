@@ -14,7 +14,7 @@ import {
   triggerSchedule,
 } from '../../../src/contracts/index.ts';
 import { manualClock } from '../../../src/kit/clock.ts';
-import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
+import { days, hours, minutes, seconds } from '../../../src/kit/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
@@ -78,6 +78,55 @@ describe('waiting', () => {
     it.clock.jump(it.clock.now() + hours(2));
     await it.services.engine.tick();
     await it.until(id, 'succeeded');
+  });
+
+  describe('after the wall clock is set back an hour', () => {
+    const setBack = (it: TestWorkflow): void => it.clock.jump(it.clock.now() - hours(1));
+
+    test.each([
+      ['in a parked run', {}],
+      [
+        'beside a step that has a longer wait',
+        { beside: { steps: [{ uses: 'wait', with: { ms: days(1) } }] } },
+      ],
+    ])('a wait of 2 s ends after 2 s %s', async (_where, jobs) => {
+      const it = await startWorkflow();
+      const wait = { steps: [{ id: 'nap', uses: 'wait', with: { ms: 2000 } }] };
+      const id = await it.start({ jobs: { main: wait, ...jobs } });
+      await it.until(id, 'waiting');
+      setBack(it);
+      await pass(it, 1999);
+      expect((await it.step(id, 'main.nap')).status).toBe('waiting');
+      it.clock.advance(1);
+      await expect.poll(async () => (await it.step(id, 'main.nap')).status).toBe('succeeded');
+    });
+
+    test('the limits of a run and of a job end them in time', async () => {
+      const it = await startWorkflow();
+      const steps = [{ uses: 'signal', with: { name: 'never' } }];
+      const ofRun = await it.start({ timeoutMs: 3000, steps });
+      const ofJob = await it.start({ id: 'other', jobs: { main: { timeoutMs: 3000, steps } } });
+      const ofSignal = await it.start({
+        steps: [{ uses: 'signal', with: { name: 'never', timeoutMs: 3000 } }],
+      });
+      for (const id of [ofRun, ofJob, ofSignal]) await it.until(id, 'waiting');
+      setBack(it);
+      it.clock.advance(3000);
+      await it.until(ofRun, 'timed_out');
+      for (const id of [ofJob, ofSignal]) await it.until(id, 'failed');
+    });
+
+    test('a wait for a date still ends at that date', async () => {
+      const it = await startWorkflow();
+      const until = it.clock.now() + 2000;
+      const id = await it.start({ steps: [{ id: 'nap', uses: 'wait', with: { until } }] });
+      await it.until(id, 'waiting');
+      setBack(it);
+      await pass(it, minutes(59));
+      expect((await it.step(id, 'main.nap')).status).toBe('waiting');
+      await pass(it, minutes(2));
+      await it.until(id, 'succeeded');
+    });
   });
 
   test('for a signal takes the one that came before, and one for each wait', async () => {

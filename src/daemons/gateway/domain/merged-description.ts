@@ -52,8 +52,8 @@ export function createMergedDescription({
   }
 
   return async (own) => {
-    const now = clock.now();
-    if (!last || now - last.at >= FRESH_MS || now < last.at) last = { at: now, fetched: fetchAll() };
+    const now = clock.monotonic();
+    if (!last || now - last.at >= FRESH_MS) last = { at: now, fetched: fetchAll() };
     const { services, unavailable } = await last.fetched;
     // What failed is asked for again at once.
     if (unavailable.length > 0) last = undefined;

@@ -29,10 +29,10 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
 
   function integrityAt(root: string): Promise<string> {
     const known = digests.get(root);
-    if (known && clock.now() - known.at < DIGEST_MS) return known.integrity;
+    if (known && clock.monotonic() - known.at < DIGEST_MS) return known.integrity;
     const integrity = packageIntegrityOf(root);
     integrity.catch(() => digests.delete(root));
-    digests.set(root, { at: clock.now(), integrity });
+    digests.set(root, { at: clock.monotonic(), integrity });
     return integrity;
   }
 

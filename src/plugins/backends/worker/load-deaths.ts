@@ -25,7 +25,7 @@ export function createLoadDeaths({ pluginId, clock }: { pluginId: string; clock:
   let last: PlatformError | undefined;
 
   function putOff(): PlatformError {
-    const seconds = Math.max(1, Math.ceil((nextStartAt - clock.now()) / 1000));
+    const seconds = Math.max(1, Math.ceil((nextStartAt - clock.monotonic()) / 1000));
     return new PlatformError(
       last?.code ?? 'EXECUTION_ERROR',
       `Plugin ${pluginId} died ${deaths} times in a row while it was loaded; it is tried again in ${seconds} s. The last time: ${last?.message}`,
@@ -45,14 +45,14 @@ export function createLoadDeaths({ pluginId, clock }: { pluginId: string; clock:
       last = lostProcess(exit, pluginId);
       if (deaths < TOLERATED_DEATHS) return undefined;
       const backoffMs = FIRST_BACKOFF_MS * 2 ** Math.min(16, deaths - TOLERATED_DEATHS);
-      nextStartAt = clock.now() + Math.min(LONGEST_BACKOFF_MS, backoffMs);
+      nextStartAt = clock.monotonic() + Math.min(LONGEST_BACKOFF_MS, backoffMs);
       return putOff();
     },
     forget() {
       deaths = 0;
     },
     refuseMeanwhile() {
-      if (deaths >= TOLERATED_DEATHS && clock.now() < nextStartAt) throw putOff();
+      if (deaths >= TOLERATED_DEATHS && clock.monotonic() < nextStartAt) throw putOff();
     },
   };
 }

@@ -108,7 +108,7 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   function assign(process: RunnerProcess, call: Call): void {
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     const kept = processes.get(process)!;
     kept.stopIdle();
     if (deps.separateTenants && kept.tenantId === null) {
@@ -117,7 +117,7 @@ export function createPool(deps: PoolDeps): Pool {
     }
     call.promise.then(
       () => {
-        averageMs += (clock.now() - startedAt - averageMs) * 0.1;
+        averageMs += (clock.monotonic() - startedAt - averageMs) * 0.1;
       },
       () => {},
     );
@@ -196,7 +196,7 @@ export function createPool(deps: PoolDeps): Pool {
     if (isComing || all.length + preparing < maxProcesses) return;
     if (all.some(([, { tenantId }]) => tenantId === waiting)) return;
     const [[process, kept]] = all.sort(([, a], [, b]) => a.boundAt - b.boundAt) as [[RunnerProcess, Kept]];
-    if (clock.now() - kept.boundAt < TENURE_MS) return;
+    if (clock.monotonic() - kept.boundAt < TENURE_MS) return;
     kept.isLeaving = true;
     if (process.load === 0) process.end({ kind: 'idle' });
   }

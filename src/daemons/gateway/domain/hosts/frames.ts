@@ -57,7 +57,7 @@ export function createFrameReader({
   function join(part: PartFrame): void {
     const { index, executionId } = part;
     const joined = joiner.take(part);
-    latestPartAt = joined.kind === 'more' ? clock.now() : null;
+    latestPartAt = joined.kind === 'more' ? clock.monotonic() : null;
     if (joined.kind === 'fault') onFault(joined.code, joined.why);
     else if (joined.kind === 'whole') take(joined.text, true);
     else if (index === 0) onBegun(executionId);

@@ -68,7 +68,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
   const { sessionId, wire, store, clock, logger } = deps;
   const { hostId, namespaceId } = deps.principal;
   const evidence = { hostId, sessionId };
-  const openedAt = clock.now();
+  const openedAt = clock.monotonic();
   let phase: 'greeting' | 'checking' | 'open' | 'closed' = 'greeting';
   let principal = deps.principal;
   let challenge: OpenChallenge | undefined;
@@ -200,10 +200,10 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
 
   function beat({ at }: AgentFrameOf<'heartbeat'>): void {
     send({ type: 'ack', at });
-    const now = clock.now();
+    const now = clock.monotonic();
     if (now - seenAt < SEEN_EVERY_MS) return;
     seenAt = now;
-    note(store.seen(hostId, sessionId, now));
+    note(store.seen(hostId, sessionId, clock.now()));
   }
 
   function take(frame: WholeFrame): void {
@@ -264,15 +264,15 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     },
     receive(text) {
       if (isOver()) return;
-      lastFrameAt = clock.now();
+      lastFrameAt = clock.monotonic();
       reader.read(text);
     },
     tick() {
-      const now = clock.now();
+      const now = clock.monotonic();
       if (phase === 'closed') return;
       // In every phase: a revoked host must not stay connected until its hello is overdue.
       if (deps.isRevoked(principal)) close(HOST_CLOSE.revoked, 'revoked');
-      else if (now >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
+      else if (clock.now() >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
       else if (phase !== 'open') {
         if (now - openedAt >= HOST_SOCKET.helloMs) close(HOST_CLOSE.silent, 'no hello in time');
       } else if (now - lastFrameAt >= SILENT_MS) close(HOST_CLOSE.silent, 'silent');

@@ -118,8 +118,8 @@ export function createHostSessions(clock: Clock): HostSessions {
     async drain() {
       isDraining = true;
       // Real time: what is waited for is other machines.
-      const until = systemClock.now() + DRAIN_MS;
-      while (running() > 0 && systemClock.now() < until)
+      const until = systemClock.monotonic() + DRAIN_MS;
+      while (running() > 0 && systemClock.monotonic() < until)
         await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
       for (const session of all()) session.close(HOST_CLOSE.goingAway, 'the gateway is stopping');
     },

@@ -55,8 +55,8 @@ const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds
 
 interface Remembered {
   principal: Principal;
-  /** Epoch ms: when to verify again. */
-  until: number;
+  /** When to verify again, on the monotonic clock. */
+  recheckAt: number;
 }
 
 /**
@@ -85,9 +85,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     // Between this look and the next line nothing runs, so that a revocation cannot slip in and be forgotten.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
     const recheckMs = RECHECK_MS[principal.kind];
-    const until =
-      recheckMs === undefined ? principal.expiresAt : Math.min(principal.expiresAt, clock.now() + recheckMs);
-    remembered.set(header, { principal, until });
+    const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;
+    remembered.set(header, { principal, recheckAt });
     return principal;
   }
 
@@ -98,7 +97,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
 
   function remember(header: string): Principal | undefined {
     const hit = remembered.get(header);
-    return hit && hit.until > clock.now() ? hit.principal : undefined;
+    if (!hit || hit.principal.expiresAt <= clock.now() || hit.recheckAt <= clock.monotonic())
+      return undefined;
+    return hit.principal;
   }
 
   return {

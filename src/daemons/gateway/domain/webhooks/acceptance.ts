@@ -105,7 +105,7 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
           httpStatus,
           steps: passage.steps.text,
           outcome: handled.record,
-          durationMs: clock.now() - passage.receivedAt,
+          durationMs: clock.monotonic() - passage.beganAt,
         } as const;
         const expiresAt = handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null;
         await inbox

@@ -1,5 +1,6 @@
 import { LIMITS, type WebhookRetry } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
+import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { NewDelivery, WebhookInbox } from '../../../../store/ports/index.ts';
@@ -40,7 +41,9 @@ export interface AttemptEnd {
 const JITTER = 0.2;
 
 /** One run of an accepted delivery, and what follows from how it ended. @spec docs/webhooks.md "Async" */
-export function createAttempts({ call, inbox, clock, random, logger, observe }: AttemptsDeps) {
+export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
+  const { call, inbox, clock, deadlines, random, logger, observe } = deps;
+
   async function readBack(webhookId: string): Promise<JsonPayload | 'gone' | 'unread'> {
     try {
       const record = await inbox.find(webhookId);
@@ -85,7 +88,7 @@ export function createAttempts({ call, inbox, clock, random, logger, observe }: 
         httpStatus: 202,
         steps: attemptText(end, { tookMs, startedAt, error: errorOf(handled) }),
         outcome: handled.record,
-        durationMs: clock.now() - delivery.receivedAt,
+        durationMs: Math.max(0, clock.now() - delivery.receivedAt),
         nextAttemptAt,
       });
       // The sender's own redelivery of what a replay brought through would run it once more.
@@ -111,7 +114,8 @@ export function createAttempts({ call, inbox, clock, random, logger, observe }: 
       item.attempts++;
       const { retry } = target.webhook;
       const end = outcomeOf(handled, item.attempts, retry);
-      const nextAttemptAt = end === 'retrying' ? clock.now() + backoffMs(retry!, item.attempts) : null;
+      const again = end === 'retrying' ? backoffMs(retry!, item.attempts) : null;
+      const nextAttemptAt = again === null ? null : deadlines.note(clock.now() + again);
       observe(delivery.pluginId, delivery.event, end);
       if (end === 'dead') tellDead(item);
       await finish(item, handled, end, { tookMs: performance.now() - began, startedAt, nextAttemptAt });

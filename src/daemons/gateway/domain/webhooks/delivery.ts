@@ -75,7 +75,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
 
   /** Answers whatever happens; never rejects. */
   async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
-    const passage = beginPassage(incoming, clock.now());
+    const passage = beginPassage(incoming, clock);
     dispatcher.receiving(1);
     deps.underWay?.add(passage.webhookId);
     try {
@@ -194,7 +194,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
         httpStatus,
         steps: passage.steps.text,
         outcome: passage.refusal,
-        durationMs: clock.now() - passage.receivedAt,
+        durationMs: clock.monotonic() - passage.beganAt,
       },
     );
   }

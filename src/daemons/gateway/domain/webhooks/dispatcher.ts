@@ -1,3 +1,4 @@
+import { createDeadlines } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { DeliveryRecord, NewDelivery } from '../../../../store/ports/index.ts';
 import { type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
@@ -64,7 +65,8 @@ export interface LeadingDispatcher extends WebhookDispatcher {
 /** Runs what was accepted: from memory, or from the durable inbox. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
 export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDispatcher {
   const { inbox, targets, pauses, clock, logger } = deps;
-  const { attempt } = createAttempts(deps);
+  const deadlines = createDeadlines(clock);
+  const { attempt } = createAttempts({ ...deps, deadlines });
   const queue = createQueue<QueuedDelivery>({
     // Bytes and text; what was parsed of it is about as much again.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
@@ -167,7 +169,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
 
   function schedule(item: QueuedDelivery, at: number): void {
     const { webhookId } = item.delivery;
-    const stop = clock.after(Math.max(0, at - clock.now()), () => {
+    const stop = clock.after(deadlines.leftMs(at), () => {
       timers.delete(webhookId);
       if (closed) return;
       queue.release(item);
@@ -209,7 +211,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     const target = runnableTarget(record);
     if (!target) return;
     const { attempts, marker, nextAttemptAt } = record;
-    const waits = nextAttemptAt !== null && nextAttemptAt > clock.now();
+    const waits = nextAttemptAt !== null && !deadlines.isPast(nextAttemptAt);
     if (waits && !mayHaveTimer(record)) {
       lookAgainLater();
       return;

@@ -40,7 +40,7 @@ export class NeededServices {
   /** At once where nothing has to be asked. Services that this gateway was not told of are not waited for. */
   areThere({ plugin }: DeclaredWebhook): true | Promise<boolean> {
     const known = this.#deps.peers.known();
-    const now = this.#deps.clock.now();
+    const now = this.#deps.clock.monotonic();
     const unsure = neededBy(plugin.manifest.permissions).filter(
       (name) => known[name] !== undefined && this.#stateOf(name).okUntil <= now,
     );
@@ -87,7 +87,7 @@ export class NeededServices {
     const { clock, logger, onBack } = this.#deps;
     const wasAway = state.isAway;
     state.isAway = !isThere;
-    if (isThere) state.okUntil = clock.now() + FRESH_MS;
+    if (isThere) state.okUntil = clock.monotonic() + FRESH_MS;
     else clock.after(PROBE_AGAIN_MS, () => void (this.#isClosed || this.#probe(name)));
     if (!isThere && !wasAway)
       logger.warn(`The ${name} service does not answer: async deliveries of plugins that may use it wait`);

@@ -1,4 +1,5 @@
 import type { Caller } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
 import type { MaybePromise } from '../../../../kit/maybe-promise.ts';
 import type { NewDelivery, SecretKey } from '../../../../store/ports/index.ts';
 import { maskedHeaders } from './request-head.ts';
@@ -32,6 +33,8 @@ export interface Passage extends SecretKey {
   incoming: IncomingDelivery;
   webhookId: string;
   receivedAt: number;
+  /** On the monotonic clock. */
+  beganAt: number;
   steps: StepLog;
   /** Whether its namespace has a secret for the webhook; known with step 2. */
   isProvisioned: boolean;
@@ -45,11 +48,12 @@ export interface Passage extends SecretKey {
 }
 
 /** Its namespace is empty until step 2 knows it. */
-export function beginPassage(incoming: IncomingDelivery, now: number): Passage {
+export function beginPassage(incoming: IncomingDelivery, clock: Clock): Passage {
   return {
     incoming,
     webhookId: incoming.webhookId,
-    receivedAt: now,
+    receivedAt: clock.now(),
+    beganAt: clock.monotonic(),
     steps: beginSteps(),
     isProvisioned: false,
     namespaceId: '',

@@ -19,6 +19,7 @@ interface PreviousUseDeps {
 
 /** Rotation, watched: when the former secret was last used, and a warning while there is still time. @spec States: Webhook secret */
 export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
+  /** `writtenAt` is on the monotonic clock. */
   const seen = new Map<string, { writtenAt: number; warned: boolean }>();
 
   function warn(key: SecretKey, endsAt: number): void {
@@ -41,11 +42,12 @@ export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
     const endsAt = previousExpiresAt ?? now;
     const id = JSON.stringify([key.namespaceId, key.pluginId, key.event, key.instanceId, endsAt]);
     const before = seen.get(id);
-    const due = !before || now - before.writtenAt >= WRITE_EVERY_MS;
+    const due = !before || clock.monotonic() - before.writtenAt >= WRITE_EVERY_MS;
     const mustWarn = !before?.warned && endsAt - now <= WARN_BEFORE_END_MS;
     if (!due && !mustWarn) return;
     if (seen.size >= REMEMBERED) seen.clear();
-    seen.set(id, { writtenAt: due ? now : before.writtenAt, warned: mustWarn || (before?.warned ?? false) });
+    const writtenAt = due ? clock.monotonic() : before.writtenAt;
+    seen.set(id, { writtenAt, warned: mustWarn || (before?.warned ?? false) });
     if (mustWarn) warn(key, endsAt);
     if (due) {
       store.previousUsed(key, now).catch((error: unknown) => {

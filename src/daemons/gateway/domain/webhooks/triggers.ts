@@ -63,11 +63,11 @@ export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTri
 
   return {
     starts(webhook) {
-      if (asking || clock.now() >= askedAt + FRESH_MS) {
+      if (asking || clock.monotonic() >= askedAt + FRESH_MS) {
         const question = asking ? undefined : list();
         if (!asking && !question) return false;
         if (question) {
-          askedAt = clock.now();
+          askedAt = clock.monotonic();
           asking = ask(question).finally(() => {
             asking = undefined;
           });

@@ -1,5 +1,6 @@
 import type { PassEnd, RunError } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
+import type { Deadlines } from '../../../../kit/deadlines.ts';
 import { hours, seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
@@ -29,6 +30,7 @@ export interface CodeDriverDeps {
   slots: FairSlots;
   passes: PassDesk;
   clock: Clock;
+  deadlines: Deadlines;
   random: Random;
   mostOutput: number;
   cancelChild(runId: string): void;
@@ -93,14 +95,14 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   }
 
   function isClosing(): boolean {
-    return state.draining || (pass !== null && clock.now() >= pass.startedAt + RECYCLE_MS);
+    return state.draining || (pass !== null && clock.monotonic() >= pass.startedAt + RECYCLE_MS);
   }
 
   function isReady({ record, step, wait, job }: StepPart): boolean {
     if (isFinal(record.status)) return true;
     if (!isOwnStep(step)) return false;
     if (record.status !== 'waiting') return record.status !== 'running';
-    if (wait?.for === 'retry') return record.wakeAt !== null && record.wakeAt <= clock.now();
+    if (wait?.for === 'retry') return record.wakeAt !== null && deps.deadlines.isPast(record.wakeAt);
     const name = `${job.record.key}.${step.id}`;
     return state.inbox.some((entry) => entry.kind === wait?.for && entry.name === name);
   }

@@ -185,7 +185,8 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
     calls,
     // The inferred type has a name that no declaration can write, and the build emits declarations.
     signal: controller.signal as AbortSignal,
-    startedAt: clock.now(),
+    /** On the monotonic clock. */
+    startedAt: clock.monotonic(),
     met: met as ReadonlySet<StepPart>,
     owed: owed as ReadonlySet<StepPart>,
     isAsked: (part: StepPart) => asked.has(part),

@@ -1,3 +1,4 @@
+import { createDeadlines, MAX_SHORT_WAIT_MS } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import { createFairShares } from '../../../../kit/fair-shares.ts';
 import type { LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
@@ -12,6 +13,9 @@ import { createPlannedRuns } from './planned-runs.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { createFairSlots } from './slots.ts';
 import { createSuspects } from './suspects.ts';
+
+/** Parked runs with a timer of their own. */
+const MAX_SHORT_WAITS = 10_000;
 
 export interface TakingUpDeps extends EngineDeps {
   /** Of this boot. */
@@ -60,6 +64,8 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     release: createPlannedRuns({ ...deps, offer: (run) => offer(run, false) }),
   });
   const suspects = createSuspects(limits.poisonAfter, (run) => again(run));
+  const deadlines = createDeadlines(clock);
+  let shortWaits = 0;
   let pumping = false;
 
   function offer(run: RunRecord, fresh: boolean): void {
@@ -169,7 +175,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     const { id } = loaded.run;
     const one = createActiveRun(loaded, workflow, deps.fence(), {
       store: store.runs,
-      clock,
+      ...{ clock, deadlines },
       random,
       logger,
       slots,
@@ -194,9 +200,22 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       if (departure === 'ended') ended(one.run, one.jobs());
       if (departure === 'parked') {
         if (one.wasPokedLate) void deps.wake(id);
-        else if (one.run.wakeAt !== null) deps.notice(one.run.wakeAt);
+        else if (one.run.wakeAt !== null) {
+          deps.notice(one.run.wakeAt);
+          wakeInTime(one.run, one.wakesInMs());
+        }
       }
       leavePlace(one.run.tenantId);
+    });
+  }
+
+  /** The store finds what is due by the wall clock; after a step back it would find a short wait too late. */
+  function wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {
+    if (leftMs > MAX_SHORT_WAIT_MS || shortWaits >= MAX_SHORT_WAITS) return;
+    shortWaits++;
+    clock.after(leftMs, () => {
+      shortWaits--;
+      if (isWorking() && clock.now() < wakeAt!) void deps.wake(id);
     });
   }
 

@@ -1,5 +1,6 @@
 import type { RunError } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
+import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
@@ -22,6 +23,7 @@ import { type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
 
 export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   clock: Clock;
+  deadlines: Deadlines;
   random: Random;
   logger: Logger;
   slots: FairSlots;
@@ -39,6 +41,8 @@ export interface ActiveRun {
   readonly left: Promise<Departure>;
   /** Something came while it was being parked: it must be looked at again. */
   readonly wasPokedLate: boolean;
+  /** Infinity while it waits for no time. */
+  wakesInMs(): number;
   jobs(): { total: number; failed: number };
   /** Something came, or may have: look again. */
   poke(entry?: InboxRecord): void;
@@ -56,7 +60,7 @@ export function createActiveRun(
   fence: number,
   deps: ActiveRunDeps,
 ): ActiveRun {
-  const { clock } = deps;
+  const { clock, deadlines } = deps;
   const { run } = loaded;
   const state: RunState = {
     departure: null,
@@ -90,7 +94,7 @@ export function createActiveRun(
       pokedLate = true;
       return;
     }
-    if (run.deadlineAt !== null && clock.now() >= run.deadlineAt) state.ending ??= 'timed_out';
+    if (run.deadlineAt !== null && deadlines.isPast(run.deadlineAt)) state.ending ??= 'timed_out';
     if (state.ending) {
       for (const group of groups.values()) {
         group.parts ??= [newJobPart(group.job, group.job.id, null)];
@@ -113,7 +117,8 @@ export function createActiveRun(
     const over = [...groups.values()].every((group) => resultOf(group) !== null);
     if (!over) {
       parking = true;
-      run.wakeAt = state.draining ? clock.now() : nextWake();
+      run.wakeAt = state.draining ? clock.now() : Math.min(...wakes());
+      if (run.wakeAt === Number.POSITIVE_INFINITY) run.wakeAt = null;
       letGo();
       recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
       return;
@@ -161,21 +166,23 @@ export function createActiveRun(
   }
 
   /** What is being ended already needs no reminder: one that is past would come again and again. */
-  function nextWake(): number | null {
+  function wakes(): number[] {
     const times = allJobs().flatMap(({ record, job, steps, ending: stopped }) => [
       ...steps.map((part) => (part.slot === 'none' ? wakeOf(part) : null)),
       job.timeoutMs !== null && record.startedAt !== null && !stopped && !isFinal(record.status)
         ? record.startedAt + job.timeoutMs
         : null,
     ]);
-    const known = [...times, state.ending ? null : run.deadlineAt].filter((time) => time !== null);
-    return known.length === 0 ? null : Math.min(...known);
+    return [...times, state.ending ? null : run.deadlineAt].filter((time) => time !== null);
   }
+
+  /** Until the first of its waits ends: not always the one whose wall-clock time comes first. */
+  const wakesInMs = (): number => Math.min(...wakes().map(deadlines.leftMs));
 
   /** One of code that is due has told so already: its function takes it up when it comes to it. */
   function wakeOf({ record: { status, wakeAt }, step }: StepPart): number | null {
     if (status !== 'waiting' || wakeAt === null) return null;
-    return isOwnStep(step) && wakeAt <= clock.now() ? null : wakeAt;
+    return isOwnStep(step) && deadlines.isPast(wakeAt) ? null : wakeAt;
   }
 
   /** Writes what happened, then starts the steps that are to begin: each depends on what came before it. */
@@ -198,8 +205,8 @@ export function createActiveRun(
     stopTimer?.();
     stopTimer = null;
     if (state.departure || parking) return;
-    const wake = nextWake();
-    if (wake !== null) stopTimer = clock.after(Math.max(0, wake - clock.now()), advance);
+    const leftMs = wakesInMs();
+    if (Number.isFinite(leftMs)) stopTimer = clock.after(leftMs, advance);
   }
 
   function lose(): void {
@@ -235,7 +242,7 @@ export function createActiveRun(
     run.fence = fence;
     run.startedAt ??= clock.now();
     if (run.deadlineAt === null && workflow.definition.timeoutMs !== undefined)
-      run.deadlineAt = run.startedAt + workflow.definition.timeoutMs;
+      run.deadlineAt = deadlines.note(run.startedAt + workflow.definition.timeoutMs);
     run.ready = false;
     run.reason = null;
     run.wakeAt = null;
@@ -253,6 +260,7 @@ export function createActiveRun(
     get wasPokedLate() {
       return pokedLate;
     },
+    wakesInMs,
     jobs() {
       const parts = allJobs();
       return {

@@ -1,5 +1,5 @@
 import type { PartStatus, RunError } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
+import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { CodeDriver } from '../code/code-driver.ts';
 import type { Scope } from '../definition/expressions.ts';
@@ -30,7 +30,7 @@ export interface JobDriverDeps {
   scopes: RunScopes;
   evaluations: RunEvaluations;
   steps: StepDriver;
-  clock: Clock;
+  deadlines: Deadlines;
   cancelChild(runId: string): void;
   /** Drives the one job of a workflow in code. */
   code: CodeDriver | null;
@@ -38,7 +38,7 @@ export interface JobDriverDeps {
 
 /** The life of a job: what it needs, its combinations, its steps in order, its end. */
 export function createJobDriver(deps: JobDriverDeps) {
-  const { groups, recorder, scopes, evaluations, steps, clock, cancelChild, code } = deps;
+  const { groups, recorder, scopes, evaluations, steps, deadlines, cancelChild, code } = deps;
   const { setJob, setStep } = recorder;
   const { scopeOf } = scopes;
 
@@ -46,7 +46,7 @@ export function createJobDriver(deps: JobDriverDeps) {
   function advanceJob(part: JobPart) {
     if (part.record.status === 'interrupted') setJob(part, 'running');
     const { timeoutMs } = part.job;
-    if (timeoutMs !== null && !part.ending && clock.now() >= part.record.startedAt! + timeoutMs)
+    if (timeoutMs !== null && !part.ending && deadlines.isPast(part.record.startedAt! + timeoutMs))
       stopJob(part, 'timed_out');
     if (part.ending) return endJob(part);
     if (code) return code.advance(part);

@@ -1,5 +1,6 @@
 import type { PartStatus, RunError } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
+import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { Tracer } from '../../../../kit/tracer.ts';
 import type { JsonValue, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import { isFinal, move } from '../states.ts';
@@ -10,6 +11,7 @@ import { traceAttempt } from './run-trace.ts';
 
 export interface RunRecorderDeps {
   clock: Clock;
+  deadlines: Deadlines;
   /** The largest output of a step, in characters of JSON. */
   mostOutput: number;
   /** Where the spans of attempts go. */
@@ -32,7 +34,7 @@ export function createRunRecorder(
   journal: RunJournal,
   deps: RunRecorderDeps,
 ) {
-  const { clock } = deps;
+  const { clock, deadlines } = deps;
   let kept = steps.reduce((sum, { output }) => sum + (output?.length ?? 0), 0);
   const inFlight = new Set<JobPart>();
   let flights = 0;
@@ -68,7 +70,10 @@ export function createRunRecorder(
     const { record } = part;
     record.status = move('job', record.status, status, 'engine');
     if (error) record.error = JSON.stringify(error);
-    if (status === 'running') record.startedAt ??= clock.now();
+    if (status === 'running' && record.startedAt === null) {
+      record.startedAt = clock.now();
+      if (part.job.timeoutMs !== null) deadlines.note(record.startedAt + part.job.timeoutMs);
+    }
     if (isFinal(status)) record.finishedAt = clock.now();
     countJobs(part);
     journal.touch(part);

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../../kit/clock.ts';
+import type { Deadlines } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
@@ -26,6 +27,7 @@ export interface StepDriverDeps {
   evaluator: Evaluator;
   state: RunState;
   clock: Clock;
+  deadlines: Deadlines;
   random: Random;
   logger: Logger;
   slots: FairSlots;
@@ -42,7 +44,7 @@ const BEGUN_FLUSH_MS = 50;
 
 /** The life of a step: its start, its attempts, its waits, its end. */
 export function createStepDriver(deps: StepDriverDeps) {
-  const { run, journal, recorder, scopes, evaluations, state, clock, random, slots } = deps;
+  const { run, journal, recorder, scopes, evaluations, state, clock, deadlines, random, slots } = deps;
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
   const { scopeOf, stateOf } = scopes;
   const { tryWake } = createStepWaits(deps, startEffect);
@@ -167,7 +169,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     try {
       if (part.given instanceof StepFailure) throw part.given;
       const outcome = part.step.kind.run(callOf(part, part.given, NEVER, NOTHING)) as StepOutcome;
-      if ('wait' in outcome) park(part, outcome.wait, outcome.until);
+      if ('wait' in outcome) parkUntil(part, outcome);
       else {
         succeed(part, outcome.output);
         endAttempt(part, part.record.status, null);
@@ -177,6 +179,10 @@ export function createStepDriver(deps: StepDriverDeps) {
       endAttempt(part, 'failed', failure);
       failStep(part, failure);
     }
+  }
+
+  function parkUntil(part: StepPart, { wait, until, byWallClock }: Extract<StepOutcome, { wait: unknown }>) {
+    park(part, wait, until === null || byWallClock ? until : deadlines.note(until));
   }
 
   /** Starts an effect, or asks for the slot it needs. */
@@ -287,7 +293,7 @@ export function createStepDriver(deps: StepDriverDeps) {
 
   function settleAttempt(part: StepPart, outcome: StepOutcome | StepFailure, signal: AbortSignal) {
     if (!(outcome instanceof StepFailure)) {
-      if ('wait' in outcome) return park(part, outcome.wait, outcome.until);
+      if ('wait' in outcome) return parkUntil(part, outcome);
       succeed(part, outcome.output);
       endAttempt(part, part.record.status, null);
       return;
@@ -315,7 +321,10 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (delay === null) return failStep(part, failure, timedOut ? 'timed_out' : 'failed');
     part.error = failure.error;
     part.record.error = JSON.stringify(failure.error);
-    park(part, { for: 'retry' }, clock.now() + delay, { errorClass: failure.errorClass, delayMs: delay });
+    park(part, { for: 'retry' }, deadlines.note(clock.now() + delay), {
+      errorClass: failure.errorClass,
+      delayMs: delay,
+    });
   }
 
   /** A step that a crash caught in mid-air: may it run again? */

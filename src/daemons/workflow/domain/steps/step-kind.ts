@@ -33,7 +33,10 @@ export interface StepCall {
   log(level: string, message: string): void;
 }
 
-export type StepOutcome = { output: JsonValue } | { wait: StepWait; until: number | null };
+/** `byWallClock`: `until` names a date, and moves with a clock that is set; else it ends a duration. */
+export type StepOutcome =
+  | { output: JsonValue }
+  | { wait: StepWait; until: number | null; byWallClock?: boolean };
 
 /**
  * One kind of step. `instant`: computed in place, the same every time, nothing to be seen outside. `wait`: says what to

@@ -5,16 +5,16 @@ import type { StepDriverDeps } from './step-driver.ts';
 
 /** What ends the wait of a step: a time, a signal, an approval, a decision, a child. `startEffect`: its next attempt. */
 export function createStepWaits(
-  deps: Pick<StepDriverDeps, 'journal' | 'recorder' | 'state' | 'clock' | 'logger' | 'childEnd'>,
+  deps: Pick<StepDriverDeps, 'journal' | 'recorder' | 'state' | 'deadlines' | 'logger' | 'childEnd'>,
   startEffect: (part: StepPart) => void,
 ) {
-  const { journal, recorder, state, clock } = deps;
+  const { journal, recorder, state, deadlines } = deps;
   const { endAttempt, succeed, failStep } = recorder;
 
   /** Whether what a step waits for has come; then it has gone on. */
   function tryWake(part: StepPart) {
     const { wait, record } = part;
-    const isDue = record.wakeAt !== null && record.wakeAt <= clock.now();
+    const isDue = record.wakeAt !== null && deadlines.isPast(record.wakeAt);
     if (wait?.for === 'retry' && isDue) return startEffect(part);
     if (wait?.for === 'time' && isDue) {
       succeed(part, { waitedUntil: record.wakeAt });

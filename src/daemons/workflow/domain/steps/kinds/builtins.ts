@@ -27,8 +27,8 @@ export const waitStep: StepKind = {
       : [{ path: [], message: 'give either "ms" or "until"' }]),
   ],
   run({ input, now }) {
-    const until = 'ms' in input ? later(now, input.ms, 'ms') : timeOf(input.until);
-    return { wait: { for: 'time' }, until };
+    if ('ms' in input) return { wait: { for: 'time' }, until: later(now, input.ms, 'ms') };
+    return { wait: { for: 'time' }, until: timeOf(input.until), byWallClock: true };
   },
 };
 
