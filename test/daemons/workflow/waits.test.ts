@@ -309,9 +309,9 @@ describe('workflow files', () => {
     expect(items.map(({ id, source }) => [id, source])).toEqual([['good', 'workflows/good.yaml']]);
     expect(faults.map(({ source, path }) => [source, path])).toEqual([
       ['workflows/endless.yaml', ''],
-      ['workflows/torn.yaml', ''],
-      ['workflows/bad.yaml:7:14', 'jobs.a.steps[0].with.v'],
-      ['workflows/twin.yaml', 'id'],
+      ['workflows/torn.yaml:1:14', ''],
+      ['workflows/bad.yaml:7:23', 'jobs.a.steps[0].with.v'],
+      ['workflows/twin.yaml:1:5', 'id'],
     ]);
   });
 

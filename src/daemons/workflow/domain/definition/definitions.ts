@@ -93,11 +93,8 @@ export function createDefinitions(deps: {
       const { id } = workflow.definition;
       const other = registered.get(id);
       if (other) {
-        faults.push({
-          source,
-          path: 'id',
-          message: `the workflow "${id}" is defined in ${other.source} already`,
-        });
+        const message = `the workflow "${id}" is defined in ${other.source} already`;
+        faults.push(locate?.({ path: 'id', message }) ?? { source, path: 'id', message });
         return;
       }
       registered.set(id, { workflow, source });

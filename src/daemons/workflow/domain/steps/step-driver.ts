@@ -1,32 +1,21 @@
-import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
-import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
-import type { Evaluator } from '../definition/evaluator.ts';
+import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { FairSlots } from '../engine/slots.ts';
-import type { RunEvaluations } from '../run/run-evaluations.ts';
-import type { RunJournal } from '../run/run-journal.ts';
-import { type JobPart, type StepPart, stepIdOf } from '../run/run-parts.ts';
+import type { JobPart, StepPart } from '../run/run-parts.ts';
 import type { RunRecorder } from '../run/run-recorder.ts';
-import type { RunScopes } from '../run/run-scopes.ts';
 import { type RunState, TIMED_OUT } from '../run/run-state.ts';
-import { attemptSpan } from '../run/run-trace.ts';
 import { isFinal } from '../states.ts';
+import { type AttemptInputDeps, createAttemptInput } from './attempt-input.ts';
 import { evaluationFailure, retryDelay, StepFailure, toStepFailure } from './retry-policy.ts';
-import type { StepCall, StepOutcome } from './step-kind.ts';
+import type { StepOutcome } from './step-kind.ts';
 import { createStepWaits } from './step-waits.ts';
 
-export interface StepDriverDeps {
-  run: RunRecord;
-  journal: RunJournal;
+export interface StepDriverDeps extends AttemptInputDeps {
   recorder: RunRecorder;
-  scopes: RunScopes;
-  evaluations: RunEvaluations;
-  evaluator: Evaluator;
   state: RunState;
-  clock: Clock;
   deadlines: Deadlines;
   random: Random;
   logger: Logger;
@@ -48,6 +37,7 @@ export function createStepDriver(deps: StepDriverDeps) {
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
   const { scopeOf, stateOf } = scopes;
   const { tryWake } = createStepWaits(deps, startEffect);
+  const { callOf, givenNow, givenLater, noteBegun } = createAttemptInput(deps);
 
   /** Goes on with a step as far as it can. */
   function advanceStep(part: StepPart, job: JobPart) {
@@ -69,44 +59,6 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (part.wait) tryWake(part);
   }
 
-  function callOf(
-    part: StepPart,
-    values: Record<string, JsonValue>,
-    signal: AbortSignal,
-    begun: () => void,
-  ): StepCall {
-    const { record, step } = part;
-    const { attempts } = record;
-    return {
-      run: {
-        id: run.id,
-        tenantId: run.tenantId,
-        workflowId: run.workflowId,
-        hostId: run.hostId,
-        requestId: run.requestId,
-        traceId: run.traceId,
-        // Steps that are done in place call nobody.
-        get spanId() {
-          return attemptSpan(run.id, stepIdOf(part), attempts);
-        },
-        depth: run.depth,
-      },
-      stepId: stepIdOf(part),
-      attempt: attempts,
-      uses: step.uses,
-      input: values,
-      idempotencyKey: record.idempotencyKey,
-      timeoutMs: step.timeoutMs,
-      signal,
-      begun,
-      now: clock.now(),
-      log(level, message) {
-        journal.log({ level, message, job: record.jobKey, step: step.id });
-        if (part.abort) void journal.flush();
-      },
-    };
-  }
-
   /** An attempt is made: what it is given is worked out now where that is cheap. */
   function beginAttempt(part: StepPart): void {
     const { record, step } = part;
@@ -120,42 +72,6 @@ export function createStepDriver(deps: StepDriverDeps) {
     part.wait = null;
     part.given = givenNow(part);
     if (part.given !== undefined && !step.kind.reportsBegin) noteBegun(part);
-  }
-
-  function givenNow(part: StepPart): Record<string, JsonValue> | StepFailure | undefined {
-    const { record, step } = part;
-    const scope = scopeOf(part.job, stateOf(part.job));
-    try {
-      const key = step.idempotencyKey && deps.evaluator.now(step.idempotencyKey, scope);
-      const values = key === undefined ? undefined : deps.evaluator.now(step.with, scope);
-      if (!values) return undefined;
-      record.idempotencyKey = key ? String(key.value) : null;
-      return values.value as Record<string, JsonValue>;
-    } catch (error) {
-      return evaluationFailure(error);
-    }
-  }
-
-  /** The same in a thread. The key is durable before the work begins. Undefined when another boot holds the run. */
-  async function givenLater(part: StepPart): Promise<Record<string, JsonValue> | StepFailure | undefined> {
-    const { record, step } = part;
-    const scope = scopeOf(part.job, stateOf(part.job));
-    try {
-      const key = step.idempotencyKey && (await evaluations.confined(step.idempotencyKey, scope));
-      const values = key === undefined ? undefined : await evaluations.confined(step.with, scope);
-      if (!values) return undefined;
-      record.idempotencyKey = key ? String(key.value) : null;
-      if (!step.kind.reportsBegin) noteBegun(part);
-      journal.touch(part);
-      return (await journal.flush()) ? (values.value as Record<string, JsonValue>) : undefined;
-    } catch (error) {
-      return evaluationFailure(error);
-    }
-  }
-
-  function noteBegun({ record }: StepPart): void {
-    record.attemptAt = clock.now();
-    record.startedAt ??= record.attemptAt;
   }
 
   /** Runs what is done in place, unless its input needs a thread. */
