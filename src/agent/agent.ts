@@ -6,7 +6,13 @@ import { seconds } from '../kit/duration.ts';
 import { messageOf, PlatformError } from '../kit/errors.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Random } from '../kit/random.ts';
-import { createWorkerBackend, type LoadedPlugin, loadPlugins, packageIntegrityOf } from '../plugins/index.ts';
+import {
+  createWorkerBackend,
+  type LoadedPlugin,
+  loadPlugins,
+  packageIntegrityOf,
+  userSecrets,
+} from '../plugins/index.ts';
 import { type Connection, type ConnectionEnd, connect } from './connection.ts';
 import { createAgentExecutions } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
@@ -63,7 +69,10 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     cache,
     logger,
     createBackend(services) {
-      const backend = createWorkerBackend({ config, services, logger, clock, dataDir: home });
+      const backend = createWorkerBackend({
+        ...{ config, services, logger, clock, dataDir: home },
+        secrets: userSecrets(process.env),
+      });
       closeBackend = () => backend.close();
       return {
         ...backend,

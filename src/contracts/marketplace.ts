@@ -60,6 +60,7 @@ export const PluginDetail = PluginRecord.extend({
     )
     .describe('What runs without a user who asks for it'),
   permissions: z.record(z.string(), z.unknown()),
+  manifestModule: z.string().nullable().describe('The module that is the manifest; null where it is data'),
 }).meta({ id: 'PluginDetail' });
 export type PluginDetail = z.infer<typeof PluginDetail>;
 
@@ -86,6 +87,10 @@ export const getPlugin = endpoint({
 
 const Source = z.string().min(1).max(2048);
 const Digest = z.string().startsWith('sha256-').max(128);
+const RunManifest = z
+  .boolean()
+  .default(false)
+  .describe('Run a manifest that is code although bubblewrap does not confine it');
 
 /** One difference between what was agreed to and what would be. */
 export const PlanChange = z
@@ -128,6 +133,7 @@ export const installPlugin = endpoint({
   body: z.strictObject({
     source: Source,
     manifestDigest: Digest.optional().describe('Of the plan that was agreed to: anything else is refused'),
+    runManifest: RunManifest,
   }),
   reply: PluginDetail,
   errors: [
@@ -160,7 +166,7 @@ export const planPlugin = endpoint({
   summary: 'Show what an installation, or the update of a plugin, would bring',
   tags,
   body: z
-    .strictObject({ source: Source.optional(), pluginId: PluginId.optional() })
+    .strictObject({ source: Source.optional(), pluginId: PluginId.optional(), runManifest: RunManifest })
     .refine(
       ({ source, pluginId }) => source !== undefined || pluginId !== undefined,
       'name a source, or the plugin to update',
@@ -175,7 +181,11 @@ export const updatePlugin = endpoint({
   summary: 'Replace an installed plugin by a newer one of its source, or of another',
   tags,
   params,
-  body: z.strictObject({ source: Source.optional(), manifestDigest: Digest.optional() }),
+  body: z.strictObject({
+    source: Source.optional(),
+    manifestDigest: Digest.optional(),
+    runManifest: RunManifest,
+  }),
   reply: PluginDetail,
   errors: [...installPlugin.errors!, 'PLUGIN_NOT_FOUND'],
 });

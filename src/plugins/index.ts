@@ -41,7 +41,13 @@ export {
 } from './registry.ts';
 export { adaptersAskedFor } from './required-adapters.ts';
 export { resolveDependencies } from './sandbox/dependencies.ts';
-export { type SandboxInForce, sandboxInForce } from './sandbox/index.ts';
+export {
+  type GuardedPaths,
+  projectSecrets,
+  type SandboxInForce,
+  sandboxInForce,
+  userSecrets,
+} from './sandbox/index.ts';
 export { selfStarting, workflowBriefs } from './self-starting.ts';
 export type { StubFetch } from './services/fetch.ts';
 export {
@@ -68,4 +74,9 @@ export {
 export { fileStamp, sourceDigest, sourceStamp } from './source-stamp.ts';
 export { createStreamCredit, type StreamCredit } from './stream-credit.ts';
 export { parseUntrusted } from './untrusted-json.ts';
-export { codeFaults, type ValidatedPlugin, validatePlugin } from './validate.ts';
+export {
+  codeFaults,
+  type ValidatedPlugin,
+  type ValidateOptions,
+  validatePlugin,
+} from './validate.ts';

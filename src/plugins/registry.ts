@@ -1,13 +1,13 @@
 import type { LockEntry } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 import { nearest } from '../kit/nearest.ts';
-import { type IntegrityOf, integrityOf } from './integrity.ts';
+import { type IntegrityOf, integrityOf, manifestDigest } from './integrity.ts';
 import { readLockFile } from './lock-file.ts';
 import { findFolders } from './registry/folders.ts';
 import { checkHandlerFiles } from './registry/handler-files.ts';
 import { folderOf, openLocked } from './registry/locked.ts';
 import { readManifest } from './registry/manifest-file.ts';
-import type { EvaluateManifest } from './registry/manifest-module.ts';
+import { type EvaluateManifest, manifestCodeOf } from './registry/manifest-module.ts';
 import { relate } from './registry/relations.ts';
 import type {
   BrokenPlugin,
@@ -16,6 +16,7 @@ import type {
   PluginFault,
   PluginRegistry,
 } from './registry/types.ts';
+import { grantFaults } from './sandbox/index.ts';
 
 export type {
   BrokenPlugin,
@@ -40,6 +41,8 @@ export interface LoadPluginsOptions {
   integrity?: IntegrityOf;
   /** `.svc`: the plugins of its lock file load too, and what that says of the others counts. */
   dataDir?: string;
+  /** Files and folders that no plugin may be granted, beside `dataDir`. */
+  secrets?: readonly string[];
 }
 
 /**
@@ -67,16 +70,18 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
 async function checked(
   read: ReadFolder,
   lock: Readonly<Record<string, LockEntry>>,
-  { checkConfig, checkCode }: Pick<LoadPluginsOptions, 'checkConfig' | 'checkCode'>,
+  { checkConfig, checkCode, dataDir, secrets = [] }: LoadPluginsOptions,
 ): Promise<ReadFolder> {
   const { plugin } = read;
   if (!plugin) return read;
   const isEnabled = (plugin.locked ?? ownEntry(lock, plugin.id))?.enabled ?? true;
-  const settings = plugin.manifest.configSchema ? await checkConfig?.(plugin) : undefined;
+  const { root, manifest } = plugin;
+  const grants = dataDir === undefined ? [] : await grantFaults(root, manifest, { dataDir, secrets });
+  const settings = manifest.configSchema ? await checkConfig?.(plugin) : undefined;
   const code = isEnabled ? await checkCode?.(plugin) : undefined;
-  const faults = [...(settings ?? []), ...(code ?? [])];
+  const faults = [...grants, ...(settings ?? []), ...(code ?? [])];
   if (faults.length === 0) return read;
-  const { root, id, locked } = plugin;
+  const { id, locked } = plugin;
   return { broken: { folder: root, id, faults, ...(locked ? { locked } : {}) } };
 }
 
@@ -126,9 +131,23 @@ async function loadLocked(
   if (fault) return leftOut(root, [fault]);
   const { plugin, broken } = await loadFolder(root, evaluate);
   if (!plugin) return leftOut(root, broken?.faults ?? []);
-  if (plugin.id === entry.id) return { plugin: { ...plugin, locked: entry } };
+  if (plugin.id === entry.id) {
+    const fault = otherManifest(plugin, entry);
+    return fault ? leftOut(root, [fault]) : { plugin: { ...plugin, locked: entry } };
+  }
   const message = `The folder holds the plugin ${plugin.id}, not ${entry.id}; unlink and link it again.`;
   return leftOut(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
+}
+
+/** A manifest that is code can say something else than it said when the operator agreed to it. */
+function otherManifest(
+  { manifest, manifestModule }: LoadedPlugin,
+  { origin, manifestDigest: agreed, source }: LockEntry,
+): PluginFault | undefined {
+  if (origin !== 'installed' || manifestModule === undefined || manifestDigest(manifest) === agreed)
+    return undefined;
+  const message = `Its manifest, which is code (${manifestModule}), differs from the one that was agreed to. Install it again: svc plugins install ${source}.`;
+  return { code: 'INTEGRITY_MISMATCH', path: '', message };
 }
 
 /** Reads one plugin's folder: its manifest, and whether the files it names are there. */
@@ -136,7 +155,9 @@ async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<Re
   const { manifest, id, faults } = await readManifest(root, evaluate);
   const all = manifest ? await checkHandlerFiles(root, manifest) : faults;
   if (!manifest || all.length > 0) return { broken: { folder: root, ...(id ? { id } : {}), faults: all } };
-  return { plugin: { id: manifest.id, version: manifest.version, root, manifest } };
+  const manifestModule = await manifestCodeOf(root);
+  const plugin = { id: manifest.id, version: manifest.version, root, manifest };
+  return { plugin: manifestModule === undefined ? plugin : { ...plugin, manifestModule } };
 }
 
 /** A registry of plugins that were checked already. */

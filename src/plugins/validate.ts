@@ -2,19 +2,37 @@ import { resolve } from 'node:path';
 import {
   CodeWorkflowDefinition,
   isCodeWorkflow,
+  MANIFEST_FILE,
   type ManifestV3,
   PluginSchedule,
   WorkflowDefinition,
 } from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors.ts';
 import type { PluginDescriber } from './describe.ts';
 import { checkHandlerFiles, handlerRefs, jsonSchemaRefs, zodRefs } from './registry/handler-files.ts';
 import { faultsAgainst, readManifest } from './registry/manifest-file.ts';
+import { manifestCodeOf } from './registry/manifest-module.ts';
 import type { LoadedPlugin, PluginFault } from './registry/types.ts';
+import { type GuardedPaths, grantFaults } from './sandbox/index.ts';
 
 export interface ValidatedPlugin {
   /** Undefined when the manifest could not be read. */
   plugin?: LoadedPlugin;
   faults: PluginFault[];
+}
+
+/** What of a plugin's code is not run, and why: nobody has agreed to it, and nothing but its own process confines it. */
+export interface ValidateOptions {
+  /** Reason not to run a manifest that is a module. */
+  manifestNotRun?: string | undefined;
+  /** Reason not to load handlers and schemas; their files are read as text then. */
+  handlersNotRun?: string | undefined;
+  /** What no plugin is granted, and the folder that relative paths of the manifest start from. */
+  guarded?: (GuardedPaths & { root: string }) | undefined;
+  /** Called with the manifest before any handler is loaded; throws to stop. */
+  agree?(manifest: ManifestV3): void;
+  /** Compiles what the manifest says of workflows and schedules. */
+  compile?(manifest: ManifestV3): Array<{ path: string; message: string }>;
 }
 
 /** The hosts' own kind for each list of a manifest; a plain function serves any. */
@@ -33,24 +51,52 @@ const KIND_OF = {
 export async function validatePlugin(
   folder: string,
   describer: PluginDescriber,
-  /** Compiles what the manifest says of workflows and schedules. */
-  compile: (manifest: ManifestV3) => Array<{ path: string; message: string }> = () => [],
+  {
+    manifestNotRun,
+    handlersNotRun,
+    guarded,
+    agree,
+    compile = () => [],
+  }: ValidateOptions = {},
 ): Promise<ValidatedPlugin> {
   const root = resolve(folder);
+  const module = await manifestCodeOf(root);
+  if (module !== undefined && manifestNotRun !== undefined) throw notRun(module, manifestNotRun);
   const { manifest, faults } = await readManifest(root, describer.manifest);
   if (!manifest) return { faults };
-  const plugin: LoadedPlugin = { id: manifest.id, version: manifest.version, root, manifest };
+  agree?.(manifest);
+  const plugin: LoadedPlugin = {
+    id: manifest.id,
+    version: manifest.version,
+    root,
+    manifest,
+    ...(module === undefined ? {} : { manifestModule: module }),
+  };
   const inText = await checkHandlerFiles(root, manifest);
   const told = new Set(inText.map(({ path }) => path));
-  const whenLoaded = await codeFaults(plugin, describer);
+  const whenLoaded = handlersNotRun === undefined ? await codeFaults(plugin, describer) : [];
   const shapes = definitionFaults(manifest);
   const compiled = compile(manifest)
     .filter(({ path }) => !shapes.some((fault) => fault.path === path))
     .map(({ path, message }): PluginFault => ({ code: 'INVALID_MANIFEST', path, message }));
   return {
     plugin,
-    faults: [...shapes, ...compiled, ...inText, ...whenLoaded.filter(({ path }) => !told.has(path))],
+    faults: [
+      ...(guarded ? await grantFaults(guarded.root, manifest, guarded) : []),
+      ...shapes,
+      ...compiled,
+      ...inText,
+      ...whenLoaded.filter(({ path }) => !told.has(path)),
+    ],
   };
+}
+
+function notRun(module: string, reason: string): PlatformError {
+  return new PlatformError(
+    'CONFLICT',
+    `The manifest is code (${module}) and was not run: only bubblewrap confines code that nobody has agreed to, and it is not in force (${reason}). Install bubblewrap, use a release with a ${MANIFEST_FILE}, or pass --run-manifest (API: "runManifest": true) to run it under Node's permission model alone.`,
+    { details: { reason: 'MANIFEST_IS_CODE', module } },
+  );
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   createContainerBackend,
   createHostBackend,
   type PlatformServices,
+  projectSecrets,
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
@@ -29,7 +30,7 @@ export interface Elsewhere {
 }
 
 export function createElsewhere(resources: Resources): Elsewhere {
-  const { config, clock, logger, dataDir } = resources;
+  const { config, clock, logger, dataDir, projectDir, env } = resources;
   const sessions = createHostSessions(clock);
   const sockets = new ContainerSockets(resources);
   let passes: ContainerPasses | undefined;
@@ -68,6 +69,7 @@ export function createElsewhere(resources: Resources): Elsewhere {
       logger,
       clock,
       dataDir,
+      secrets: projectSecrets(projectDir, env),
       issueAccess,
     });
     if (usesContainers(config.execution)) {

@@ -1,6 +1,6 @@
 import { systemClock } from '../../kit/clock.ts';
 import { seconds } from '../../kit/duration.ts';
-import { keepRunning } from '../../plugins/index.ts';
+import { keepRunning, projectSecrets } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
@@ -24,13 +24,15 @@ export interface MarketplaceServices extends DaemonServices {
 
 /** Builds the marketplace's parts, and clears away what interrupted installations left. */
 export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
-  const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
+  const { config, projectDir, dataDir, env, clock, logger, random, analytics } = resources;
   const plugins = await createPluginRuntime(resources, { tellsOfPlugins: true });
   const load = () => plugins.read();
   const installer = createInstaller({
     projectDir,
     dataDir,
     describer: plugins.describer,
+    sandbox: plugins.sandbox,
+    secrets: projectSecrets(projectDir, env),
     load,
     lifecycle: createLifecycle(plugins, logger, random.uuid),
     spread: createSpread(resources, plugins),

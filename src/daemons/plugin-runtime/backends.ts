@@ -7,6 +7,7 @@ import {
   type ExecutionBackend,
   type InvokeCommand,
   type PlatformServices,
+  projectSecrets,
   type StepAccess,
   type WebhookAccess,
   type WorkerBackend,
@@ -37,7 +38,7 @@ type Backends = ElsewhereBackends & { worker: WorkerBackend };
 
 /** What handlers reach, and what runs them. */
 export function createBackends(resources: Resources, invoke: InvokeCommand, own: OwnParts) {
-  const { config, dataDir, logger, clock, analytics, stubFetch } = resources;
+  const { config, dataDir, projectDir, env, logger, clock, analytics, stubFetch } = resources;
   const services = createPlatformServices({
     state: createStateAccess(resources),
     logger,
@@ -50,7 +51,10 @@ export function createBackends(resources: Resources, invoke: InvokeCommand, own:
     steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
   });
-  const worker = createWorkerBackend({ config: config.execution.worker, services, logger, clock, dataDir });
+  const secrets = projectSecrets(projectDir, env);
+  const worker = createWorkerBackend({
+    ...{ config: config.execution.worker, services, logger, clock, dataDir, secrets },
+  });
   const elsewhere = (own.createElsewhere ?? throughGateway(resources))(services);
   const backends: Backends = { ...elsewhere, worker };
   return { services, backends };

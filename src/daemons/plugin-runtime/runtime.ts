@@ -12,8 +12,10 @@ import {
   type PlatformServices,
   type PluginDescriber,
   type PluginRegistry,
+  projectSecrets,
   type RunOptions,
   requireDeclaredHost,
+  type SandboxInForce,
 } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { backendFor, createBackends, type OwnParts } from './backends.ts';
@@ -70,6 +72,8 @@ export interface PluginRuntime {
   readonly registry: PluginRegistry;
   /** Asks plugin code about itself. */
   readonly describer: PluginDescriber;
+  /** What confines plugin code that this service runs. Throws SANDBOX_ERROR. */
+  sandbox(): Promise<SandboxInForce>;
   /** What handlers reach through their context. */
   readonly services: PlatformServices;
   /**
@@ -97,7 +101,7 @@ const WATCH_MS = 250;
  * others, and does so again whenever the lock file changes. @spec docs/decisions.md "Reload"
  */
 export async function createPluginRuntime(resources: Resources, own: OwnParts = {}): Promise<PluginRuntime> {
-  const { config, projectDir, dataDir, random, logger } = resources;
+  const { config, projectDir, dataDir, env, random, logger } = resources;
   const track = executionEvents(resources);
   const invoke: InvokeCommand = (invocation) => invokeCommand(runtime, invocation);
   const { services, backends } = createBackends(resources, invoke, own);
@@ -112,6 +116,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       projectDir,
       patterns: config.plugins,
       dataDir,
+      secrets: projectSecrets(projectDir, env),
       evaluate: describer.manifest,
       checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, describer),
       checkCode,
@@ -164,6 +169,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       return registry;
     },
     describer,
+    sandbox: backends.worker.sandbox,
     services,
     async execute({ plugin, recordedSpanId, ...call }, options) {
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;

@@ -7,6 +7,8 @@ export interface LoadedPlugin {
   /** Its folder, symbolic links resolved. */
   root: string;
   manifest: ManifestV3;
+  /** The module that is the manifest; absent where the manifest is data. */
+  manifestModule?: string;
   /** Absent for a plugin of the project's own folders. */
   locked?: LockEntry;
 }

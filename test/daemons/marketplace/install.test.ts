@@ -384,3 +384,66 @@ test('a platform that stops ends what npm is doing, and what npm started', async
     expect(state(pid)).toMatch(/^(?:Z.*)?$/);
   expect(await readdir(join(daemon.dataDir, 'plugins'))).toEqual([]);
 });
+
+/** A plugin whose manifest, and whose handlers, tell that they were run. */
+const telltale = (isGreedy = 'false'): Record<string, string | object> => ({
+  'package.json': { name: ID, version: '1.0.0', type: 'module', svc: './manifest.js' },
+  'manifest.js': `
+    console.log('the manifest ran');
+    export default {
+      schema: 'svc.plugin/3', id: '${ID}', version: '1.0.0',
+      permissions: { network: ${isGreedy} ? ['*'] : [] },
+      commands: [{ id: 'hello', handler: 'h.js#hello' }],
+    };`,
+  'h.js': "console.log('the handler ran'); export const hello = () => 1;",
+});
+const weak = { config: { execution: { worker: { sandbox: 'permission' } } } };
+const hasRun = ({ logs }: TestMarketplace, what: string) =>
+  JSON.stringify(logs.lines).includes(`the ${what} ran`);
+
+test('without bubblewrap a manifest that is code runs only once the operator said so', async () => {
+  const daemon = await startMarketplace(weak);
+  const source = await pluginArchive(telltale());
+  for (const endpoint of [planPlugin, installPlugin]) {
+    await expect(daemon.call(endpoint, { body: { source } })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('--run-manifest'),
+      details: { reason: 'MANIFEST_IS_CODE', module: './manifest.js' },
+    });
+  }
+  expect(hasRun(daemon, 'manifest')).toBe(false);
+  const plan = await daemon.call(planPlugin, { body: { source, runManifest: true } });
+  expect(plan.warnings).toEqual(['Its manifest is code (./manifest.js), which was run to read it.']);
+  const body = { source, runManifest: true, manifestDigest: plan.manifestDigest };
+  expect(await daemon.call(installPlugin, { body })).toMatchObject({ manifestModule: './manifest.js' });
+});
+
+test('without bubblewrap the code of a plugin is not run to plan its installation', async () => {
+  const daemon = await startMarketplace(weak);
+  const files = greeter(
+    '1.0.0',
+    {},
+    { 'h.js': "console.log('the handler ran'); export const greet = () => 1;" },
+  );
+  const source = await pluginArchive(files);
+  const plan = await daemon.call(planPlugin, { body: { source } });
+  expect(plan.warnings).toEqual([expect.stringContaining('was not run to check it')]);
+  expect(hasRun(daemon, 'handler')).toBe(false);
+  const stale = { source, manifestDigest: 'sha256-other' };
+  await expect(daemon.call(installPlugin, { body: stale })).rejects.toMatchObject({ code: 'CONFLICT' });
+  expect(hasRun(daemon, 'handler')).toBe(false);
+  await daemon.call(installPlugin, { body: { source, manifestDigest: plan.manifestDigest } });
+  await expect.poll(() => hasRun(daemon, 'handler')).toBe(true);
+});
+
+test('a manifest that is code and says something else than was agreed to keeps the plugin from loading', async () => {
+  const daemon = await startMarketplace();
+  const source = await pluginArchive(telltale("!import.meta.url.includes('.staging-')"));
+  const plan = await daemon.call(planPlugin, { body: { source, runManifest: true } });
+  expect(plan.changes.filter(({ name }) => name.startsWith('network'))).toEqual([]);
+  const body = { source, runManifest: true, manifestDigest: plan.manifestDigest };
+  expect(await daemon.call(installPlugin, { body })).toMatchObject({
+    status: 'broken',
+    faults: [{ code: 'INTEGRITY_MISMATCH', message: expect.stringContaining('agreed to') }],
+  });
+});

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { listPlugins } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors.ts';
-import { loadPlugins } from '../../../plugins/index.ts';
+import { loadPlugins, projectSecrets } from '../../../plugins/index.ts';
 import { nodeHttp } from '../../supervisor/node-http.ts';
 import { sandboxStatus } from '../../supervisor/sandbox-status.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
@@ -100,6 +100,7 @@ export async function checkPlugins(patient: Patient): Promise<Fact[]> {
       projectDir: loaded.projectDir,
       patterns: loaded.config.plugins,
       dataDir: folder.root,
+      secrets: projectSecrets(loaded.projectDir, loaded.env),
       evaluate: manifest,
     }),
   );

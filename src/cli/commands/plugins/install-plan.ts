@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
+import { z } from 'zod';
 import type { PlanChange, PluginPlan } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { confirm } from '../../confirm.ts';
@@ -8,6 +9,11 @@ import type { Style } from '../../style.ts';
 
 /** Fetching, and what npm does meanwhile. */
 export const INSTALL_TIMEOUT_MS = 120_000;
+
+export const runManifestFlag = z
+  .boolean()
+  .default(false)
+  .describe('run a manifest that is code although bubblewrap does not confine it');
 
 /** A path means the folder of whoever types it; the service has another one. */
 export function absoluteSource(source: string, { cwd }: CommandContext): string {

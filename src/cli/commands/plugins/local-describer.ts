@@ -3,20 +3,34 @@ import { join } from 'node:path';
 import { systemClock } from '../../../kit/clock.ts';
 import { silentLogger } from '../../../kit/logger.ts';
 import { systemRandom } from '../../../kit/random.ts';
-import { createDescriber, createWorkerBackend, type PluginDescriber } from '../../../plugins/index.ts';
+import {
+  createDescriber,
+  createWorkerBackend,
+  type PluginDescriber,
+  projectSecrets,
+  type ValidateOptions,
+} from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
+
+/** What a plugin in a folder is not granted; nothing without a project, whose data there would be to keep from it. */
+export function guardedBy({ platform }: CommandContext, root: string): ValidateOptions['guarded'] {
+  const { configFile, dataDir, projectDir, env } = platform();
+  if (configFile === null) return undefined;
+  return { root, dataDir, secrets: projectSecrets(projectDir, env) };
+}
 
 /** Loads plugin code on this machine, in the sandbox, without a platform that runs; the processes go with `use`. */
 export async function withDescriber<Result>(
   { platform }: CommandContext,
   use: (describer: PluginDescriber) => Promise<Result>,
 ): Promise<Result> {
-  const { config, configFile, dataDir } = platform();
+  const { config, configFile, dataDir, projectDir, env } = platform();
   const backend = createWorkerBackend({
     config: config.execution.worker,
     services: {},
     logger: silentLogger,
     clock: systemClock,
+    secrets: configFile === null ? [] : projectSecrets(projectDir, env),
     // Without a project there is no data to keep from the plugin; the working directory may well be its folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });

@@ -15,7 +15,7 @@ export const show = defineCommand({
 
 /** One plugin for people. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
-  const { routes, webhooks, commands, jobs, workflows, startsItself, permissions, faults, keptVersion } =
+  const { routes, webhooks, commands, jobs, workflows, startsItself, permissions, faults, keptVersion, manifestModule } =
     plugin;
   const lines = (items: string[], between = ', ') => (items.length === 0 ? '-' : items.join(between));
   return pairs(
@@ -24,6 +24,9 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
       ['status', keptVersion === null ? plugin.status : `${plugin.status}; version ${keptVersion} runs on`],
       ['from', `${plugin.origin}, ${plugin.source}`],
       ['folder', plugin.root],
+      ...(manifestModule === null
+        ? []
+        : [['manifest', `code (${manifestModule}), run in the sandbox at each load`] as [string, string]]),
       [
         'routes',
         lines(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PluginId, planPlugin, updatePlugin } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { absoluteSource, agree, INSTALL_TIMEOUT_MS } from './install-plan.ts';
+import { absoluteSource, agree, INSTALL_TIMEOUT_MS, runManifestFlag } from './install-plan.ts';
 import { pluginText } from './show.ts';
 
 /** @spec docs/plugins.md "Updating" */
@@ -12,14 +12,19 @@ export const update = defineCommand({
   args: z.object({
     plugin: PluginId.describe("the plugin's id"),
     source: z.string().min(1).optional().describe('where it comes from now; default: as it was installed'),
+    runManifest: runManifestFlag,
   }),
   positionals: ['source'],
-  async run({ plugin: pluginId, source: given }, context) {
+  async run({ plugin: pluginId, source: given, runManifest }, context) {
     const source = given === undefined ? {} : { source: absoluteSource(given, context) };
     const options = { timeoutMs: INSTALL_TIMEOUT_MS };
-    const plan = await context.client.call(planPlugin, { body: { pluginId, ...source } }, options);
+    const plan = await context.client.call(
+      planPlugin,
+      { body: { pluginId, runManifest, ...source } },
+      options,
+    );
     await agree(plan, context);
-    const body = { ...source, manifestDigest: plan.manifestDigest };
+    const body = { ...source, runManifest, manifestDigest: plan.manifestDigest };
     return ok(await context.client.call(updatePlugin, { params: { pluginId }, body }, options));
   },
   text: pluginText,

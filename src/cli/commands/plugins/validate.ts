@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { PluginFault } from '../../../plugins/index.ts';
+import { type PluginFault, sandboxInForce } from '../../../plugins/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { checkFolder } from './check-folder.ts';
+import { runManifestFlag } from './install-plan.ts';
 
 interface Validation {
   folder: string;
@@ -17,13 +18,19 @@ export const validate = defineCommand({
   name: 'plugins validate',
   summary: "Check a plugin's manifest, files and handlers, and list every fault",
   example: 'svc plugins validate ./plugins/orders',
-  args: z.object({ folder: z.string().default('.').describe("the plugin's folder; default: this one") }),
+  args: z.object({
+    folder: z.string().default('.').describe("the plugin's folder; default: this one"),
+    runManifest: runManifestFlag,
+  }),
   positionals: ['folder'],
-  async run({ folder }, context) {
+  async run({ folder, runManifest }, context) {
     const path = resolve(context.cwd, folder);
     if (!existsSync(path))
       throw invalid(path, [{ code: 'INVALID_MANIFEST', path: '', message: 'there is no such folder' }]);
-    const { plugin, faults } = await checkFolder(path, context);
+    const { sandbox } = context.platform().config.execution.worker;
+    const { mode, reason } = await sandboxInForce(sandbox);
+    const manifestNotRun = mode === 'bwrap' || runManifest ? undefined : (reason ?? mode);
+    const { plugin, faults } = await checkFolder(path, context, { manifestNotRun });
     if (!plugin || faults.length > 0) throw invalid(path, faults);
     return ok({ folder: path, id: plugin.id, version: plugin.version });
   },

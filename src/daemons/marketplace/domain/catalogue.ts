@@ -95,9 +95,10 @@ const NO_CONTENTS: Contents = {
   workflows: [],
   startsItself: [],
   permissions: {},
+  manifestModule: null,
 };
 
-function contents({ manifest }: LoadedPlugin): Contents {
+function contents({ manifest, manifestModule }: LoadedPlugin): Contents {
   const { display, webhooks, rest, commands, jobs, permissions } = manifest;
   return {
     display: { name: display?.name ?? null, description: display?.description ?? null },
@@ -117,6 +118,7 @@ function contents({ manifest }: LoadedPlugin): Contents {
     })),
     startsItself: selfStarting(manifest),
     permissions,
+    manifestModule: manifestModule ?? null,
   };
 }
 

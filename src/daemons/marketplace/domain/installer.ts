@@ -5,13 +5,19 @@ import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
-import { manifestDigest, type PluginDescriber, type PluginRegistry } from '../../../plugins/index.ts';
+import {
+  manifestDigest,
+  type PluginDescriber,
+  type PluginRegistry,
+  type SandboxInForce,
+  type ValidateOptions,
+} from '../../../plugins/index.ts';
 import { parseSource, type Source } from '../sources/parse-source.ts';
 import { createAnnounce } from './announce.ts';
 import type { Lifecycle, LifecycleReason } from './lifecycle.ts';
 import { createLockEntries, entryOf, nothingToUpdate, requireInstalled } from './lock-entries.ts';
 import { createNeighbours } from './neighbours.ts';
-import { changesBetween, warningsOf } from './plan.ts';
+import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
 import { createPluginFolders, type Staged } from './plugin-folders.ts';
 import { requireAgreed, requireSame } from './refusals.ts';
 import type { Spread } from './spread.ts';
@@ -23,6 +29,10 @@ export interface InstallerDeps {
   projectDir: string;
   dataDir: string;
   describer: PluginDescriber;
+  /** Files and folders beside `dataDir` that no plugin is granted. */
+  secrets: readonly string[];
+  /** What confines the code of a plugin that is checked. */
+  sandbox: () => Promise<SandboxInForce>;
   /** The plugins as they are on disk now. */
   load: () => Promise<PluginRegistry>;
   lifecycle: Lifecycle;
@@ -32,11 +42,21 @@ export interface InstallerDeps {
   analytics: Analytics;
 }
 
+/** What the operator has agreed to. */
+export interface Agreed {
+  /** The manifest of the plan. */
+  manifestDigest?: string | undefined;
+  /** To run a manifest that is code where bubblewrap does not confine it. */
+  runManifest?: boolean | undefined;
+}
+
 export interface Installer {
   /** Throws what an installation would throw. */
-  plan(asked: { source?: string | undefined; pluginId?: string | undefined }): Promise<PluginPlan>;
-  install(source: string, agreed?: string): Promise<string>;
-  update(id: string, source: string | undefined, agreed?: string): Promise<string>;
+  plan(
+    asked: { source?: string | undefined; pluginId?: string | undefined } & Pick<Agreed, 'runManifest'>,
+  ): Promise<PluginPlan>;
+  install(source: string, agreed: Agreed): Promise<string>;
+  update(id: string, source: string | undefined, agreed: Agreed): Promise<string>;
   uninstall(id: string): Promise<void>;
   link(folder: string): Promise<string>;
   unlink(id: string): Promise<void>;
@@ -56,7 +76,7 @@ export interface Installer {
 export function createInstaller(deps: InstallerDeps): Installer {
   const { projectDir, dataDir, clock, logger, load } = deps;
   const stopping = new AbortController();
-  const folders = createPluginFolders(dataDir, deps.describer, stopping.signal);
+  const folders = createPluginFolders(dataDir, deps.describer, stopping.signal, deps.secrets);
   const entries = createLockEntries(dataDir, clock, deps.spread);
   const neighbours = createNeighbours(load);
   const announce = createAnnounce(deps.analytics, logger);
@@ -86,6 +106,21 @@ export function createInstaller(deps: InstallerDeps): Installer {
         await folders.remove(folder);
       }).catch((error) => logger.warn('A replaced plugin could not be removed', { error }));
     });
+  }
+
+  /** Why code that nobody has agreed to is not run here; undefined where bubblewrap confines it. */
+  async function whyNotRun({ runManifest = false }: Agreed): Promise<string | undefined> {
+    if (runManifest) return undefined;
+    const { mode, reason } = await deps.sandbox();
+    return mode === 'bwrap' ? undefined : (reason ?? mode);
+  }
+
+  /** Handlers run once the manifest is the one that was agreed to. */
+  async function whenAgreed(agreed: Agreed): Promise<ValidateOptions> {
+    return {
+      manifestNotRun: await whyNotRun(agreed),
+      agree: (manifest) => requireAgreed(manifestDigest(manifest), agreed.manifestDigest),
+    };
   }
 
   /** Throws CONFLICT for what is there in another way: a folder of the project is as new as it is. */
@@ -135,12 +170,14 @@ export function createInstaller(deps: InstallerDeps): Installer {
   }
 
   return {
-    plan: ({ source, pluginId }) =>
+    plan: ({ source, pluginId, runManifest }) =>
       inTurn(async () => {
         const lock = await entries.read();
         const current = pluginId === undefined ? undefined : await toUpdate(lock, pluginId);
         const parsed = parseSource(source ?? current!.source, projectDir);
-        return folders.withStaged(parsed, async ({ plugin, resolved }) => {
+        const reason = await whyNotRun({ runManifest });
+        const options = { manifestNotRun: reason, handlersNotRun: reason };
+        return folders.withStaged(parsed, options, async ({ plugin, resolved }) => {
           if (pluginId !== undefined) requireSame(plugin, pluginId);
           await neighbours.requirePlace(plugin);
           const before = (await load()).find(plugin.id);
@@ -152,17 +189,16 @@ export function createInstaller(deps: InstallerDeps): Installer {
             resolved,
             manifestDigest: manifestDigest(plugin.manifest),
             changes: changesBetween(before?.manifest, plugin.manifest),
-            warnings: warningsOf(plugin.manifest),
+            warnings: [...warningsOf(plugin.manifest), ...codeWarnings(plugin.manifestModule, reason)],
           };
         });
       }),
 
     install: (text, agreed) =>
-      inTurn(() => {
+      inTurn(async () => {
         const source = parseSource(text, projectDir);
-        return folders.withStaged(source, async (staged) => {
-          const { id, manifest } = staged.plugin;
-          requireAgreed(manifestDigest(manifest), agreed);
+        return folders.withStaged(source, await whenAgreed(agreed), async (staged) => {
+          const { id } = staged.plugin;
           const lock = await entries.read();
           await neighbours.requireAbsent(id, lock);
           await neighbours.requirePlace(staged.plugin);
@@ -175,9 +211,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
       inTurn(async () => {
         const entry = await toUpdate(await entries.read(), id);
         const source = parseSource(text ?? entry.source, projectDir);
-        return folders.withStaged(source, async (staged) => {
+        return folders.withStaged(source, await whenAgreed(agreed), async (staged) => {
           requireSame(staged.plugin, id);
-          requireAgreed(manifestDigest(staged.plugin.manifest), agreed);
           await neighbours.requirePlace(staged.plugin);
           const lock = await entries.read();
           requireInstalled(lock, id);

@@ -75,3 +75,15 @@ export function warningsOf(manifest: ManifestV3): string[] {
   if (count('validator') > 0) warnings.push('Its code runs on requests whose sender is not known yet.');
   return warnings;
 }
+
+/** What was, or was not, run to make the plan. */
+export function codeWarnings(module: string | undefined, notRun: string | undefined): string[] {
+  return [
+    ...(module === undefined ? [] : [`Its manifest is code (${module}), which was run to read it.`]),
+    ...(notRun === undefined
+      ? []
+      : [
+          `Its code was not run to check it, because bubblewrap is not in force (${notRun}). Once installed it is confined by Node's permission model alone.`,
+        ]),
+  ];
+}

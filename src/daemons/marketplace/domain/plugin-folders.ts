@@ -7,6 +7,7 @@ import {
   type LoadedPlugin,
   type PluginDescriber,
   pluginsFolder,
+  type ValidateOptions,
   validatePlugin,
 } from '../../../plugins/index.ts';
 import { fetchSource } from '../sources/fetch-source.ts';
@@ -27,7 +28,11 @@ export interface PluginFolders {
   /** Throws what is wrong with the plugin in a folder. */
   requireSound(folder: string): Promise<LoadedPlugin>;
   /** Fetches and checks a source, hands it over, and clears away what was not put in its place. */
-  withStaged<Result>(source: Source, use: (staged: Staged) => Promise<Result>): Promise<Result>;
+  withStaged<Result>(
+    source: Source,
+    options: ValidateOptions,
+    use: (staged: Staged) => Promise<Result>,
+  ): Promise<Result>;
   /** Moves a staged plugin to where it stays. */
   place(plugin: LoadedPlugin): Promise<{ folder: string; integrity: string }>;
   remove(folder: string): Promise<void>;
@@ -40,11 +45,18 @@ export function createPluginFolders(
   dataDir: string,
   describer: PluginDescriber,
   signal: AbortSignal,
+  secrets: readonly string[],
 ): PluginFolders {
   const home = pluginsFolder(dataDir);
 
-  async function requireSound(folder: string): Promise<LoadedPlugin> {
-    const { plugin, faults } = await validatePlugin(await realpath(folder), describer);
+  async function requireSound(
+    folder: string,
+    options: ValidateOptions = {},
+    finalRoot?: string,
+  ): Promise<LoadedPlugin> {
+    const real = await realpath(folder);
+    const guarded = { dataDir, secrets, root: finalRoot ?? real };
+    const { plugin, faults } = await validatePlugin(real, describer, { ...options, guarded });
     if (plugin && faults.length === 0) return plugin;
     throw faulty(plugin?.id, faults);
   }
@@ -55,14 +67,14 @@ export function createPluginFolders(
 
   return {
     requireSound,
-    async withStaged(source, use) {
+    async withStaged(source, options, use) {
       const name = `${STAGING}${randomUUID()}`;
       const workDir = join(home, name);
       const folder = join(workDir, 'plugin');
       await mkdir(workDir, { recursive: true, mode: 0o700 });
       try {
         const resolved = await fetchSource(source, folder, { cwd: workDir, signal });
-        return await use({ plugin: await requireSound(folder), resolved });
+        return await use({ plugin: await requireSound(folder, options, join(home, name)), resolved });
       } finally {
         await remove(name);
       }

@@ -37,11 +37,11 @@ export function pluginCatalogueRoutes(http: Http, services: MarketplaceServices)
   });
   mount(http, installPlugin, caller, async ({ body, caller }) => {
     requireOperator(caller, admins, 'install plugins');
-    return detail(await installer.install(body.source, body.manifestDigest));
+    return detail(await installer.install(body.source, body));
   });
   mount(http, updatePlugin, caller, async ({ params, body, caller }) => {
     requireOperator(caller, admins, 'update plugins');
-    return detail(await installer.update(params.pluginId, body.source, body.manifestDigest));
+    return detail(await installer.update(params.pluginId, body.source, body));
   });
   mount(http, uninstallPlugin, caller, async ({ params, caller }) => {
     requireOperator(caller, admins, 'uninstall plugins');
