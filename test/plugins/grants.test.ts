@@ -1,9 +1,12 @@
-import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
+import { link as hardLink, mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Permissions } from '../../src/contracts/index.ts';
+import { systemRandom } from '../../src/kit/random.ts';
+import { createDescriber, loadPlugins, projectSecrets, validatePlugin } from '../../src/plugins/index.ts';
 import { resolveGrants } from '../../src/plugins/sandbox/grants.ts';
 import { tempDir } from '../support/daemon.ts';
+import { startBackend } from './support.ts';
 
 /** A project with a data folder and a plugin, and a link beside it by which all of it can be named again. */
 let project: string;
@@ -80,5 +83,72 @@ test('a star in a granted path, which Node would read as any name, is refused', 
   await expect(grants({ read: ['../shared-*'] })).rejects.toMatchObject({
     code: 'SANDBOX_ERROR',
     message: expect.stringContaining('has a "*" in it'),
+  });
+});
+
+describe('files with secrets of the platform are granted by no name', () => {
+  const secretive = (fs: { read?: string[]; write?: string[] }, env = {}) =>
+    resolveGrants({
+      root: join(project, 'plugin'),
+      permissions: Permissions.parse({ fs }),
+      dataDir: join(project, '.svc'),
+      secrets: projectSecrets(project, { HOME: join(project, 'home'), ...env }),
+    });
+  const opensSecrets = { code: 'SANDBOX_ERROR', message: expect.stringContaining('holds secrets') };
+  beforeEach(async () => {
+    await mkdir(join(project, 'home/.config/svc/agent'), { recursive: true });
+    for (const file of ['.env', 'svc.config.json', 'other.json', 'home/.config/svc/agent/agent.json'])
+      await writeFile(join(project, file), '{}');
+  });
+
+  test.each([
+    ['the environment file', '../.env'],
+    ['the config', '../svc.config.json'],
+    ["the host agent's registration", '../home/.config/svc/agent/agent.json'],
+    ['saved logins that are not there yet', '../home/.config/svc/logins.json'],
+    ['a folder above them', '../home'],
+    ['the config that SVC_CONFIG names', '../other.json'],
+  ])('%s: %s', async (_what, path) => {
+    for (const kind of ['read', 'write'])
+      await expect(secretive({ [kind]: [path] }, { SVC_CONFIG: 'other.json' })).rejects.toMatchObject(
+        opensSecrets,
+      );
+  });
+
+  test('nor by a symbolic link, a hard link, or as what a dependency is a link to', async () => {
+    await symlink(join(project, '.env'), join(project, 'plugin/soft'));
+    await hardLink(join(project, '.env'), join(project, 'hard'));
+    for (const path of ['soft', '../hard', join(link, '.env')])
+      await expect(secretive({ read: [path] })).rejects.toMatchObject(opensSecrets);
+    await rm(join(project, 'plugin/soft'));
+    const manifest = JSON.stringify({ dependencies: { helpful: '*' } });
+    await writeFile(join(project, 'plugin/package.json'), manifest);
+    await mkdir(join(project, 'plugin/node_modules'));
+    await symlink(join(project, 'home'), join(project, 'plugin/node_modules/helpful'));
+    await expect(secretive({})).rejects.toMatchObject(opensSecrets);
+  });
+
+  test('validating and loading such a plugin tell it, with the place in the manifest', async () => {
+    const folder = join(project, 'plugin');
+    const manifest = {
+      ...{ schema: 'svc.plugin/3', id: 'greedy', version: '1.0.0' },
+      commands: [{ id: 'c', handler: 'h.js#c', permissions: { fs: { read: ['.', '../.env'] } } }],
+    };
+    await writeFile(join(folder, 'svc.plugin.json'), JSON.stringify(manifest));
+    await writeFile(join(folder, 'h.js'), 'export const c = () => 1;');
+    const guarded = { dataDir: join(project, '.svc'), secrets: projectSecrets(project, {}) };
+    const fault = {
+      code: 'INVALID_MANIFEST',
+      path: 'commands[0].permissions.fs.read[1]',
+      message: expect.stringContaining('holds secrets'),
+    };
+    const { broken } = await loadPlugins({ projectDir: project, patterns: ['plugin'], ...guarded });
+    expect(broken[0]?.faults).toEqual([fault]);
+    const { backend } = await startBackend();
+    const { faults } = await validatePlugin(folder, createDescriber(backend, systemRandom()), {
+      handlersNotRun: 'only the manifest is meant',
+      guarded: { ...guarded, root: folder },
+    });
+    expect(faults).toEqual([fault]);
   });
 });

@@ -364,3 +364,41 @@ test.skipIf(!SANDBOXES.includes('bwrap'))(
     expect(seen.got.length).toBeLessThanOrEqual(2);
   },
 );
+
+describe.skipIf(!SANDBOXES.includes('bwrap'))('files in memory under bubblewrap', () => {
+  const permissions = { platform: { childProcess: true } };
+  const fill = ({ call }: TestBackend, folder: string, megabytes: number) =>
+    call('attacks.js#fills', { permissions, input: { folder, megabytes }, timeoutMs: 20_000 });
+
+  test('nothing is written outside of /tmp and /dev/shm, which have a size', async () => {
+    const platform = await startBackend({ sandbox: 'bwrap', config: { maxProcesses: 1 } });
+    for (const folder of ['/', '/dev', '/usr'])
+      expect(await fill(platform, folder, 1)).toMatchObject({ stderr: expect.stringContaining('Read-only') });
+    expect(await fill(platform, '/dev/shm', 17)).toMatchObject({
+      stderr: expect.stringContaining('No space'),
+    });
+    expect(await fill(platform, '/tmp', 65)).toMatchObject({ stderr: expect.stringContaining('No space') });
+  });
+
+  test('files there count as memory', async () => {
+    const platform = await startBackend({ sandbox: 'bwrap', config: { maxProcesses: 1, memoryMb: 100 } });
+    const error = await failureOf(fill(platform, '/tmp', 60));
+    expect([error.code, error.message]).toEqual([
+      'EXECUTION_ERROR',
+      expect.stringMatching(/used \d+ MB of memory.*100 MB are allowed/),
+    ]);
+  });
+});
+
+test.each(SANDBOXES)(
+  'under "%s" a folder to write to that does not exist is refused by name',
+  async (sandbox) => {
+    const { call, dataDir } = await startBackend({ sandbox });
+    const folder = join(dataDir, '../not-there');
+    const error = await failureOf(call('attacks.js#ok', { permissions: { fs: { write: [folder] } } }));
+    expect([error.code, error.message]).toEqual([
+      'SANDBOX_ERROR',
+      expect.stringMatching(/permissions\.fs\.write names .*not-there, which does not exist\. Create it/),
+    ]);
+  },
+);

@@ -10,6 +10,10 @@ import { hasRawNetwork } from './node-flags.ts';
 const STATUS_FD = 4;
 const PROBE_MS = 10_000;
 const TMP_BYTES = 64 * 1024 * 1024;
+const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
+
+/** Where a plugin may write in memory; the memory watch counts these as used. */
+export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
 /** What differs between machines: whether users may make user namespaces, and mount a fresh `/proc`. */
 interface Variant {
@@ -44,7 +48,14 @@ async function probe(): Promise<BwrapProbe> {
   for (const proc of PROCS) {
     for (const user of USERS) {
       const variant = { user, proc };
-      const failure = await tryStart([...isolation(variant, false), '--', process.execPath, '-e', '0']);
+      const failure = await tryStart([
+        ...isolation(variant, false),
+        ...sealed(),
+        '--',
+        process.execPath,
+        '-e',
+        '0',
+      ]);
       if (failure === undefined) return { works: true, variant };
       if (failure.missing) return { works: false, reason: 'bubblewrap (bwrap) is not installed' };
       reason ||= failure.message;
@@ -82,7 +93,8 @@ export function bwrapArgs(
     ...(childProcesses ? PROGRAM_FOLDERS.flatMap(systemFolder) : []),
     ...grants.read.flatMap((path) => ['--ro-bind-try', path, path]),
     ...grants.links.flatMap(({ path, target }) => ['--symlink', target, path]),
-    ...grants.write.flatMap((path) => ['--bind-try', path, path]),
+    ...grants.write.flatMap((path) => ['--bind', path, path]),
+    ...sealed(),
     '--chdir',
     root,
     '--json-status-fd',
@@ -123,14 +135,21 @@ function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     ...variant.proc,
     '--dev',
     '/dev',
-    '--size',
-    String(TMP_BYTES),
-    '--tmpfs',
-    '/tmp',
+    ...inMemory('/dev/shm', SHARED_MEMORY_BYTES),
+    ...inMemory('/tmp', TMP_BYTES),
     '--ro-bind',
     node,
     node,
   ];
+}
+
+function inMemory(path: string, bytes: number): string[] {
+  return ['--size', String(bytes), '--tmpfs', path];
+}
+
+/** The root and `/dev` are in memory as well, without a size of their own: read-only once everything is mounted. */
+function sealed(): string[] {
+  return ['--remount-ro', '/dev', '--remount-ro', '/'];
 }
 
 /** `/lib` is a link to `/usr/lib` on merged systems; inside it must be one too. */

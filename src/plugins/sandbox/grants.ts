@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { opendir, realpath } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Permissions } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { entryFile, isBuilt, packageRoot, publicParts } from '../../kit/paths.ts';
 import { isInside } from '../inside.ts';
 import { resolveDependencies } from './dependencies.ts';
+import { type GuardedPaths, refuseSecrets } from './guarded-paths.ts';
+import { realPathOf } from './real-path.ts';
 
 /** What a plugin's process may touch; absolute paths, each a file or a folder with all below it. */
 export interface Grants {
@@ -21,6 +23,8 @@ export interface GrantsInput {
   permissions: Permissions;
   /** `.svc`: never granted, save for what the marketplace installed in `plugins` below it. */
   dataDir: string;
+  /** Files and folders that are granted as little; none unless given. */
+  secrets?: readonly string[];
 }
 
 const MAX_ENTRIES = 500_000;
@@ -33,16 +37,21 @@ const MAX_ENTRIES = 500_000;
 export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
   // Whatever name it goes by: paths are compared as text.
   const dataDir = await realPathOf(input.dataDir);
+  const guarded = { dataDir, secrets: input.secrets ?? [] };
   refuseDataFolder(root, dataDir, "the plugin's folder");
+  await refuseSecrets(root, root, guarded.secrets, "the plugin's folder");
   const dependencies = [
     ...(await resolveDependencies(root)),
     // The SDK and the runner's own schema checker.
     ...(await resolveDependencies(packageRoot, isBuilt ? ['zod'] : ['zod', 'ajv'])),
   ].filter(({ real }) => !isInside(root, real));
-  for (const { path, real } of dependencies) refuseDataFolder(real, dataDir, `the dependency ${path}`);
+  for (const { path, real } of dependencies) {
+    refuseDataFolder(real, dataDir, `the dependency ${path}`);
+    await refuseSecrets(real, root, guarded.secrets, `the dependency ${path}`);
+  }
   const asked = {
-    read: await manifestPaths('read', permissions.fs?.read ?? [], root, dataDir),
-    write: await manifestPaths('write', permissions.fs?.write ?? [], root, dataDir),
+    read: await manifestPaths('read', permissions.fs?.read ?? [], root, guarded),
+    write: await manifestPaths('write', permissions.fs?.write ?? [], root, guarded),
   };
   const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
   for (const path of [...read, ...asked.write]) refuseWildcard(path);
@@ -83,27 +92,23 @@ async function manifestPaths(
   kind: 'read' | 'write',
   paths: string[],
   root: string,
-  dataDir: string,
+  guarded: GuardedPaths,
 ): Promise<string[]> {
-  return Promise.all(
-    paths.map(async (path, index) => {
-      const real = await realPathOf(resolve(root, path));
-      const what = `permissions.fs.${kind}[${index}] "${path}"`;
-      refuseDataFolder(real, dataDir, what);
-      refuseKernelFolder(real, what);
-      return real;
-    }),
-  );
+  return Promise.all(paths.map((path, index) => grantedPath({ kind, index, path }, root, guarded)));
 }
 
-/** Without links, also of what is not there yet: it may come to be after we looked. */
-async function realPathOf(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(await realPathOf(parent), basename(path));
-  }
+/** The real path of an entry of `permissions.fs`. Throws SANDBOX_ERROR for one that is never granted. */
+export async function grantedPath(
+  { kind, index, path }: { kind: 'read' | 'write'; index: number; path: string },
+  root: string,
+  { dataDir, secrets }: GuardedPaths,
+): Promise<string> {
+  const real = await realPathOf(resolve(root, path));
+  const what = `permissions.fs.${kind}[${index}] "${path}"`;
+  refuseDataFolder(real, dataDir, what);
+  await refuseSecrets(real, root, secrets, what);
+  refuseKernelFolder(real, what);
+  return real;
 }
 
 /** A folder that holds `.svc`, or lies in it, would show the platform's keys and databases to the plugin. */

@@ -1,4 +1,6 @@
 export { grantedNames } from './environment.ts';
+export { grantFaults } from './grant-faults.ts';
+export { type GuardedPaths, projectSecrets, userSecrets } from './guarded-paths.ts';
 export {
   type Launch,
   type LaunchInput,

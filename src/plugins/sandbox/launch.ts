@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import process from 'node:process';
 import type { Permissions, PlatformConfig } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
@@ -38,6 +38,7 @@ export interface LaunchInput {
   memoryMb: number;
   preference: SandboxPreference;
   dataDir: string;
+  secrets?: readonly string[];
   environment: NodeJS.ProcessEnv;
 }
 
@@ -68,6 +69,7 @@ export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
   const { root, permissions, memoryMb } = input;
   const { mode } = await chooseMode(input.preference);
   const grants = await resolveGrants(input);
+  requireWritable(grants.write);
   const node = [...nodeFlags(grants, permissions, memoryMb), realpathSync(entryFile('runner'))];
   const env = scrubEnvironment(permissions, input.environment);
   const probe = mode === 'bwrap' ? await probeBwrap() : undefined;
@@ -77,6 +79,17 @@ export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
   }
   const [command, ...args] = [...(await parentDeathSignal()), process.execPath, ...node];
   return { mode, command: command!, args, env, cwd: root };
+}
+
+/** Under bubblewrap there is nothing to write to; the permission model alone would let the plugin create it. */
+function requireWritable(paths: readonly string[]): void {
+  const missing = paths.find((path) => !existsSync(path));
+  if (missing === undefined) return;
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `permissions.fs.write names ${missing}, which does not exist. Create it, then call the plugin again.`,
+    { details: { path: missing } },
+  );
 }
 
 /** The child's PATH is scrubbed, so the program is looked up in ours. */

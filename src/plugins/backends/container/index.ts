@@ -35,6 +35,8 @@ export interface ContainerBackendDeps {
   clock: Clock;
   /** The project's `.svc`; containers are labelled by it, so that two platforms share an engine. */
   dataDir: string;
+  /** Files and folders beside it that no plugin may see. */
+  secrets?: readonly string[];
   issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
   environment?: NodeJS.ProcessEnv;
 }
@@ -49,7 +51,7 @@ export interface ContainerBackend extends ExecutionBackend {
  * stdout. @spec Container execution JWT; docs/architecture.md "One way to run plugin code"
  */
 export function createContainerBackend(deps: ContainerBackendDeps): ContainerBackend {
-  const { config, services, logger, clock, dataDir, environment = process.env } = deps;
+  const { config, services, logger, clock, dataDir, secrets = [], environment = process.env } = deps;
   const engine = createEngine(config.socket);
   const sink = createPluginLogSink({ logger, clock });
   const boot = randomUUID();
@@ -67,7 +69,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
     let id: string | undefined;
     try {
       const root = await realRoot(request.plugin);
-      const grants = await resolveGrants({ root, permissions: request.permissions, dataDir });
+      const grants = await resolveGrants({ root, permissions: request.permissions, dataDir, secrets });
       access = await deps.issueAccess(request);
       const labels = {
         [OWNER_LABEL]: owner,
@@ -225,6 +227,8 @@ function containerRunner(engine: Engine, id: string, socket: Awaited<ReturnType<
     return {
       channel,
       pid: undefined,
+      // The engine limits all of a container's memory itself.
+      memoryFolders: [],
       stderrTail: () => said,
       leave() {
         channel.end();

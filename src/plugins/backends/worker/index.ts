@@ -11,7 +11,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { ExecutionBackend, PlatformServices } from '../../execution.ts';
 import type { RunnerLimits } from '../../runner/protocol.ts';
-import { prepareLaunch } from '../../sandbox/index.ts';
+import { prepareLaunch, type SandboxInForce, sandboxInForce } from '../../sandbox/index.ts';
 import { createPluginLogSink, LOG_BUDGET } from '../../services/log.ts';
 import { createPool, type Pool, type PoolStats } from './pool.ts';
 import { startRunnerProcess } from './runner-process.ts';
@@ -35,6 +35,8 @@ export interface WorkerBackendDeps {
   clock: Clock;
   /** The project's `.svc`, which no plugin may see. */
   dataDir: string;
+  /** Files and folders beside it that no plugin may see. */
+  secrets?: readonly string[];
   /** Where the variables that `permissions.env` names come from; default: this process's. */
   environment?: NodeJS.ProcessEnv;
   limits?: Partial<RunnerLimits>;
@@ -43,6 +45,8 @@ export interface WorkerBackendDeps {
 }
 
 export interface WorkerBackend extends ExecutionBackend {
+  /** What confines the processes it starts. Throws SANDBOX_ERROR when the config demands a sandbox that does not work. */
+  sandbox(): Promise<SandboxInForce>;
   /** One entry per plugin version and set of permissions that has processes. */
   stats(): PoolStats[];
   /**
@@ -59,7 +63,7 @@ export interface WorkerBackend extends ExecutionBackend {
  * @spec docs/architecture.md "One way to run plugin code"
  */
 export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
-  const { config, services, logger, clock, dataDir, environment = process.env } = deps;
+  const { config, services, logger, clock, dataDir, secrets = [], environment = process.env } = deps;
   const limits: RunnerLimits = { ...RUNNER_LIMITS, ...deps.limits };
   const sink = createPluginLogSink({ logger, clock });
   const pools = new Map<string, { plugin: ExecutionRequest['plugin']; pool: Pool }>();
@@ -106,7 +110,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       async prepare() {
         root = await realRoot(plugin);
         const preference = config.sandbox;
-        return prepareLaunch({ root, permissions, memoryMb, preference, dataDir, environment });
+        return prepareLaunch({ root, permissions, memoryMb, preference, dataDir, secrets, environment });
       },
       start: (launch, events) =>
         startRunnerProcess(
@@ -135,6 +139,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       if (isClosed) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
       return poolFor(request).run(request, options);
     },
+    sandbox: () => sandboxInForce(config.sandbox),
     retire(isCurrent) {
       for (const [key, { plugin, pool }] of pools) {
         if (isCurrent(plugin)) continue;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statfsSync } from 'node:fs';
 import { systemClock } from '../../../kit/clock.ts';
 
 const WATCH_MS = 50;
@@ -15,6 +15,8 @@ export interface MemoryWatch {
 
 export interface MemoryWatchDeps {
   limitMb: number;
+  /** Folders of the process that are in memory; files there count as memory. */
+  folders: readonly string[];
   /** Undefined once the process is gone, or is to go. */
   pid(): number | undefined;
   isBusy(): boolean;
@@ -23,15 +25,26 @@ export interface MemoryWatchDeps {
   onFull(): void;
 }
 
-/** Watches the resident memory of one process from its first call on: V8's own limit does not bound buffers. */
-export function createMemoryWatch({ limitMb, pid, isBusy, onOver, onFull }: MemoryWatchDeps): MemoryWatch {
+/**
+ * Watches the resident memory of one process, and its files in memory, from its first call on: V8's own limit bounds
+ * neither buffers nor files.
+ */
+export function createMemoryWatch({
+  limitMb,
+  folders,
+  pid,
+  isBusy,
+  onOver,
+  onFull,
+}: MemoryWatchDeps): MemoryWatch {
   let stop: (() => void) | undefined;
   let isClose = false;
 
   function look(): void {
     stop = undefined;
     const id = pid();
-    const used = id === undefined ? undefined : residentMb(id);
+    const resident = id === undefined ? undefined : residentMb(id);
+    const used = resident === undefined ? undefined : resident + filesMb(id!, folders);
     if (used !== undefined && used > limitMb) onOver(used);
     else if (isBusy()) next(WATCH_MS);
     else if (used !== undefined && used > limitMb * RETIRE_SHARE) onFull();
@@ -59,4 +72,18 @@ function residentMb(pid: number): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Megabytes of the files in a process's own folders, which resident memory does not show. */
+function filesMb(pid: number, folders: readonly string[]): number {
+  let bytes = 0;
+  for (const folder of folders) {
+    try {
+      const { blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root${folder}`);
+      bytes += (blocks - bfree) * bsize;
+    } catch {
+      // The process is gone, or its root is unreadable: the folder's own size still limits it.
+    }
+  }
+  return bytes / (1024 * 1024);
 }

@@ -83,6 +83,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
   });
   const memory = createMemoryWatch({
     limitMb: memoryMb,
+    folders: runner.memoryFolders,
     pid: () => (ended ? undefined : runner.pid),
     isBusy: () => calls.size > 0,
     onOver: (usedMb) => end({ kind: 'memory', usedMb: Math.round(usedMb), limitMb: memoryMb }),

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Duplex, Readable } from 'node:stream';
 import { systemClock } from '../../../kit/clock.ts';
+import { MEMORY_FOLDERS } from '../../sandbox/bwrap.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { captureOutput } from './output-capture.ts';
 
@@ -22,6 +23,8 @@ export interface SpawnedRunner {
   readonly channel: Duplex;
   /** The Node process itself, also under bwrap; undefined until known. */
   readonly pid: number | undefined;
+  /** Its folders whose files are in memory. */
+  readonly memoryFolders: readonly string[];
   stderrTail(): string;
   /** Closes the channel: the runner leaves by itself. */
   leave(): void;
@@ -52,6 +55,7 @@ export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner 
     get pid() {
       return pid;
     },
+    memoryFolders: usesBwrap ? MEMORY_FOLDERS : [],
     stderrTail: stderr.tail,
     leave: () => void (child.stdio[3] as Duplex).end(),
     kill() {

@@ -1,0 +1,34 @@
+import type { ManifestV3 } from '../../contracts/index.ts';
+import { PlatformError } from '../../kit/errors.ts';
+import { permissionPlaces } from '../permission-sets.ts';
+import type { PluginFault } from '../registry/types.ts';
+import { grantedPath } from './grants.ts';
+import type { GuardedPaths } from './guarded-paths.ts';
+import { realPathOf } from './real-path.ts';
+
+/** The paths under `permissions.fs` that no sandbox grants, told before a call of the plugin fails for them. */
+export async function grantFaults(
+  root: string,
+  manifest: ManifestV3,
+  guarded: GuardedPaths,
+): Promise<PluginFault[]> {
+  const faults: PluginFault[] = [];
+  const real = { ...guarded, dataDir: await realPathOf(guarded.dataDir) };
+  for (const { at, permissions } of permissionPlaces(manifest)) {
+    for (const kind of ['read', 'write'] as const) {
+      for (const [index, path] of (permissions.fs?.[kind] ?? []).entries()) {
+        try {
+          await grantedPath({ kind, index, path }, root, real);
+        } catch (error) {
+          if (!(error instanceof PlatformError)) throw error;
+          faults.push({
+            code: 'INVALID_MANIFEST',
+            path: `${at}.fs.${kind}[${index}]`,
+            message: error.message,
+          });
+        }
+      }
+    }
+  }
+  return faults;
+}
