@@ -51,13 +51,7 @@ const KIND_OF = {
 export async function validatePlugin(
   folder: string,
   describer: PluginDescriber,
-  {
-    manifestNotRun,
-    handlersNotRun,
-    guarded,
-    agree,
-    compile = () => [],
-  }: ValidateOptions = {},
+  { manifestNotRun, handlersNotRun, guarded, agree, compile = () => [] }: ValidateOptions = {},
 ): Promise<ValidatedPlugin> {
   const root = resolve(folder);
   const module = await manifestCodeOf(root);
