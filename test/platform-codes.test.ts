@@ -107,7 +107,7 @@ const CASES = {
       join(projectDir, 'plugins/nosy'),
       greeter('1.0.0', {
         id: 'nosy',
-        permissions: { fs: { read: ['../../.svc'], write: [] } },
+        permissions: { fs: { read: [], write: ['./not-there'] } },
         rest: { basePath: '/v1/plugins/nosy', routes: [{ method: 'GET', path: '/', handler: 'h.js#greet' }] },
       }),
     );
