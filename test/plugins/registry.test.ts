@@ -498,3 +498,19 @@ describe('reading plugins anew while some run', () => {
     expect(idsOf(keepRunning(running, next).registry)).toEqual(['a', 'b']);
   });
 });
+
+test('a manifest that is a symbolic link is not read', async () => {
+  const folder = await tempDir();
+  const secret = join(await tempDir(), 'secret.json');
+  await writeFile(secret, '{"id": "the-secret"}');
+  await symlink(secret, join(folder, 'svc.plugin.json'));
+  expect(await readManifest(folder)).toEqual({
+    faults: [
+      {
+        code: 'INVALID_MANIFEST',
+        path: '',
+        message: 'svc.plugin.json is a symbolic link; put the file itself in its place.',
+      },
+    ],
+  });
+});

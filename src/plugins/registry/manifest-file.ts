@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import semver from 'semver';
 import type { z } from 'zod';
@@ -8,6 +7,7 @@ import { messageOf } from '../../kit/errors.ts';
 import { nearest } from '../../kit/nearest.ts';
 import { version as platformVersion } from '../../kit/paths.ts';
 import { problemsOf, problemText } from '../../kit/schema-problems.ts';
+import { readOwnFile } from '../own-file.ts';
 import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
@@ -37,15 +37,16 @@ export async function readManifest(folder: string, evaluate?: EvaluateManifest):
     if (module !== undefined) return evaluated(folder, module, evaluate);
     return broken(NO_MANIFEST);
   }
+  let text: string;
+  try {
+    text = await readOwnFile(file, MANIFEST_FILE, MAX_BYTES);
+  } catch (error) {
+    return broken(messageOf(error));
+  }
   let raw: unknown;
   try {
-    const found = await stat(file);
-    // A pipe would be waited for without end.
-    if (!found.isFile()) return broken(`${MANIFEST_FILE} is no file.`);
-    const { size } = found;
-    if (size > MAX_BYTES) return broken(`${MANIFEST_FILE} has ${size} bytes; at most ${MAX_BYTES} are read.`);
     // A byte-order mark is no JSON, but editors write it.
-    raw = JSON.parse((await readFile(file, 'utf8')).replace(/^\uFEFF/, ''));
+    raw = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     return broken(`${MANIFEST_FILE} cannot be read as JSON: ${messageOf(error)}`);
   }
