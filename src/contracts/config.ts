@@ -112,6 +112,7 @@ const Execution = section({
     cpus: z.number().positive().nullable().default(null),
     maxContainers: z.number().int().min(1).max(1000).default(8),
   }),
+  privateHosts: z.array(z.string().min(1).max(260)).default([]),
   plugins: z
     .record(
       PluginId,

@@ -34,7 +34,7 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
       reportRefused(logger, request, 'SERVICE_KEY_MISSING');
       throw new PlatformError(
         'UNAUTHORIZED',
-        'This service takes calls from the gateway alone; call the gateway with a Bearer token.',
+        'This service takes calls from the gateway and other services alone; call the gateway with a Bearer token.',
       );
     }
     if (!trusted) refusePages(request, allowed, logger);

@@ -63,20 +63,22 @@ const names =
 
 describe('permissions.network', () => {
   test.each([
-    ['https://api.example.com/', ['api.example.com'], true],
-    ['https://API.example.com./', ['api.example.com'], true],
-    ['https://api.example.com:8443/', ['api.example.com'], true],
-    ['https://api.example.com:8443/', ['api.example.com:8443'], true],
+    ['https://api.example.com/', ['api.example.com'], false],
+    ['https://API.example.com./', ['api.example.com'], false],
+    ['https://api.example.com:8443/', ['api.example.com'], false],
+    ['https://api.example.com:8443/', ['api.example.com:8443'], false],
     ['http://127.0.0.1:3000/', ['127.0.0.1:3000'], true],
     ['http://2130706433/', ['127.0.0.1'], true],
     ['http://[::1]:3000/', ['[::1]:3000'], true],
     ['http://[::1]/', ['::1'], true],
-    ['https://bücher.example/', ['bücher.example'], true],
+    ['https://bücher.example/', ['bücher.example'], false],
+    ['http://db.inside.test:5432/', ['db.inside.test'], true],
     ['https://a.b.example.com/', ['*.example.com'], false],
     ['https://anything.test/', ['*'], false],
-    ['https://a.example.com/', ['*.example.com', 'a.example.com'], true],
-  ])('%s is allowed by %j', (url, network, isExact) => {
-    expect(requireHost(new URL(url), network)).toEqual({ isExact });
+    ['https://a.example.com/', ['*.example.com', 'a.example.com'], false],
+    ['http://db.inside.test/', ['*.inside.test'], false],
+  ])('%s is allowed by %j', (url, network, mayBePrivate) => {
+    expect(requireHost(new URL(url), network, ['db.inside.test'])).toEqual({ mayBePrivate });
   });
 
   test.each([
@@ -125,31 +127,59 @@ test.each([['*'], ['*.0.0.1'], ['other.test']])(
   },
 );
 
+test.each(['http://127.1/', 'http://0x7f000001/', 'http://0/', 'http://[::ffff:127.0.0.1]/'])(
+  '%s is refused in every spelling',
+  async (url) => {
+    const failure = await failureOf(fetcher(['*'])(url));
+    expect(failure).toMatchObject({
+      code: 'PERMISSION_DENIED',
+      message: expect.stringMatching(/address\. List "/),
+    });
+  },
+);
+
 test.each([
-  'http://127.1/',
-  'http://0x7f000001/',
-  'http://0/',
-  'http://[::ffff:127.0.0.1]/',
   'http://169.254.169.254/',
-])('%s is refused in every spelling', async (url) => {
-  const failure = await failureOf(fetcher(['*'])(url));
-  expect(failure).toMatchObject({
-    code: 'PERMISSION_DENIED',
-    message: expect.stringMatching(/address\. List "/),
-  });
+  'http://[fe80::1]/',
+  'http://[::ffff:169.254.169.254]/',
+  'http://168.63.129.16/',
+  'http://100.100.100.200/',
+  'http://[fd00:ec2::254]/',
+])('%s is refused whatever is listed', async (url) => {
+  const { hostname } = new URL(url);
+  for (const network of [['*'], [hostname]]) {
+    const failure = await failureOf(fetcher(network, { privateHosts: [hostname] })(url));
+    expect([failure.code, failure.message]).toEqual([
+      'PERMISSION_DENIED',
+      expect.stringMatching(/No permission allows/),
+    ]);
+  }
 });
 
-test('a name that leads to this machine is refused unless it is named itself', async () => {
+test('a name that leads to a link-local or metadata address is refused, also one that the operator lists', async () => {
+  const resolve = names({ 'meta.test': [['169.254.169.254']], 'azure.test': [['168.63.129.16']] });
+  for (const host of ['meta.test', 'azure.test']) {
+    const failure = await failureOf(fetcher([host], { resolve, privateHosts: [host] })(`http://${host}/`));
+    expect([failure.code, failure.message]).toEqual([
+      'PERMISSION_DENIED',
+      expect.stringMatching(/No permission allows/),
+    ]);
+  }
+});
+
+test('a name that leads to this machine is refused unless the operator lists it', async () => {
   const { port, seen } = await serve((_, response) => response.end('inside'));
   const resolve = names({ 'inside.test': [['127.0.0.1']], 'mixed.test': [['93.184.216.34', '10.0.0.1']] });
   for (const url of [`http://inside.test:${port}/`, `http://mixed.test:${port}/`]) {
-    expect(await failureOf(fetcher(['*.test'], { resolve })(url))).toMatchObject({
-      code: 'PERMISSION_DENIED',
-      message: expect.stringMatching(/leads to (?:127\.0\.0\.1|10\.0\.0\.1)/),
-    });
+    for (const network of [['*.test'], [new URL(url).hostname], ['*']])
+      expect(await failureOf(fetcher(network, { resolve })(url))).toMatchObject({
+        code: 'PERMISSION_DENIED',
+        message: expect.stringMatching(/leads to (?:127\.0\.0\.1|10\.0\.0\.1).*execution\.privateHosts/),
+      });
   }
   expect(seen).toEqual([]);
-  expect(textOf(await fetcher(['inside.test'], { resolve })(`http://inside.test:${port}/`))).toBe('inside');
+  const listed = { resolve, privateHosts: ['inside.test'] };
+  expect(textOf(await fetcher(['inside.test'], listed)(`http://inside.test:${port}/`))).toBe('inside');
 });
 
 test('each connection checks the very addresses it will use, so a name that answers differently gains nothing', async () => {
@@ -169,7 +199,7 @@ test('each connection checks the very addresses it will use, so a name that answ
 test('a connection opened for a named host is not lent to a pattern', async () => {
   const { port, seen } = await serve((_, response) => response.end());
   const resolve = names({ 'inside.test': [['127.0.0.1']] });
-  const service = createFetchService({ resolve });
+  const service = createFetchService({ resolve, privateHosts: ['inside.test'] });
   const call = (network: string[]) =>
     service.request(
       { request: requestFor('h.js#h', { permissions: { network } }), signal: new AbortController().signal },

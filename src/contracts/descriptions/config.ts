@@ -88,6 +88,8 @@ const execution: Descriptions = {
     '"bwrap": bubblewrap or nothing runs; "permission": the permission model of Node alone; "auto": bubblewrap where it works.',
   'worker.isolation':
     '"plugin": tenants share the processes of a plugin; "tenant": a process serves one tenant and no other.',
+  privateHosts:
+    'Host names that plugins may call by ctx.fetch although they lead to private addresses, as name or name:port; the manifest must list them too.',
   container: 'Containers of Docker or Podman.',
   'container.socket': 'Unix socket of the container engine.',
   'container.image': 'Image of the plugin runner.',

@@ -33,6 +33,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     describer: plugins.describer,
     sandbox: plugins.sandbox,
     secrets: projectSecrets(projectDir, env),
+    authMode: config.auth.mode,
     load,
     lifecycle: createLifecycle(plugins, logger, random.uuid),
     spread: createSpread(resources, plugins),

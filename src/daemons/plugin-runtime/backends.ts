@@ -45,7 +45,7 @@ export function createBackends(resources: Resources, invoke: InvokeCommand, own:
     clock,
     invoke,
     analytics,
-    ...(stubFetch ? { fetch: { stub: stubFetch } } : {}),
+    fetch: { privateHosts: config.execution.privateHosts, ...(stubFetch ? { stub: stubFetch } : {}) },
     ...createTaskAccess(resources),
     adapters: createAdapters(resources),
     steps: own.steps ?? createStepAccess(resources),

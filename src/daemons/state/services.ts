@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { upstreamIdentity } from '../../http/index.ts';
 import { seconds } from '../../kit/duration.ts';
 import type { StateStore } from '../../store/ports/index.ts';
 import {
@@ -25,7 +26,7 @@ export interface StateServices extends DaemonServices {
 
 /** Opens `state.db`, of which this daemon is the only owner, as it is of `storage/` and `vectors.db`. Throws CONFLICT when another one has it. */
 export async function stateServices(resources: Resources): Promise<StateServices> {
-  const { dataDir, clock, logger, config } = resources;
+  const { dataDir, clock, logger, config, keys } = resources;
   const file = join(dataDir, 'state.db');
   const lock = await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'state' });
   const store = await openOrRelease(lock, () => sqliteStateStore({ dataDir, clock, logger }));
@@ -33,6 +34,8 @@ export async function stateServices(resources: Resources): Promise<StateServices
   const objects = storedObjects(resources, store);
   const vectors = threadedVectorStore({ dataDir, clock });
   return {
+    // In every profile: nobody but a service has a reason to call, and a plugin with sockets would read all tenants.
+    authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     entries: createStateEntries({ store: store.entries }),
     objects,
     vectors: createVectorCollections({ config: config.adapters.vectorStore, store: vectors }),

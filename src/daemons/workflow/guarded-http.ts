@@ -11,6 +11,7 @@ export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
     clock,
     timeoutMs: days(1),
     maxResponseBytes: LIMITS.stepOutputChars,
+    privateHosts: allowed,
   });
   const permissions = { network: ['*', ...allowed], env: [], invoke: [] };
   return async (sent, { tenantId, signal }) => {
@@ -26,9 +27,13 @@ export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
 /** No manifest allows it: the config does. */
 function refusal({ details }: PlatformError): PlatformError {
   const { host, address, kind } = details;
+  const isNever = kind === 'link-local' || kind === 'metadata';
+  const remedy = isNever
+    ? 'No entry of workflow.httpAllow allows that.'
+    : `List "${host}" under workflow.httpAllow of the config to allow it.`;
   return new PlatformError(
     'PERMISSION_DENIED',
-    `The step may not call ${host}: ${host === address ? 'it is' : `it leads to ${address},`} a ${kind} address. List "${host}" under workflow.httpAllow of the config to allow it.`,
+    `The step may not call ${host}: ${host === address ? 'it is' : `it leads to ${address},`} a ${kind} address. ${remedy}`,
     { details: { ...details, permission: 'workflow.httpAllow' } },
   );
 }

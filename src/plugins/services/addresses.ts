@@ -18,10 +18,12 @@ const IPV4: Array<[network: string, bits: number, kind: PrivateKind]> = [
   ['172.16.0.0', 12, 'private'],
   ['192.168.0.0', 16, 'private'],
   ['169.254.0.0', 16, 'link-local'],
+  ['100.100.100.200', 32, 'metadata'],
   ['100.64.0.0', 10, 'shared'],
   ['0.0.0.0', 8, 'unspecified'],
   ['224.0.0.0', 4, 'multicast'],
   ['168.63.129.16', 32, 'metadata'],
+  ['192.0.0.192', 32, 'metadata'],
   ['192.0.0.0', 24, 'reserved'],
   ['192.0.2.0', 24, 'reserved'],
   ['192.88.99.0', 24, 'reserved'],
@@ -33,6 +35,8 @@ const IPV4: Array<[network: string, bits: number, kind: PrivateKind]> = [
 const IPV6: Array<[network: string, bits: number, kind: PrivateKind]> = [
   ['::1', 128, 'loopback'],
   ['::', 128, 'unspecified'],
+  ['fd00:ec2::254', 128, 'metadata'],
+  ['fd20:ce::254', 128, 'metadata'],
   ['fc00::', 7, 'private'],
   ['fe80::', 10, 'link-local'],
   ['ff00::', 8, 'multicast'],
@@ -89,4 +93,10 @@ function carriedIPv4(groups: number[]): string | undefined {
   const isNat64 = startsWith(0x64, 0xff9b, 0, 0, 0, 0);
   if (isMapped || isNat64) return dotted(groups[6]!, groups[7]!);
   return startsWith(0x2002) ? dotted(groups[1]!, groups[2]!) : undefined;
+}
+
+/** An address in brackets, or a bare one, as the address; a name as null. */
+export function literalAddress(hostname: string): string | null {
+  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  return isIP(bare) === 0 ? null : bare;
 }

@@ -4,12 +4,13 @@ import { createFairShares, createTenancy, type FairShares, type Tenancy } from '
 import { createTurns, type Turns } from '../../kit/turns.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
+import { literalAddress } from './addresses.ts';
 import { invalid, optionsArgument } from './arguments.ts';
 import {
   createDispatchers,
   type Dispatchers,
-  literalAddress,
   type Resolve,
+  refuseLocalServices,
   refusePrivateAddress,
 } from './guarded-dispatcher.ts';
 import { requireHost } from './network-permission.ts';
@@ -49,6 +50,8 @@ export interface FetchServiceOptions {
   clock?: Clock;
   timeoutMs?: number;
   maxResponseBytes?: number;
+  /** Names that the operator lets lead to private addresses. */
+  privateHosts?: readonly string[];
 }
 
 export interface FetchService extends PlatformService {
@@ -71,10 +74,11 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
     signal: AbortSignal,
   ): Promise<Response> {
     const url = new URL(request.url);
-    const { isExact } = requireHost(url, context.request.permissions.network);
+    const { network } = context.request.permissions;
+    const { mayBePrivate } = requireHost(url, network, options.privateHosts);
     const literal = literalAddress(url.hostname);
     // Addresses need no look-up, so the connection's own check never sees them.
-    if (literal !== null && !isExact) refusePrivateAddress(url.hostname, literal);
+    if (literal !== null) (mayBePrivate ? refuseLocalServices : refusePrivateAddress)(url.hostname, literal);
     const body = request.body === null ? null : Buffer.from(request.body, 'base64');
     const answered = await options.stub?.(
       new Request(url, { method: request.method, headers: request.headers, body }),
@@ -88,7 +92,7 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
       headers: request.headers.filter(([name]) => !CONNECTION_HEADERS.has(name.toLowerCase())),
       body,
       redirect: 'manual',
-      dispatcher: isExact ? anywhere : publicOnly,
+      dispatcher: mayBePrivate ? anywhere : publicOnly,
       signal,
     })) as unknown as Response;
   }

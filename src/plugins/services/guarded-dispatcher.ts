@@ -1,8 +1,8 @@
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
 import { PlatformError } from '../../kit/errors.ts';
-import { privateKindOf } from './addresses.ts';
+import { literalAddress, privateKindOf } from './addresses.ts';
 
 /** How names become addresses; tests give their own. */
 export type Resolve = (
@@ -12,27 +12,40 @@ export type Resolve = (
 ) => void;
 
 export interface Dispatchers {
-  /** For hosts allowed by a pattern: refuses private addresses at connect time. */
+  /** For names and patterns: refuses private addresses at connect time. */
   publicOnly: Agent;
-  /** For hosts that are named themselves. A pool of its own, so that no connection is shared with the other. */
+  /** For hosts that may be private. A pool of its own, so that no connection is shared with the other. */
   anywhere: Agent;
 }
 
 /** Refuses a host that is an address of a private place. Throws PERMISSION_DENIED. */
 export function refusePrivateAddress(host: string, address: string): void {
+  refuseLocalServices(host, address);
   const kind = privateKindOf(address);
   if (!kind) return;
-  throw new PlatformError(
-    'PERMISSION_DENIED',
-    `The plugin may not call ${host}: ${host === address ? 'it is' : `it leads to ${address},`} a ${kind} address. List "${host}" itself under permissions.network to allow it.`,
-    { details: { permission: 'permissions.network', host, address, kind } },
+  throw denied(
+    host,
+    address,
+    kind,
+    literalAddress(host) !== null
+      ? `List "${host}" itself under permissions.network to allow it.`
+      : `Call and list the address itself, or have the operator list "${host}" under execution.privateHosts.`,
   );
 }
 
-/** An address in brackets, or a bare one, as the address; a name as null. */
-export function literalAddress(hostname: string): string | null {
-  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
-  return isIP(bare) === 0 ? null : bare;
+/** Refuses what answers to any program of this machine, such as a cloud's metadata service. Throws PERMISSION_DENIED. */
+export function refuseLocalServices(host: string, address: string): void {
+  const kind = privateKindOf(address);
+  if (kind !== 'link-local' && kind !== 'metadata') return;
+  throw denied(host, address, kind, 'No permission allows that.');
+}
+
+function denied(host: string, address: string, kind: string, remedy: string): PlatformError {
+  return new PlatformError(
+    'PERMISSION_DENIED',
+    `The plugin may not call ${host}: ${host === address ? 'it is' : `it leads to ${address},`} a ${kind} address. ${remedy}`,
+    { details: { permission: 'permissions.network', host, address, kind } },
+  );
 }
 
 const CONNECT_MS = 10_000;
@@ -53,7 +66,7 @@ export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<D
     });
   return {
     publicOnly: agent(checkedLookup(resolve, refusePrivateAddress)),
-    anywhere: agent(checkedLookup(resolve, () => {})),
+    anywhere: agent(checkedLookup(resolve, refuseLocalServices)),
   };
 }
 

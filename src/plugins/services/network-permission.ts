@@ -1,25 +1,32 @@
 import { PlatformError } from '../../kit/errors.ts';
+import { literalAddress } from './addresses.ts';
 
 /** How a host came to be allowed. */
 export interface HostGrant {
-  /** The host is named itself, not by `*`: only then may it be a private address. */
-  isExact: boolean;
+  /** The manifest names an address itself, or the operator lists the name: it may be a private address. */
+  mayBePrivate: boolean;
 }
 
 /**
  * Looks a URL's host up in `permissions.network`: `host`, `host:port`, `*.example.com` (any depth below,
- * not the name itself), `*`. An entry without a port allows any. Throws PERMISSION_DENIED naming the entry to add.
+ * not the name itself), `*`. An entry without a port allows any. A name may lead to a private address only where the
+ * operator lists it in `privateHosts`, since its owner decides where it leads. Throws PERMISSION_DENIED naming the entry to add.
  */
-export function requireHost(url: URL, network: readonly string[]): HostGrant {
+export function requireHost(
+  url: URL,
+  network: readonly string[],
+  privateHosts: readonly string[] = [],
+): HostGrant {
   const host = canonicalHost(url.hostname);
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   let isAllowed = false;
   for (const entry of network) {
     const match = matchEntry(entry, host, port);
-    if (match === 'exact') return { isExact: true };
-    isAllowed ||= match === 'pattern';
+    const isListed = privateHosts.some((name) => matchEntry(name, host, port) === 'exact');
+    if (match === 'exact' && (literalAddress(host) !== null || isListed)) return { mayBePrivate: true };
+    isAllowed ||= match !== null;
   }
-  if (isAllowed) return { isExact: false };
+  if (isAllowed) return { mayBePrivate: false };
   throw new PlatformError(
     'PERMISSION_DENIED',
     `The plugin may not call ${host}: its manifest must list "${host}" under permissions.network.`,

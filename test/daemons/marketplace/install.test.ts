@@ -447,3 +447,13 @@ test('a manifest that is code and says something else than was agreed to keeps t
     faults: [{ code: 'INTEGRITY_MISMATCH', message: expect.stringContaining('agreed to') }],
   });
 });
+
+test('the plan says what a plugin with sockets reaches while the services take calls without a token', async () => {
+  const source = await pluginArchive(greeter('1.0.0', { permissions: { network: ['*'] } }));
+  const warningsIn = async (mode: string) => {
+    const daemon = await startMarketplace({ config: { auth: { mode } } });
+    return (await daemon.call(planPlugin, { body: { source } })).warnings.join(' ');
+  };
+  expect(await warningsIn('optional')).toContain('runs and jobs of every tenant');
+  expect(await warningsIn('required')).not.toContain('every tenant');
+});

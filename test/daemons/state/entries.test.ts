@@ -10,9 +10,10 @@ import {
   putState,
 } from '../../../src/contracts/index.ts';
 import { state } from '../../../src/daemons/state/index.ts';
+import { serviceHeaders } from '../../../src/http/index.ts';
 import { minutes } from '../../../src/kit/duration.ts';
 import { acquireOwnerLock } from '../../../src/store/sqlite/index.ts';
-import { startTestDaemon, tempDir } from '../../support/daemon.ts';
+import { startTestDaemon, TEST_KEYS, tempDir } from '../../support/daemon.ts';
 
 const at = (key: string, namespace = 'github') => ({ params: { namespace, key } });
 
@@ -40,9 +41,11 @@ test('an entry is written, read, replaced and deleted', async () => {
 test('a value is kept to the letter, whatever its names', async () => {
   const daemon = await startTestDaemon(state);
   const value = '{"__proto__":{"a":1},"constructor":[null,1e+300,"\\u0000"],"":{}}';
-  const headers = { 'content-type': 'application/json' };
+  const headers = { ...serviceHeaders(TEST_KEYS.internalSecret, {}), 'content-type': 'application/json' };
   await daemon.fetch('/api/v1/state/a/__proto__', { method: 'PUT', headers, body: `{"value":${value}}` });
-  expect(await (await daemon.fetch('/api/v1/state/a/__proto__')).text()).toContain(`"value":${value}`);
+  expect(await (await daemon.fetch('/api/v1/state/a/__proto__', { headers })).text()).toContain(
+    `"value":${value}`,
+  );
 });
 
 test('entries outlive a restart of the daemon, and their file is owned by one daemon at a time', async () => {
@@ -183,7 +186,7 @@ test('a value may take 256 KiB of JSON and no byte more', async () => {
 test('what is not an entry is refused with the place of each fault', async () => {
   const daemon = await startTestDaemon(state);
   const send = async (method: string, path: string, body: unknown) => {
-    const headers = { 'content-type': 'application/json' };
+    const headers = { ...serviceHeaders(TEST_KEYS.internalSecret, {}), 'content-type': 'application/json' };
     const response = await daemon.fetch(path, { method, headers, body: JSON.stringify(body) });
     return {
       status: response.status,
@@ -193,14 +196,15 @@ test('what is not an entry is refused with the place of each fault', async () =>
   const put = (body: unknown) => send('PUT', '/api/v1/state/github/k', body);
   expect(await put({})).toMatchObject({ status: 400, body: { error: { code: 'VALIDATION_ERROR' } } });
   expect((await put({ value: 1, ttlMs: 0, ttl: 5 })).body.error.details).toMatchObject({
-    issues: [{ path: 'body.ttlMs' }, { path: 'body' }],
+    issues: [{ path: 'body.ttlMs' }, { path: 'body.ttl' }],
   });
   expect((await put({ value: 1, ttlMs: 1.5 })).status).toBe(400);
   expect((await send('POST', '/api/v1/state/github/k/increment', { by: 1.5 })).status).toBe(400);
   expect((await send('PUT', '/api/v1/state/github/nul%00', { value: 1 })).status).toBe(400);
   expect((await send('PUT', `/api/v1/state/github/${'k'.repeat(513)}`, { value: 1 })).status).toBe(400);
-  expect((await daemon.fetch('/api/v1/state/github?limit=1001')).status).toBe(400);
-  expect((await daemon.fetch('/api/v1/state/github')).status).toBe(200);
+  const headers = serviceHeaders(TEST_KEYS.internalSecret, {});
+  expect((await daemon.fetch('/api/v1/state/github?limit=1001', { headers })).status).toBe(400);
+  expect((await daemon.fetch('/api/v1/state/github', { headers })).status).toBe(200);
 });
 
 test('has the standard routes, and takes nobody but daemons when authentication is required', async () => {
@@ -213,4 +217,23 @@ test('has the standard routes, and takes nobody but daemons when authentication 
   expect(Object.keys(paths)).toContain('/api/v1/state/{namespace}/{key}/increment');
   expect((await daemon.fetch('/api/v1/state/github/k')).status).toBe(401);
   await expect(daemon.call(getState, at('k'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
+
+test('every call without the service key is refused, in development too', async () => {
+  const daemon = await startTestDaemon(state, { config: { auth: { mode: 'optional' } } });
+  await daemon.call(putState, { ...at('k'), body: { value: 'of a tenant' } });
+  for (const [method, path] of [
+    ['GET', '/api/v1/state/github/k'],
+    ['GET', '/api/v1/state/github'],
+    ['PUT', '/api/v1/state/github/k'],
+    ['DELETE', '/api/v1/state/github/k'],
+    ['POST', '/api/v1/state/github/k/increment'],
+  ]) {
+    const headers = { 'content-type': 'application/json', 'x-tenant-id': 'default' };
+    const body = method === 'PUT' ? '{"value":1}' : method === 'POST' ? '{}' : undefined;
+    const response = await daemon.fetch(path!, { method: method!, headers, ...(body ? { body } : {}) });
+    expect([method, path, response.status]).toEqual([method, path, 401]);
+  }
+  expect((await daemon.fetch('/health')).status).toBe(200);
+  expect((await daemon.call(getState, at('k'))).value).toBe('of a tenant');
 });

@@ -1,5 +1,11 @@
 import { resolve } from 'node:path';
-import type { LockEntry, LockFile, PluginOrigin, PluginPlan } from '../../../contracts/index.ts';
+import type {
+  LockEntry,
+  LockFile,
+  PlatformConfig,
+  PluginOrigin,
+  PluginPlan,
+} from '../../../contracts/index.ts';
 import type { Analytics } from '../../../kit/analytics.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
@@ -31,6 +37,7 @@ export interface InstallerDeps {
   describer: PluginDescriber;
   /** Files and folders beside `dataDir` that no plugin is granted. */
   secrets: readonly string[];
+  authMode: PlatformConfig['auth']['mode'];
   /** What confines the code of a plugin that is checked. */
   sandbox: () => Promise<SandboxInForce>;
   /** The plugins as they are on disk now. */
@@ -189,7 +196,10 @@ export function createInstaller(deps: InstallerDeps): Installer {
             resolved,
             manifestDigest: manifestDigest(plugin.manifest),
             changes: changesBetween(before?.manifest, plugin.manifest),
-            warnings: [...warningsOf(plugin.manifest), ...codeWarnings(plugin.manifestModule, reason)],
+            warnings: [
+              ...warningsOf(plugin.manifest, deps.authMode),
+              ...codeWarnings(plugin.manifestModule, reason),
+            ],
           };
         });
       }),

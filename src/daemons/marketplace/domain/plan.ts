@@ -1,4 +1,9 @@
-import { type ManifestV3, type PlanChange, routeSecurity } from '../../../contracts/index.ts';
+import {
+  type ManifestV3,
+  type PlanChange,
+  type PlatformConfig,
+  routeSecurity,
+} from '../../../contracts/index.ts';
 import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/index.ts';
 
 /** What a manifest brings, by kind and name; what differs between two of them is what is to be agreed to. */
@@ -51,15 +56,22 @@ export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3
   return changes;
 }
 
+/** What the spec's open access of development gives to any program that reaches the ports of the services. */
+const OPEN_PORTS =
+  'Here the services take calls without a token (auth.mode is "optional"): through their ports it may start, read and cancel runs and jobs of every tenant, call routes of other plugins, and read logs and analytics. Plugin state stays closed to it. Set auth.mode to "required" to close them.';
+
 /** Grants that mean more than they say. */
-export function warningsOf(manifest: ManifestV3): string[] {
+export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth']['mode']): string[] {
   const { rest } = manifest;
   const warnings: string[] = [];
   const granted = permissionSets(manifest);
   if (granted.some(({ platform }) => platform?.childProcess))
     warnings.push('It may start programs, which is full access to this machine.');
   if (granted.some(({ network }) => network.includes('*')))
-    warnings.push('It may open any network connection, to this machine and its network too.');
+    warnings.push(
+      'It may open any network connection, to this machine and its network too.',
+      ...(authMode === 'required' ? [] : [OPEN_PORTS]),
+    );
   for (const way of ['read', 'write'] as const) {
     if (granted.some(({ fs }) => (fs?.[way].length ?? 0) > 0))
       warnings.push(`It may ${way} files outside of its folder.`);
