@@ -15,8 +15,18 @@ export const show = defineCommand({
 
 /** One plugin for people. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
-  const { routes, webhooks, commands, jobs, workflows, startsItself, permissions, faults, keptVersion, manifestModule } =
-    plugin;
+  const {
+    routes,
+    webhooks,
+    commands,
+    jobs,
+    workflows,
+    startsItself,
+    permissions,
+    faults,
+    keptVersion,
+    manifestModule,
+  } = plugin;
   const lines = (items: string[], between = ', ') => (items.length === 0 ? '-' : items.join(between));
   return pairs(
     [
