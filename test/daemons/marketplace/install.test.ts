@@ -156,6 +156,7 @@ test('an update shows what changes before it happens, and refuses what was not s
   expect(plan.warnings).toEqual([
     expect.stringContaining('full access'),
     expect.stringContaining('any network connection'),
+    expect.stringContaining('runs and jobs of every tenant'),
     expect.stringContaining('read files outside'),
     expect.stringContaining('called by anybody'),
   ]);
