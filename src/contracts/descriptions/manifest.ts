@@ -10,8 +10,8 @@ const schemaRef = (text: string): Descriptions => ({
 const permissions: Descriptions = {
   '': 'What the code may touch; nothing unless listed.',
   fs: 'Files outside the folder of the plugin.',
-  'fs.read': 'Paths that may be read, relative to the project.',
-  'fs.write': 'Paths that may be written, relative to the project.',
+  'fs.read': "Paths that may be read. Relative ones resolve from the plugin's folder.",
+  'fs.write': "Paths that may be written. Relative ones resolve from the plugin's folder. They must exist.",
   network:
     'Hosts that `ctx.fetch` may call: "api.example.com", "*.example.com", "host:port". ["*"] opens raw sockets to any host.',
   env: 'Names of environment variables that the code sees.',
