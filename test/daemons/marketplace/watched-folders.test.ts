@@ -105,6 +105,8 @@ test('a linked folder is watched as well; linking it is one change', async () =>
   await marketplace.call(linkPlugin, { body: { folder } });
   await list();
   expect(await revision()).toBe(1);
+  // A process that runs the old code shows the edit only once the watch has replaced it.
+  expect(await tell()).toBe('1.0.0');
   await writeFile(join(folder, 'h.js'), "export const tell = () => 'edited';");
   await expect.poll(tell, { timeout: 20_000 }).toBe('edited');
   expect(await revision()).toBe(2);
