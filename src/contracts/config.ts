@@ -19,6 +19,14 @@ export const PublicUrl = HttpUrl.regex(
 /** `prefault` runs the section's own defaults, so that an absent section is a whole one. */
 const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape).prefault({} as never);
 
+const MEBIBYTE = 1024 * 1024;
+
+const entryQuota = (maxBytes: number, maxKeys: number) =>
+  section({
+    maxBytes: z.number().int().positive().default(maxBytes),
+    maxKeys: z.number().int().positive().default(maxKeys),
+  });
+
 const listener = (port: number) => ({ host: Host.default('127.0.0.1'), port: Port.default(port) });
 
 const upstream = (prefix: string | string[], websocket = false) =>
@@ -148,7 +156,13 @@ export const PlatformConfig = z.strictObject({
     httpAllow: z.array(z.string().min(1)).default([]),
   }),
   marketplace: section(listener(5070)),
-  state: section(listener(7777)),
+  state: section({
+    ...listener(7777),
+    quotas: section({
+      entries: entryQuota(64 * MEBIBYTE, 100_000),
+      cache: entryQuota(16 * MEBIBYTE, 50_000),
+    }),
+  }),
   store: section({
     url: z
       .string()

@@ -41,7 +41,7 @@ export const putState = endpoint({
   params,
   body: z.strictObject({ value: Json, ttlMs: TtlMs.optional(), ifAbsent: z.boolean().default(false) }),
   reply: z.object({ written: z.boolean() }),
-  errors: ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE'],
+  errors: ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'QUOTA_EXCEEDED'],
 });
 
 export const deleteState = endpoint({
@@ -62,7 +62,7 @@ export const incrementState = endpoint({
   params,
   body: z.strictObject({ by: z.number().int().default(1), windowMs: TtlMs.optional() }),
   reply: z.object({ value: z.number(), resetsAt: z.number().nullable() }),
-  errors: ['CONFLICT'],
+  errors: ['CONFLICT', 'QUOTA_EXCEEDED'],
 });
 
 export const listState = endpoint({

@@ -36,7 +36,7 @@ export async function stateServices(resources: Resources): Promise<StateServices
   return {
     // In every profile: nobody but a service has a reason to call, and a plugin with sockets would read all tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
-    entries: createStateEntries({ store: store.entries }),
+    entries: createStateEntries({ store: store.entries, quotas: config.state.quotas }),
     objects,
     vectors: createVectorCollections({ config: config.adapters.vectorStore, store: vectors }),
     async close(): Promise<void> {

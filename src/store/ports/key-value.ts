@@ -10,17 +10,33 @@ export interface KeyValueEntry {
   expiresAt: number | null;
 }
 
+/** What one scope may take. An expired entry counts until it is deleted. */
+export interface EntryQuota {
+  /** Of keys and values (as JSON), in UTF-8. */
+  maxBytes: number;
+  maxKeys: number;
+  /** The section of the config that has both, for the error. */
+  setting: string;
+}
+
 /**
  * Values by scope and key, with an optional life time: the platform cache of the gateway and the
  * entries of the state daemon. Every method is atomic, and a write's promise settles once it is durable.
  * An entry is gone from the millisecond of its `expiresAt` on. Every method throws VALIDATION_ERROR for a scope or
  * key that no database keeps apart from others (see requireStorableKey).
+ * With a quota, a write that would exceed it throws QUOTA_EXCEEDED; one that needs no more room than before never does.
  */
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
-  set(scope: string, key: string, value: JsonValue, ttlMs?: number): Promise<void>;
+  set(scope: string, key: string, value: JsonValue, ttlMs?: number, quota?: EntryQuota): Promise<void>;
   /** True when it wrote: of racing callers, one. */
-  setIfAbsent(scope: string, key: string, value: JsonValue, ttlMs?: number): Promise<boolean>;
+  setIfAbsent(
+    scope: string,
+    key: string,
+    value: JsonValue,
+    ttlMs?: number,
+    quota?: EntryQuota,
+  ): Promise<boolean>;
   /** True when there was something to delete. */
   delete(scope: string, key: string): Promise<boolean>;
   /**
@@ -31,7 +47,7 @@ export interface KeyValueStore {
   increment(
     scope: string,
     key: string,
-    options: { by: number; windowMs?: number },
+    options: { by: number; windowMs?: number; quota?: EntryQuota },
   ): Promise<{ value: number; expiresAt: number | null }>;
   /** Entries whose key starts with `prefix` and comes after `after`, in the order of their code points (that of UTF-8 bytes), at most `limit`. */
   scan(scope: string, options: { prefix: string; after?: string; limit: number }): Promise<KeyValueEntry[]>;

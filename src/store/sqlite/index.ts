@@ -7,6 +7,7 @@ import { openDatabase } from './database.ts';
 import { fileObjects } from './file-objects.ts';
 import { sqliteHosts } from './hosts.ts';
 import { sqliteKeyValue } from './key-value.ts';
+import { entryQuotas } from './key-value-usage.ts';
 import { sqliteRefreshTokens } from './refresh-tokens.ts';
 import { sqliteMintedTokens, sqliteRevocations } from './revocations.ts';
 import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './schema.ts';
@@ -81,7 +82,7 @@ export async function sqliteStateStore({ dataDir, clock, logger }: SqliteStoreOp
   const db = await openDatabase({ file: join(dataDir, 'state.db'), migrations: STATE_MIGRATIONS, logger });
   let objects: ObjectStore | undefined;
   return {
-    entries: sqliteKeyValue(db, clock),
+    entries: sqliteKeyValue(db, clock, entryQuotas(db)),
     openObjects(options) {
       objects = fileObjects({ db, folder: join(dataDir, OBJECTS_FOLDER), clock, logger, ...options });
       return objects;

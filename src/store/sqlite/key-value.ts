@@ -8,6 +8,7 @@ import {
 } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import { endOfPrefix, firstKey } from './key-range.ts';
+import type { RequireRoom } from './key-value-usage.ts';
 
 interface Row {
   key: string;
@@ -19,8 +20,8 @@ interface RowWrite extends Row {
   scope: string;
 }
 
-/** One row per scope and key, its value as JSON. */
-export function sqliteKeyValue(db: Database, clock: Clock): KeyValueStore {
+/** One row per scope and key, its value as JSON. Quotas hold where `requireRoom` is given. */
+export function sqliteKeyValue(db: Database, clock: Clock, requireRoom?: RequireRoom): KeyValueStore {
   const sql = statements(db);
 
   function rowOf(scope: string, key: string, value: JsonValue, ttlMs?: number): RowWrite {
@@ -33,13 +34,21 @@ export function sqliteKeyValue(db: Database, clock: Clock): KeyValueStore {
       const row = await db.read(() => sql.get.get({ scope, key, now: clock.now() }));
       return row && entryOf(row);
     },
-    async set(scope, key, value, ttlMs) {
+    async set(scope, key, value, ttlMs, quota) {
       const row = rowOf(scope, key, value, ttlMs);
-      await db.write(() => sql.set.run(row));
+      await db.write(() => {
+        if (quota) requireRoom?.(row, quota, clock.now());
+        sql.set.run(row);
+      });
     },
-    async setIfAbsent(scope, key, value, ttlMs) {
+    async setIfAbsent(scope, key, value, ttlMs, quota) {
       const row = rowOf(scope, key, value, ttlMs);
-      return db.write(() => sql.setIfAbsent.run({ ...row, now: clock.now() }).changes === 1);
+      return db.write(() => {
+        const now = clock.now();
+        if (sql.get.get({ scope, key, now })) return false;
+        if (quota) requireRoom?.(row, quota, now);
+        return sql.setIfAbsent.run({ ...row, now }).changes === 1;
+      });
     },
     async delete(scope, key) {
       requireStorableKey(scope, key);
@@ -48,13 +57,15 @@ export function sqliteKeyValue(db: Database, clock: Clock): KeyValueStore {
         return row !== undefined && (row.expiresAt === null || row.expiresAt > clock.now());
       });
     },
-    async increment(scope, key, { by, windowMs }) {
+    async increment(scope, key, { by, windowMs, quota }) {
       const first = rowOf(scope, key, 0, windowMs);
       return db.write(() => {
         const found = sql.get.get({ scope, key, now: clock.now() });
         const { value: before, expiresAt } = found ?? first;
         const value = sumOf(key, JSON.parse(before), by);
-        sql.set.run({ scope, key, value: JSON.stringify(value), expiresAt });
+        const row = { scope, key, value: JSON.stringify(value), expiresAt };
+        if (quota) requireRoom?.(row, quota, clock.now());
+        sql.set.run(row);
         return { value, expiresAt };
       });
     },

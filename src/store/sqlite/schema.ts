@@ -1,4 +1,5 @@
 import { DELIVERY_LISTS } from './delivery-list-schema.ts';
+import { KEY_VALUE_USAGE } from './key-value-usage.ts';
 import type { Migrations } from './migrate.ts';
 
 /** Sorts behind every text: SQLite orders blobs after texts. An upper bound that keeps a query a range of its index. */
@@ -256,4 +257,4 @@ const OBJECT = `
   ) strict, without rowid;`;
 
 /** `state.db`. Times in epoch ms. */
-export const STATE_MIGRATIONS: Migrations = [KEY_VALUE, OBJECT];
+export const STATE_MIGRATIONS: Migrations = [KEY_VALUE, OBJECT, KEY_VALUE_USAGE];

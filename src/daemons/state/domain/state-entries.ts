@@ -1,6 +1,6 @@
-import { LIMITS } from '../../../contracts/index.ts';
+import { LIMITS, type PlatformConfig } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import type { JsonValue, KeyValueEntry, KeyValueStore } from '../../../store/ports/index.ts';
+import type { EntryQuota, JsonValue, KeyValueEntry, KeyValueStore } from '../../../store/ports/index.ts';
 
 /** Where an entry lies: nobody sees the entries of another tenant. */
 export interface Place {
@@ -21,10 +21,10 @@ export interface EntryPage {
 export interface StateEntries {
   /** Throws NOT_FOUND. */
   get(place: Place, key: string): Promise<KeyValueEntry>;
-  /** False when `ifAbsent` found an entry. Throws PAYLOAD_TOO_LARGE. */
+  /** False when `ifAbsent` found an entry. Throws PAYLOAD_TOO_LARGE, QUOTA_EXCEEDED. */
   put(place: Place, key: string, value: JsonValue, options: PutOptions): Promise<boolean>;
   delete(place: Place, key: string): Promise<boolean>;
-  /** Throws CONFLICT when the entry holds no number. */
+  /** Throws CONFLICT when the entry holds no number, and QUOTA_EXCEEDED. */
   increment: (
     place: Place,
     key: string,
@@ -41,8 +41,22 @@ export interface StateEntries {
 const PAGE_BYTES = 4 * 1024 * 1024;
 const ENTRIES_A_STEP = 32;
 
+/** How `ctx.cache` names its namespaces; all others count as `ctx.state`. */
+const CACHE_NAMESPACE = ':cache';
+
+export interface StateEntriesDeps {
+  store: KeyValueStore;
+  /** For each tenant and namespace. */
+  quotas: PlatformConfig['state']['quotas'];
+}
+
 /** The entries of plugins and tenants. @spec docs/decisions.md "State daemon" */
-export function createStateEntries({ store }: { store: KeyValueStore }): StateEntries {
+export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEntries {
+  function quotaOf({ namespace }: Place): EntryQuota {
+    const kind = namespace.endsWith(CACHE_NAMESPACE) ? 'cache' : 'entries';
+    return { ...quotas[kind], setting: `state.quotas.${kind}` };
+  }
+
   return {
     async get(place, key) {
       const entry = await store.get(scopeOf(place), key);
@@ -54,14 +68,16 @@ export function createStateEntries({ store }: { store: KeyValueStore }): StateEn
     },
     async put(place, key, value, { ttlMs, ifAbsent }) {
       requireSize(key, value);
-      if (ifAbsent) return store.setIfAbsent(scopeOf(place), key, value, ttlMs);
-      await store.set(scopeOf(place), key, value, ttlMs);
+      const quota = quotaOf(place);
+      if (ifAbsent) return store.setIfAbsent(scopeOf(place), key, value, ttlMs, quota);
+      await store.set(scopeOf(place), key, value, ttlMs, quota);
       return true;
     },
     delete: (place, key) => store.delete(scopeOf(place), key),
     async increment(place, key, { by, windowMs }) {
       const window = windowMs === undefined ? {} : { windowMs };
-      const { value, expiresAt } = await store.increment(scopeOf(place), key, { by, ...window });
+      const options = { by, ...window, quota: quotaOf(place) };
+      const { value, expiresAt } = await store.increment(scopeOf(place), key, options);
       return { value, resetsAt: expiresAt };
     },
     async list(place, { prefix, cursor, limit }) {
