@@ -60,7 +60,7 @@ export async function choose<Value extends string>(
     label: spelledOut(label),
     hint: spelledOut(hint),
   }));
-  const chosen = await select({ message: question, options, output: process.stderr });
+  const chosen = await select({ message: harmless(question), options, output: process.stderr });
   if (isCancel(chosen)) throw new CancelledError();
   return chosen as Value;
 }

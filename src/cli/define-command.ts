@@ -19,6 +19,10 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   readonly example: string;
   /** When it prints its output as it comes (one JSON document a line with `--json`); never, unless told. */
   readonly streams?: Streams;
+  /** The field that identifies its records; `--json` prints its value as `id` too. */
+  readonly idField?: string;
+  /** The result is a document of others, which `--json` prints unchanged. */
+  readonly verbatim?: true;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
   /**
    * For commands whose arguments are known only when it is called: the command meant, and the arguments left

@@ -1,10 +1,15 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: these are what it is about.
 
+import { isRecord } from '../kit/is-record.ts';
+
 /** Control characters, and those that turn round the direction in which a terminal shows what follows. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-/** The same but for line ends, tabs and the colours that we use ourselves. */
+/** The same but for line ends and tabs. */
 const UNASKED =
-  /(\u001b\[(?:1|2|22|3[0-79]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+/** The same but for the colours of `createStyle`; black and white are not among them, as they can hide text. */
+const UNASKED_OR_COLOUR =
+  /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 /** One line with every control character spelt out: plugins write into logs, and must not move the cursor or forge a line. */
 export function spelledOut(text: string): string {
@@ -16,7 +21,22 @@ export function spelledOut(text: string): string {
  * title, hide what follows or answer in our place.
  */
 export function harmless(text: string): string {
-  return text.replace(UNASKED, (character, colour?: string) => colour ?? spell(character));
+  return text.replace(UNASKED_OR_COLOUR, (character, colour?: string) => colour ?? spell(character));
+}
+
+/**
+ * A copy of data whose texts, keys included, hold no control characters but line ends and tabs. Applied before a command
+ * formats the data, so that only the command's own colours reach the terminal.
+ */
+export function harmlessData<Data>(data: Data): Data {
+  return mapTexts(data) as Data;
+}
+
+function mapTexts(value: unknown): unknown {
+  if (typeof value === 'string') return value.replace(UNASKED, spell);
+  if (Array.isArray(value)) return value.map(mapTexts);
+  if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [mapTexts(key), mapTexts(item)]));
 }
 
 /** A text of elsewhere within a line of ours. */

@@ -33,10 +33,10 @@ export function formatRecord(line: string, style: Style): string {
   try {
     record = JSON.parse(line) as Record<string, unknown>;
   } catch {
-    return line;
+    return spelledOut(line);
   }
   const level = String(record.level) as keyof typeof LEVEL_COLOURS;
-  const colour = style[LEVEL_COLOURS[level] ?? 'white'];
+  const colour = style[LEVEL_COLOURS[level] ?? 'gray'];
   const { meta } = record;
   const {
     error,
@@ -49,11 +49,11 @@ export function formatRecord(line: string, style: Style): string {
   const said = record.message === `${plain.method} ${plain.route} ${plain.status}` ? OF_REQUEST : NOTHING;
   const fields = [...own, ...Object.entries(plain)]
     .filter(([key]) => !said.has(key))
-    .map(([key, value]) => `${key}=${inline(value)}`);
+    .map(([key, value]) => `${spelledOut(key)}=${inline(value)}`);
   const head = [
     style.dim(timeOfDay(Number(record.time))),
-    colour(level.toUpperCase().padEnd(5)),
-    style.cyan(String(record.serviceId ?? '').padEnd(11)),
+    colour(spelledOut(level).toUpperCase().padEnd(5)),
+    style.cyan(spelledOut(String(record.serviceId ?? '')).padEnd(11)),
     spelledOut(String(record.message ?? '')),
   ].join(' ');
   const stack = stackOf(error ?? record.error ?? { stack: pluginStack });

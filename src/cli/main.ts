@@ -1,6 +1,7 @@
 import { version } from '../kit/paths.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table.ts';
 import { splitWords } from './globals.ts';
+import { harmless } from './harmless.ts';
 
 /** The `svc` command. What help and version need is here; everything else is loaded once a command is known. */
 
@@ -55,6 +56,6 @@ async function end(code: number): Promise<never> {
 /** The reader went away (`svc logs | head`): nothing is left to do. On a full disk, what was asked for is not there. */
 function endWithOutput(error: NodeJS.ErrnoException): never {
   if (error.code === 'EPIPE') process.exit(0);
-  process.stderr.write(`error The output cannot be written: ${error.message}.\n`);
+  process.stderr.write(`${harmless(`error The output cannot be written: ${error.message}.`)}\n`);
   process.exit(1);
 }

@@ -2,7 +2,8 @@ import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { PlatformError, toPlatformError } from '../kit/errors.ts';
 import { isRecord } from '../kit/is-record.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
-import { harmless } from './harmless.ts';
+import { harmless, harmlessData } from './harmless.ts';
+import { completeRecords } from './json-records.ts';
 import { pairs, type Style, table } from './style.ts';
 import { lineWidth, wrap } from './wrap.ts';
 
@@ -15,20 +16,22 @@ export function renderResult(
 ): string | null {
   if (outcome.meta?.[STREAMED]) return null;
   const failed = outcome.error !== undefined || outcome.exitCode !== 0;
-  if (json) return JSON.stringify(failed ? declaredFailure(outcome) : successEnvelope(outcome));
+  if (json) {
+    const completed = { ...outcome, result: completeRecords(outcome.result, command) };
+    return JSON.stringify(failed ? declaredFailure(completed) : successEnvelope(completed));
+  }
   if (outcome.result === undefined) return null;
   // What a failure found out is worth printing where the command says how (`svc doctor`).
   if (outcome.error && !command.text) return null;
-  const text = command.text
-    ? command.text(outcome.result as never, style)
-    : renderValue(outcome.result, style);
+  const result = harmlessData(outcome.result);
+  const text = command.text ? command.text(result as never, style) : renderValue(result, style);
   // A sentence is wrapped; what has lines has its own form.
   return harmless(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
 }
 
 /** A command's help; that of a plugin's command has the plugin's own words in it. */
 export function renderHelp(help: string, json: boolean): string {
-  return json ? JSON.stringify({ ok: true, result: { help } }) : harmless(help);
+  return json ? JSON.stringify({ ok: true, result: { help } }) : harmlessData(help);
 }
 
 /** @spec Errors: Shapes */
@@ -48,7 +51,8 @@ function declaredFailure({ exitCode, error, result, meta }: CommandResult): Enve
 }
 
 /** The same for people. */
-export function renderDeclaredFailure({ error }: CommandResult, style: Style, width: number): string {
+export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
+  const error = harmlessData(outcome.error);
   return harmless(
     [
       indented(`${style.red('error')} `, String(error?.message), width),
@@ -67,15 +71,16 @@ export interface ErrorView {
 /** What happened, why, and the command that mends it. */
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
-  const { hint, lastLines, at, requestId } = error.details as Partial<{
+  const { message, code } = harmlessData({ message: error.message, code: error.code });
+  const { hint, lastLines, at, requestId } = harmlessData(error.details) as Partial<{
     hint: string;
     lastLines: string[];
     at: string;
     requestId: string;
   }>;
-  if (error.name === 'CancelledError') return error.message;
+  if (error.name === 'CancelledError') return message;
   const lines = [
-    indented(`${style.red('error')} `, error.message, width),
+    indented(`${style.red('error')} `, message, width),
     ...(lastLines?.length
       ? [style.dim('  its last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
       : []),
@@ -84,8 +89,8 @@ export function renderError(thrown: unknown, { style, debug, width }: ErrorView)
       ? [style.dim(`  req ${requestId}`), `${style.cyan(' hint')} svc logs --request-id ${requestId}`]
       : []),
     ...(hint ? [indented(`${style.cyan(' hint')} `, hint, width)] : []),
-    ...(error.name === 'UsageError' ? [] : [style.dim(` code ${error.code}`)]),
-    ...(debug ? [stackOf(thrown)] : []),
+    ...(error.name === 'UsageError' ? [] : [style.dim(` code ${code}`)]),
+    ...(debug ? [harmlessData(stackOf(thrown))] : []),
   ];
   return harmless(lines.join('\n'));
 }

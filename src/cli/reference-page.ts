@@ -28,6 +28,14 @@ can be asked (no terminal, \`--json\`, \`--no-input\`) a command that wants an a
 gives it. Exit codes are in [errors.md](errors.md#exit-codes-of-the-command-line); \`svc explain <code>\` tells what a code
 means.
 
+Every record has \`id\`, beside the field that the HTTP interface calls it by (\`webhookId\`, \`hostId\`, \`clientId\`, \`jti\`).
+Beside every time stands its ISO form: \`receivedAt\` is in epoch milliseconds, \`receivedAtIso\` reads
+\`2026-11-22T12:00:00.000Z\`, and both are \`null\` where there is none. Data of yours (\`input\`, \`output\`, \`body\`), results of
+\`svc run\`, configurations and API descriptions are printed unchanged.
+
+Without \`--json\`, control characters in text of plugins, senders and hosts are spelt out (\`\\x1b\`): such text can neither
+move the cursor nor colour, hide or reverse what follows.
+
 ## Environment
 
 | Variable | Meaning |

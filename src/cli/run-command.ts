@@ -4,6 +4,7 @@ import { type CommandContext, createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { GlobalFlags } from './globals.ts';
+import type { RecordShape } from './json-records.ts';
 import { failureEnvelope, renderDeclaredFailure, renderError, renderHelp, renderResult } from './output.ts';
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
@@ -22,7 +23,7 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
       return EXIT.done;
     }
     globals = parsed.globals;
-    const context = contextFor(globals);
+    const context = contextFor(globals, meant);
     const outcome = await meant.run(parsed.args as never, context);
     const text = renderResult(meant, outcome, globals.json, context.ui.out);
     if (text !== null) process.stdout.write(`${text}\n`);
@@ -34,12 +35,12 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
   }
 }
 
-function contextFor(globals: GlobalFlags): CommandContext {
+function contextFor(globals: GlobalFlags, shape: RecordShape = {}): CommandContext {
   return createContext({
     cwd: process.cwd(),
     env: process.env,
     globals,
-    ui: uiFor(globals),
+    ui: uiFor(globals, shape),
     clock: systemClock,
   });
 }
@@ -59,7 +60,7 @@ function reportFailure(error: unknown, globals: GlobalFlags): number {
   return exitCodeOf(toPlatformError(error));
 }
 
-function uiFor(globals: GlobalFlags) {
+function uiFor(globals: GlobalFlags, shape: RecordShape) {
   const { stdout, stderr, env } = process;
   return createUi({
     stdout,
@@ -68,5 +69,6 @@ function uiFor(globals: GlobalFlags) {
     json: globals.json,
     out: createStyle(stdout, env),
     err: createStyle(stderr, env),
+    shape,
   });
 }

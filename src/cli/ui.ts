@@ -1,4 +1,5 @@
-import { harmless } from './harmless.ts';
+import { harmless, harmlessData } from './harmless.ts';
+import { completeRecords, type RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 import { lineWidth, wrapProse } from './wrap.ts';
 
@@ -10,25 +11,36 @@ export interface Ui {
   warn(text: string): void;
   /** One line of a stream, on stdout. */
   line(text: string): void;
-  /** Text as it is, on stdout: many lines of a stream at once. */
-  raw(text: string | Buffer): void;
+  /** One record of a stream, on stdout: a JSON document with `--json`, else what `text` makes of it. */
+  record<Record extends object>(record: Record, text: (record: Record) => string): void;
+  /** Many lines of a stream at once, on stdout; bytes are NDJSON for programs and stay as they are. */
+  raw(lines: string | Buffer): void;
   /** Whether a person reads stdout as it comes. */
   readonly interactive: boolean;
   readonly out: Style;
   readonly err: Style;
 }
 
+/** What is used of `process.stdout` and `process.stderr`. */
+interface OutputStream {
+  write(text: string | Uint8Array): boolean;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
 export interface UiOptions {
-  stdout: NodeJS.WriteStream;
-  stderr: NodeJS.WriteStream;
+  stdout: OutputStream;
+  stderr: OutputStream;
   quiet: boolean;
   /** Lines are JSON documents, which stay as they are. */
   json: boolean;
   out: Style;
   err: Style;
+  /** That of the command's records. */
+  shape?: RecordShape;
 }
 
-export function createUi({ stdout, stderr, quiet, json, out, err }: UiOptions): Ui {
+export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: UiOptions): Ui {
   const tell = (text: string): void => void stderr.write(`${wrapProse(harmless(text), lineWidth(stderr))}\n`);
   return {
     note(text) {
@@ -36,7 +48,13 @@ export function createUi({ stdout, stderr, quiet, json, out, err }: UiOptions): 
     },
     warn: (text) => tell(`${err.yellow('!')} ${text}`),
     line: (text) => void stdout.write(`${json ? text : harmless(text)}\n`),
-    raw: (text) => void stdout.write(text),
+    record(record, text) {
+      const line = json
+        ? JSON.stringify(completeRecords(record, shape))
+        : harmless(text(harmlessData(record)));
+      stdout.write(`${line}\n`);
+    },
+    raw: (lines) => void stdout.write(typeof lines === 'string' ? harmless(lines) : lines),
     interactive: stdout.isTTY === true,
     out,
     err,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { harmless, oneLine, spelledOut } from '../../src/cli/harmless.ts';
+import { harmless, harmlessData, oneLine, spelledOut } from '../../src/cli/harmless.ts';
 import { renderDeclaredFailure, renderError, renderHelp, renderResult } from '../../src/cli/output.ts';
 import { createStyle } from '../../src/cli/style.ts';
+import { createUi } from '../../src/cli/ui.ts';
 import { PlatformError } from '../../src/kit/errors.ts';
 
 const coloured = createStyle({}, { FORCE_COLOR: '1' });
@@ -10,7 +11,7 @@ const EVIL = '\u001b[2J\u001b]0;owned\u0007\u001b[8m\u009b2J\u202eevil\bover';
 
 function expectHarmless(text: string): void {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there.
-  const asked = text.replace(/\u001b\[(?:31|39|36|2|22|1)m/g, '');
+  const asked = text.replace(/\u001b\[(?:31|33|39|36|2|22|1)m/g, '');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there.
   expect(asked).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
   expect(text).toContain('\\x1b[2J\\x1b]0;owned\\x07\\x1b[8m\\x9b2J\\u202eevil\\x08over');
@@ -38,4 +39,47 @@ test('for programs the document holds what there is', () => {
   const command = { name: 'x', summary: '', example: '', args: {}, run: () => {} } as never;
   const text = renderResult(command, { exitCode: 0, result: { text: EVIL } }, true, coloured)!;
   expect(JSON.parse(text)).toEqual({ ok: true, result: { text: EVIL } });
+});
+
+test('colours in data are spelt out, since they would pass for ours', () => {
+  const data = { [coloured.red('k')]: [coloured.green('ready'), 1, null, { at: '\u001b[30mhidden' }] };
+  expect(harmlessData(data)).toEqual({
+    '\\x1b[31mk\\x1b[39m': ['\\x1b[32mready\\x1b[39m', 1, null, { at: '\\x1b[30mhidden' }],
+  });
+  expect(harmless('\u001b[30mhidden\u001b[37m')).toBe('\\x1b[30mhidden\\x1b[37m');
+});
+
+test('every way to print within a command cleans its text; records for programs keep theirs', () => {
+  const written: Record<'out' | 'err', string> = { out: '', err: '' };
+  const stream = (name: 'out' | 'err') => ({
+    write: (text: string) => {
+      written[name] += text;
+      return true;
+    },
+  });
+  const options = {
+    stdout: stream('out'),
+    stderr: stream('err'),
+    quiet: false,
+    json: false,
+    out: coloured,
+    err: coloured,
+  };
+  const ui = createUi(options);
+  ui.line(EVIL);
+  expectHarmless(written.out.trimEnd());
+  written.out = '';
+  ui.raw(EVIL);
+  expectHarmless(written.out);
+  written.out = '';
+  ui.record({ text: EVIL }, ({ text }) => coloured.red(text));
+  expectHarmless(written.out.trimEnd());
+  written.out = '';
+  ui.note(EVIL);
+  expectHarmless(written.err.trimEnd());
+  written.err = '';
+  ui.warn(EVIL);
+  expectHarmless(written.err.trimEnd());
+  createUi({ ...options, json: true }).record({ text: EVIL }, () => '');
+  expect(JSON.parse(written.out)).toEqual({ text: EVIL });
 });

@@ -40,6 +40,54 @@ function expectEnvelope({ code, stdout, json }: CliRun, what: string): void {
   expect(code, what).toBeGreaterThan(0);
 }
 
+/** The id fields of commands whose records have an older name for their id. */
+const ID_FIELDS: Record<string, string> = {
+  'webhooks deliveries': 'webhookId',
+  'webhooks show': 'webhookId',
+  'webhooks send': 'webhookId',
+  'webhooks replay': 'webhookId',
+  'hosts list': 'hostId',
+  'hosts show': 'hostId',
+  'agent register': 'hostId',
+  'clients list': 'clientId',
+  'clients create': 'clientId',
+  'tokens list': 'jti',
+  'tokens mint': 'jti',
+};
+/** Lists of what has ids; the walk leaves at least one record in each. */
+const WITH_IDS = [
+  'workflows runs',
+  'workflows list',
+  'schedules list',
+  'jobs list',
+  'plugins list',
+  'events list',
+];
+const LATEST_IN_SECONDS = 1e11;
+
+/** @spec docs/decisions/0060-ids-and-times-in-json.md */
+function expectCompleteRecords(name: string, result: { items?: object[] }): void {
+  const idField = ID_FIELDS[name];
+  if (idField || WITH_IDS.includes(name)) {
+    const records = (result.items ?? [result]) as Array<Record<string, unknown>>;
+    expect(records.length, name).toBeGreaterThan(0);
+    for (const record of records)
+      expect(record.id, name).toEqual(idField ? record[idField] : expect.anything());
+  }
+  expectIsoTimes(result, name);
+}
+
+function expectIsoTimes(value: unknown, what: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  const fields = value as Record<string, unknown>;
+  for (const [key, item] of Object.entries(fields)) {
+    if (/(?:At|^at|^time)$/.test(key) && typeof item === 'number' && item > LATEST_IN_SECONDS)
+      expect(fields[`${key}Iso`], `${what}: ${key}`).toBe(new Date(item).toISOString());
+    if (!['input', 'output', 'outcome', 'details', 'meta', 'body', 'claims'].includes(key))
+      expectIsoTimes(item, what);
+  }
+}
+
 async function call({ start }: TestPlatform, { args, stdin }: Step, made: Made): Promise<CliRun> {
   const { child, done } = start(...args(made), '--json');
   if (stdin) child.stdin!.end(stdin(made));
@@ -93,7 +141,10 @@ test('with everything running, each command prints one envelope and its exit cod
       expectEnvelope(run, what);
       if (each.code !== -1)
         expect(run.code, `${what}: ${run.stdout.slice(0, 500)} ${run.stderr}`).toBe(each.code ?? 0);
-      if (run.json.ok) Object.assign(made, each.take?.(run.json.result));
+      if (run.json.ok) {
+        Object.assign(made, each.take?.(run.json.result));
+        expectCompleteRecords(name, run.json.result ?? {});
+      }
     }
   }
 });

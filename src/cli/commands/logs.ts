@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { queryLogs, SERVICE_NAMES } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
+import { isRecord } from '../../kit/is-record.ts';
 import { LOG_LEVELS } from '../../kit/logger.ts';
 import { nearest } from '../../kit/nearest.ts';
 import type { CommandContext } from '../context.ts';
@@ -60,7 +61,11 @@ export const logs = defineCommand({
       since: since === undefined ? undefined : parseSince(since, clock.now()),
       tenantId: globals.namespace,
     };
-    const show = (record: string): void => ui.line(globals.json ? record : formatRecord(record, ui.out));
+    const show = (line: string): void => {
+      const record = globals.json ? parsed(line) : undefined;
+      if (record) ui.record(record, () => line);
+      else ui.line(globals.json ? line : formatRecord(line, ui.out));
+    };
     if (raw) await showFiles(choice, { follow, lines }, context, show);
     else {
       try {
@@ -73,6 +78,16 @@ export const logs = defineCommand({
     return streamed(0);
   },
 });
+
+/** Undefined for a line that is no record, such as what a crash of the runtime itself prints. */
+function parsed(line: string): object | undefined {
+  try {
+    const record: unknown = JSON.parse(line);
+    return isRecord(record) ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 interface Extent {
   follow: boolean;

@@ -16,6 +16,7 @@ export const openapi = defineCommand({
   name: 'openapi',
   summary: 'Print the OpenAPI description of one service, or of all of them',
   example: 'svc openapi --merged > openapi.json',
+  verbatim: true,
   args: z.object({
     service: z
       .enum(SERVICE_NAMES)

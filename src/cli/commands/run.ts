@@ -23,6 +23,7 @@ export const run = defineCommand({
   name: 'run',
   summary: "Run a plugin's command; its flags come from its input schema",
   example: 'svc run github summary --repository octo/hello',
+  verbatim: true,
   args: z.object({
     plugin: z.string().describe("the plugin's id"),
     command: z.string().describe('one of its commands'),
@@ -73,6 +74,7 @@ function concrete(
     name: `run ${pluginId} ${id}`,
     summary: description ?? `The command ${id} of ${pluginId}`,
     example: `svc run ${pluginId} ${id}${flags.example}`,
+    verbatim: true,
     args: flags.args,
     async run(args, { client, cwd }): Promise<CommandResult> {
       const input = await inputOf(args, flags, cwd);

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { messageOf } from '../../kit/errors.ts';
+import { harmless } from '../harmless.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const FILES = 3;
@@ -53,7 +54,8 @@ export function openLogFile(
         if (size >= maxBytes) rotate();
         complained = false;
       } catch (error) {
-        if (!complained) process.stderr.write(`svc: lines for ${file} are lost: ${messageOf(error)}\n`);
+        if (!complained)
+          process.stderr.write(`${harmless(`svc: lines for ${file} are lost: ${messageOf(error)}`)}\n`);
         complained = true;
       }
     },

@@ -14,6 +14,7 @@ export const register = defineCommand({
   name: 'agent register',
   summary: 'Register this machine as a host that runs plugin code',
   example: 'svc agent register --gateway https://svc.example.com --token <enrolment token>',
+  idField: 'hostId',
   args: z.object({
     gateway: z.url().optional().describe('where the gateway is; default: --url or SVC_GATEWAY_URL'),
     name: z.string().min(1).max(128).default(hostname()).describe("default: the machine's own"),

@@ -9,6 +9,7 @@ export const create = defineCommand({
   name: 'clients create',
   summary: 'Create client credentials, which POST /auth/token takes',
   example: 'svc clients create nightly-import --namespace acme',
+  idField: 'clientId',
   args: z.object({ name: z.string().min(1).max(128).describe('what the list calls it') }),
   async run({ name }, { client, globals, ui }) {
     const namespaceId = namedNamespace(globals);

@@ -12,6 +12,7 @@ export const list = defineCommand({
   name: 'clients list',
   summary: 'List clients, those of hosts included, without their secrets',
   example: 'svc clients list',
+  idField: 'clientId',
   args: z.object(pageFlags),
   short: pageShort,
   async run(flags, { client, globals }) {

@@ -16,6 +16,7 @@ export const get = defineCommand({
   name: 'config get',
   summary: 'Show one value of the configuration in effect',
   example: 'svc config get gateway.port',
+  verbatim: true,
   args: z.object({ path: z.string().describe('such as gateway.port, or execution.plugins["@acme/x"]') }),
   async run({ path: text }, { platform }) {
     const path = parsePath(text);

@@ -7,6 +7,7 @@ export const schema = defineCommand({
   name: 'config schema',
   summary: 'Print the JSON Schema of svc.config.json',
   example: 'svc config schema > svc.schema.json',
+  verbatim: true,
   args: z.object({}),
   run: async () => ok(configFileSchema()),
   text: (result: Record<string, unknown>) => JSON.stringify(result, null, 2),

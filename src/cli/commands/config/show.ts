@@ -23,6 +23,7 @@ export const show = defineCommand({
   name: 'config show',
   summary: 'Show the configuration in effect: file, profile, environment',
   example: 'svc config show --origin',
+  verbatim: true,
   args: z.object({
     origin: z.boolean().default(false).describe('say of each value where it comes from'),
   }),

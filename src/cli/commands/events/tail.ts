@@ -23,8 +23,7 @@ export const tail = defineCommand({
       path: listEvents.path,
       query: eventQuery(flags, globals, clock.now()),
       count: lines,
-      take: (line) =>
-        ui.line(globals.json ? line : eventLine(AnalyticsEvent.parse(JSON.parse(line)), ui.out)),
+      take: (line) => ui.record(AnalyticsEvent.parse(JSON.parse(line)), (event) => eventLine(event, ui.out)),
     });
     return streamed(0);
   },

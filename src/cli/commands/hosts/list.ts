@@ -12,6 +12,7 @@ export const list = defineCommand({
   name: 'hosts list',
   summary: 'List registered hosts and whether they are connected',
   example: 'svc hosts list',
+  idField: 'hostId',
   args: z.object(pageFlags),
   short: pageShort,
   async run(flags, { client, globals }) {

@@ -12,6 +12,7 @@ export const list = defineCommand({
   name: 'tokens list',
   summary: 'List the tokens minted by hand that have not expired',
   example: 'svc tokens list',
+  idField: 'jti',
   args: z.object(pageFlags),
   short: pageShort,
   async run(flags, { client, globals }) {

@@ -10,6 +10,7 @@ export const mint = defineCommand({
   name: 'tokens mint',
   summary: 'Mint an access token for a host id',
   example: 'svc tokens mint ci --namespace acme --ttl-seconds 86400',
+  idField: 'jti',
   args: z.object({
     host: HostId.describe('the identity that the token carries'),
     ttlSeconds: z.coerce.number().int().min(1).default(3600).describe('seconds until it expires'),

@@ -19,6 +19,7 @@ export const deliveries = defineCommand({
   name: 'webhooks deliveries',
   summary: 'List deliveries, refused ones too, newest first',
   example: 'svc webhooks deliveries --status failed --since 1h',
+  idField: 'webhookId',
   args: z.object({
     status: DeliveryStatus.optional().describe(`one of ${DeliveryStatus.options.join(', ')}`),
     plugin: PluginId.optional().describe('those of one plugin'),

@@ -24,9 +24,9 @@ export interface FollowDeliveries {
   /** Have each signed anew. */
   sign?: boolean;
   /** Called with each, one after the other; the next waits for it. */
-  take(delivery: StreamedDelivery, text: string): void | Promise<void>;
+  take(delivery: StreamedDelivery): void | Promise<void>;
   /** The end of one that was still open when `take` got it. */
-  ended?(delivery: StreamedDelivery, text: string): void;
+  ended?(delivery: StreamedDelivery): void;
 }
 
 /** Follows until Ctrl-C, says loudly when it is cut off, and goes on where it was. Resolves with the exit code. */
@@ -42,8 +42,8 @@ export async function followDeliveries(
     after: cursor,
     signal,
     async take({ event: kind, data }) {
-      if (kind === 'ended') ended?.(JSON.parse(data) as StreamedDelivery, data);
-      if (kind === 'delivery') await take(JSON.parse(data) as StreamedDelivery, data);
+      if (kind === 'ended') ended?.(JSON.parse(data) as StreamedDelivery);
+      if (kind === 'delivery') await take(JSON.parse(data) as StreamedDelivery);
     },
     lost: (why) =>
       ui.warn(ui.err.red.bold(`DISCONNECTED: ${why}. Nothing is lost: trying to reach the gateway again.`)),

@@ -30,6 +30,7 @@ export const listen = defineCommand({
   summary: 'Forward each authentic delivery to a program on this machine, until Ctrl-C',
   example: 'svc webhooks listen --forward http://localhost:3000/hooks',
   streams: 'always',
+  idField: 'webhookId',
   args: z.object({
     forward: z
       .url({ protocol: /^https?$/ })
@@ -44,7 +45,7 @@ export const listen = defineCommand({
     cursor: z.string().optional().describe('where to go on, as an earlier run said; default: from now on'),
   }),
   async run({ forward, header, ...args }, context) {
-    const { ui, globals } = context;
+    const { ui } = context;
     const given = header.map(parseHeader);
     ui.note(forward ? `Forwarding deliveries to ${forward}` : 'Listening; --forward <url> sends them on.');
     const exitCode = await followDeliveries(context, {
@@ -53,8 +54,10 @@ export const listen = defineCommand({
       async take(delivery) {
         if (NOT_FORWARDED.has(delivery.status)) return;
         const answer = forward ? await forwardTo(forward, delivery, given) : null;
-        if (globals.json) ui.line(JSON.stringify({ delivery, forwarded: answer }));
-        else ui.line(`${deliveryLine(delivery, ui.out)}${answer ? `  -> ${answerText(answer)}` : ''}`);
+        ui.record({ delivery, forwarded: answer }, ({ delivery: shown, forwarded }) => {
+          const end = forwarded ? `  -> ${answerText(forwarded)}` : '';
+          return deliveryLine(shown, ui.out) + end;
+        });
       },
     });
     return streamed(exitCode);

@@ -14,6 +14,7 @@ export const replay = defineCommand({
   name: 'webhooks replay',
   summary: 'Run the handler again: for one delivery, or for all that failed (--failed --since)',
   example: 'svc webhooks replay --failed --since 1h',
+  idField: 'webhookId',
   args: z.object({
     id: z.uuid().optional().describe("the delivery's id"),
     failed: z.boolean().default(false).describe('all failed ones'),

@@ -10,6 +10,7 @@ export const send = defineCommand({
   name: 'webhooks send',
   summary: "Deliver a sample, signed by the gateway: the plugin's own, or --data",
   example: "svc webhooks send github push --data @push.json --header 'x-github-event: push'",
+  idField: 'webhookId',
   args: z.object({
     ...targetArgs,
     data: z.string().optional().describe('the payload as JSON; "@<file>" reads a file, "-" reads stdin'),

@@ -12,6 +12,7 @@ export const show = defineCommand({
   name: 'webhooks show',
   summary: 'Show a delivery: every step, headers, body, outcome, and why it was refused',
   example: 'svc webhooks show 01b8dac5-b5c2-7c27-a83c-4825204b1967',
+  idField: 'webhookId',
   args: z.object({ id: z.uuid().describe("the delivery's id, as X-Webhook-Id told it") }),
   run: async ({ id }, { client }) => ok(await client.call(getDelivery, { params: { webhookId: id } })),
   text(delivery: WebhookDeliveryDetails, style) {

@@ -10,15 +10,16 @@ export const tail = defineCommand({
   summary: 'Show deliveries as they come and as they end, until Ctrl-C',
   example: 'svc webhooks tail --plugin github',
   streams: 'always',
+  idField: 'webhookId',
   args: z.object({
     plugin: PluginId.optional().describe('those of one plugin'),
     event: EventName.optional().describe('those of one event'),
     cursor: z.string().optional().describe('where to go on; 0 for all that is kept; default: from now on'),
   }),
   async run(args, context) {
-    const { ui, globals } = context;
-    const show = (delivery: StreamedDelivery, text: string): void =>
-      ui.line(globals.json ? text : deliveryLine(delivery, ui.out));
+    const { ui } = context;
+    const show = (delivery: StreamedDelivery): void =>
+      ui.record(delivery, (shown) => deliveryLine(shown, ui.out));
     return streamed(await followDeliveries(context, { ...args, take: show, ended: show }));
   },
 });

@@ -46,30 +46,27 @@ export async function followRun(context: CommandContext, runId: string): Promise
   const { signal, exitCode } = interruption();
   const startedAt = new Map<string, number>();
   await follow<RunEvent>(context, { path: pathOf(listRunEvents.path, runId), signal }, (event) => {
-    const line = globals.json ? JSON.stringify(event) : progressLine(event, startedAt, context);
-    if (line !== null) ui.line(line);
+    if (globals.json || isShown(event)) ui.record(event, (shown) => progressLine(shown, startedAt, context));
   });
   if (signal.aborted) ui.note(`The run goes on; look at it with svc workflows show ${runId}`);
   const run = await client.call(getRun, { params: { runId: runId as never } });
   return { run, exitCode: exitCode() || (run.status === 'succeeded' ? 0 : 1) };
 }
 
-function progressLine(
-  event: RunEvent,
-  startedAt: Map<string, number>,
-  { ui }: CommandContext,
-): string | null {
+/** People follow the run and its steps; its jobs and what else there is are for programs. */
+const isShown = ({ type, stepId }: RunEvent): boolean =>
+  type.startsWith('run.') || (type.startsWith('step.') && stepId !== null);
+
+function progressLine(event: RunEvent, startedAt: Map<string, number>, { ui }: CommandContext): string {
   const { type, stepId, time, data } = event;
   const [entity, what] = type.split('.') as [string, string];
   if (entity === 'run') return `${ui.out.dim(clockTime(time))} run ${coloured(what, ui.out)}`;
-  if (entity !== 'step' || stepId === null) return null;
-  if (what === 'started') {
+  if (what === 'started' && stepId !== null) {
     startedAt.set(stepId, time);
     return `${ui.out.dim(clockTime(time))}   ${stepId} started`;
   }
-  const took = startedAt.has(stepId)
-    ? ui.out.dim(` after ${formatDuration(time - startedAt.get(stepId)!)}`)
-    : '';
+  const began = startedAt.get(stepId ?? '');
+  const took = began === undefined ? '' : ui.out.dim(` after ${formatDuration(time - began)}`);
   const why =
     typeof data.for === 'string' ? ` for ${data.for}` : typeof data.code === 'string' ? ` ${data.code}` : '';
   return `${ui.out.dim(clockTime(time))}   ${stepId} ${coloured(what, ui.out)}${why}${took}`;
@@ -88,7 +85,7 @@ export async function followLogs(
   const { signal, exitCode } = interruption();
   const asked = { path: pathOf(listRunLogs.path, runId), query: { stepId: step }, signal };
   await follow<RunLogLine>(context, asked, (line) =>
-    context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context)),
+    context.ui.record(line, (shown) => logLine(shown, context)),
   );
   return exitCode();
 }

@@ -127,8 +127,7 @@ export const logs = defineCommand({
           query: { limit: 1000, cursor, stepId: step },
         },
       );
-      for (const line of page.items)
-        context.ui.line(context.globals.json ? JSON.stringify(line) : logLine(line, context));
+      for (const line of page.items) context.ui.record(line, (shown) => logLine(shown, context));
       count += page.items.length;
       cursor = page.nextCursor;
     }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { startRun, type WorkflowRun } from '../../../contracts/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { harmlessData } from '../../harmless.ts';
 import { followRun } from './follow.ts';
 import { InputFlag, readInput } from './input.ts';
 import { runPairs } from './views.ts';
@@ -47,7 +48,8 @@ export const run = defineCommand({
     }
     context.ui.note(`run ${started.id}`);
     const { run: end, exitCode } = await followRun(context, started.id);
-    if (!context.globals.json && end.error) context.ui.warn(`${end.error.code} ${end.error.message}`);
+    if (!context.globals.json && end.error)
+      context.ui.warn(harmlessData(`${end.error.code} ${end.error.message}`));
     if (!context.globals.json && end.output !== null) context.ui.line(JSON.stringify(end.output));
     return streamed(exitCode);
   },

@@ -1,0 +1,56 @@
+import { isRecord } from '../kit/is-record.ts';
+import type { AnyCommand } from './define-command.ts';
+
+/** How a command's records are completed for programs. */
+export type RecordShape = Pick<AnyCommand, 'idField' | 'verbatim'>;
+
+/** Fields with data of users, plugins and senders, which is printed unchanged. */
+const FOREIGN = new Set([
+  'body',
+  'claims',
+  'data',
+  'details',
+  'evidence',
+  'headers',
+  'input',
+  'inputs',
+  'labels',
+  'meta',
+  'metadata',
+  'outcome',
+  'output',
+  'outputs',
+  'payload',
+  'result',
+]);
+
+/**
+ * Data as `--json` prints it: `id` beside the command's own id field, and `<field>Iso` beside each time. Existing fields
+ * stay. @spec docs/decisions/0060-ids-and-times-in-json.md
+ */
+export function completeRecords(data: unknown, { idField, verbatim }: RecordShape): unknown {
+  if (verbatim) return data;
+  const complete = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(complete);
+    if (!isRecord(value)) return value;
+    const entries = Object.entries(value).flatMap(([key, item]): Array<[string, unknown]> => {
+      const own: [string, unknown] = [key, FOREIGN.has(key) ? item : complete(item)];
+      if (key === idField && !Object.hasOwn(value, 'id')) return [own, ['id', item]];
+      const iso = isTimeField(key) && !Object.hasOwn(value, `${key}Iso`) ? isoOf(item) : undefined;
+      return iso === undefined ? [own] : [own, [`${key}Iso`, iso]];
+    });
+    return Object.fromEntries(entries);
+  };
+  return complete(data);
+}
+
+const isTimeField = (key: string): boolean => key === 'at' || key === 'time' || /[a-z]At$/.test(key);
+
+/** Undefined for what is no time: `--at` of a command may hold text of another form. */
+function isoOf(value: unknown): string | null | undefined {
+  if (value === null) return null;
+  if (typeof value !== 'number' && !(typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)))
+    return undefined;
+  const time = new Date(value);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}
