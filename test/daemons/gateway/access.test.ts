@@ -361,6 +361,32 @@ describe('guessing', () => {
     expect(codes.filter((code) => code === 'RATE_LIMIT_EXCEEDED')).toHaveLength(2);
   });
 
+  test('refused credentials are logged with address and request, and for no tenant', async () => {
+    const gateway = await startGateway();
+    const { clientId } = TEST_OPERATOR;
+    const post = (path: string, body: object) =>
+      gateway.fetch(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const answers = [
+      await post('/auth/token', { clientId, clientSecret: 'wrong' }),
+      await post('/auth/refresh', { refreshToken: 'svcr_unknown' }),
+      await post('/hosts/register', { name: 'a', namespaceId: 'acme' }),
+      await gateway.fetch('/hosts/connect'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    const failures = gateway.logs.lines.filter(({ event }) => event === 'auth.failed');
+    expect(failures.map(({ requestId }) => requestId)).toEqual(
+      answers.map(({ headers }) => headers.get('x-request-id')),
+    );
+    for (const failure of failures) {
+      expect(failure).toMatchObject({ traceId: expect.any(String), evidence: { ip: '127.0.0.1' } });
+      expect(failure).not.toHaveProperty('tenantId');
+    }
+  });
+
   test('whoever guesses from one address locks nobody out at another', async () => {
     const gateway = await startGateway({ gateway: { trustedProxies: ['127.0.0.1'] } });
     const { clientId, clientSecret } = TEST_OPERATOR;

@@ -20,11 +20,11 @@ export function authRoutes(
 ): void {
   mount(http, exchangeToken, { auth: 'open' }, ({ body, request, reply }) => {
     reply.header('cache-control', 'no-store');
-    return attempts.guard(request.ip, body.clientId, () => exchange.exchange(body));
+    return attempts.guard(request.ip, body.clientId, () => exchange.exchange(body, subjectOf(request)));
   });
   mount(http, refreshToken, { auth: 'open' }, ({ body, request, reply }) => {
     reply.header('cache-control', 'no-store');
-    return attempts.guard(request.ip, null, () => exchange.refresh(body.refreshToken));
+    return attempts.guard(request.ip, null, () => exchange.refresh(body.refreshToken, subjectOf(request)));
   });
   mount(http, whoAmI, { auth: 'caller' }, async ({ request }) => {
     const caller = await authenticator.authenticate(subjectOf(request));

@@ -6,6 +6,7 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { ClientRecord, RefreshTokenRecord, RefreshTokenStore } from '../../../../store/ports/index.ts';
+import type { Subject } from './authenticator.ts';
 import type { ClientRegistry, Credentials } from './client-registry.ts';
 import type { Jwts } from './jwt.ts';
 import type { Revocations } from './revocations.ts';
@@ -31,6 +32,9 @@ export interface TokenExchangeDeps {
   random: Random;
   logger: Logger;
 }
+
+/** Where refused credentials came from; the name that they claim attributes them to no tenant. */
+export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
 export type TokenExchange = ReturnType<typeof createTokenExchange>;
 
@@ -65,28 +69,32 @@ export function createTokenExchange({
   }
 
   function refused(
+    { ip, requestId, traceId }: Sender,
     reasonCode: string,
     message: string,
     evidence: Record<string, unknown> = {},
   ): PlatformError {
-    logger.diagnostic({
-      domain: 'auth',
-      event: 'auth.failed',
-      level: 'warn',
-      reasonCode,
-      message,
-      outcome: 'refused',
-      evidence,
-    });
+    logger.diagnostic(
+      {
+        domain: 'auth',
+        event: 'auth.failed',
+        level: 'warn',
+        reasonCode,
+        message,
+        outcome: 'refused',
+        evidence: { ip, ...evidence },
+      },
+      { requestId, traceId },
+    );
     return new PlatformError('UNAUTHORIZED', TOLD, { headers: { 'www-authenticate': 'Bearer' } });
   }
 
   return {
-    async exchange(credentials: Credentials): Promise<TokenPair> {
+    async exchange(credentials: Credentials, sender: Sender): Promise<TokenPair> {
       const client = await clients.verify(credentials);
       if (!client) {
         const { clientId } = credentials;
-        throw refused('CLIENT_CREDENTIALS_INVALID', 'Client credentials were refused.', { clientId });
+        throw refused(sender, 'CLIENT_CREDENTIALS_INVALID', 'Client credentials were refused.', { clientId });
       }
       const { token, record } = fresh(client.clientId, random.uuid());
       await refreshTokens.add(record);
@@ -94,23 +102,27 @@ export function createTokenExchange({
     },
 
     /** Trades a refresh token in. One that was spent before tells of a thief: its whole family goes. */
-    async refresh(refreshToken: string): Promise<TokenPair> {
+    async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
       const tokenHash = hashOf(refreshToken);
       const known = await refreshTokens.find(tokenHash);
-      if (!known) throw refused('REFRESH_TOKEN_UNKNOWN', 'An unknown or expired refresh token was refused.');
+      if (!known)
+        throw refused(sender, 'REFRESH_TOKEN_UNKNOWN', 'An unknown or expired refresh token was refused.');
       const { clientId, familyId } = known;
       const client = await clients.valid(clientId);
       if (!client)
-        throw refused('CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', { clientId });
+        throw refused(sender, 'CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', {
+          clientId,
+        });
       const { token, record } = fresh(clientId, familyId);
       const outcome = await refreshTokens.rotate(tokenHash, record, clock.now(), LOST_REPLY_MS);
       if (outcome === 'rotated' || outcome === 'repeated') return pair(client, token, familyId);
       if (outcome === 'unknown')
-        throw refused('REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its family is gone.');
+        throw refused(sender, 'REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its family is gone.');
       const revoked = await refreshTokens.revokeFamily(familyId);
       // Those minted a moment ago included: all carry the family's id.
       await revocations.revokeToken(familyId, clock.now() + ACCESS_LIFE_MS);
       throw refused(
+        sender,
         'REFRESH_TOKEN_REUSED',
         'A spent refresh token came again: every token of its login was revoked, as either side may be a thief.',
         { clientId, revoked },

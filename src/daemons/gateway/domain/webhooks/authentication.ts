@@ -85,9 +85,13 @@ export function createAuthentication({
         reasonCode: refusal.fault.toUpperCase(),
         message: `A delivery to ${describe(passage)} was refused: ${refusal.fault}`,
         outcome: 'refused',
-        evidence: { webhookId, authType: admitted.target.webhook.auth.type, source: incoming.source },
+        evidence: {
+          ...{ webhookId, namespaceId, source: incoming.source },
+          authType: admitted.target.webhook.auth.type,
+        },
       },
-      { requestId: incoming.requestId, traceId: incoming.traceId, tenantId: namespaceId, pluginId },
+      // No tenant: an unauthenticated sender chooses the namespace, and would write into the log of its victim.
+      { requestId: incoming.requestId, traceId: incoming.traceId, pluginId },
     );
     return new PlatformError(
       'UNAUTHORIZED',
