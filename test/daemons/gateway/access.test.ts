@@ -15,6 +15,7 @@ import {
   revokeToken,
 } from '../../../src/contracts/index.ts';
 import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { createHostKeys } from '../../../src/kit/host-proof.ts';
 import { TEST_OPERATOR } from '../../support/daemon.ts';
 import { asBearer, asOperator, statusWith } from './support/login.ts';
 import { CI_TOKEN, signJwt, startGateway } from './support/start-gateway.ts';
@@ -373,7 +374,7 @@ describe('guessing', () => {
     const answers = [
       await post('/auth/token', { clientId, clientSecret: 'wrong' }),
       await post('/auth/refresh', { refreshToken: 'svcr_unknown' }),
-      await post('/hosts/register', { name: 'a', namespaceId: 'acme' }),
+      await post('/hosts/register', { name: 'a', publicKey: createHostKeys().publicKey }),
       await gateway.fetch('/hosts/connect'),
     ];
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401]);

@@ -69,9 +69,9 @@ export function createTokenExchange({
   }
 
   function refused(
-    { ip, requestId, traceId }: Sender,
     reasonCode: string,
     message: string,
+    { ip, requestId, traceId }: Sender,
     evidence: Record<string, unknown> = {},
   ): PlatformError {
     logger.diagnostic(
@@ -94,7 +94,7 @@ export function createTokenExchange({
       const client = await clients.verify(credentials);
       if (!client) {
         const { clientId } = credentials;
-        throw refused(sender, 'CLIENT_CREDENTIALS_INVALID', 'Client credentials were refused.', { clientId });
+        throw refused('CLIENT_CREDENTIALS_INVALID', 'Client credentials were refused.', sender, { clientId });
       }
       const { token, record } = fresh(client.clientId, random.uuid());
       await refreshTokens.add(record);
@@ -106,25 +106,25 @@ export function createTokenExchange({
       const tokenHash = hashOf(refreshToken);
       const known = await refreshTokens.find(tokenHash);
       if (!known)
-        throw refused(sender, 'REFRESH_TOKEN_UNKNOWN', 'An unknown or expired refresh token was refused.');
+        throw refused('REFRESH_TOKEN_UNKNOWN', 'An unknown or expired refresh token was refused.', sender);
       const { clientId, familyId } = known;
       const client = await clients.valid(clientId);
       if (!client)
-        throw refused(sender, 'CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', {
+        throw refused('CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', sender, {
           clientId,
         });
       const { token, record } = fresh(clientId, familyId);
       const outcome = await refreshTokens.rotate(tokenHash, record, clock.now(), LOST_REPLY_MS);
       if (outcome === 'rotated' || outcome === 'repeated') return pair(client, token, familyId);
       if (outcome === 'unknown')
-        throw refused(sender, 'REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its family is gone.');
+        throw refused('REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its family is gone.', sender);
       const revoked = await refreshTokens.revokeFamily(familyId);
       // Those minted a moment ago included: all carry the family's id.
       await revocations.revokeToken(familyId, clock.now() + ACCESS_LIFE_MS);
       throw refused(
-        sender,
         'REFRESH_TOKEN_REUSED',
         'A spent refresh token came again: every token of its login was revoked, as either side may be a thief.',
+        sender,
         { clientId, revoked },
       );
     },
