@@ -9,7 +9,7 @@ import type { Random } from '../kit/random.ts';
 import type { CreateLimiter } from '../kit/rate-limiter.ts';
 import type { Environment } from '../kit/secret-ref.ts';
 import type { Tracer } from '../kit/tracer.ts';
-import type { StubFetch } from '../plugins/index.ts';
+import type { SandboxStatus, StubFetch } from '../plugins/index.ts';
 import type { ProcessGroup } from './group/process-group.ts';
 import type { Peers } from './peers.ts';
 
@@ -43,6 +43,8 @@ export interface Resources {
   peers: Peers;
   /** Answers `ctx.fetch` in tests of plugins. */
   stubFetch?: StubFetch | undefined;
+  /** Called with the sandbox of each plugin process that the daemon starts. */
+  onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
   /** The processes that are this daemon; most are one. */
   group: ProcessGroup;
   /** Limits that hold for all processes of the daemon together. */

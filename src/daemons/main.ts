@@ -79,6 +79,7 @@ async function start(
       env: process.env,
       otlp: otlpTarget(process.env),
       onFatal,
+      onSandbox: (sandbox) => tell({ type: 'sandbox', sandbox }),
       listener,
       ...(logLevel ? { logLevel } : {}),
       ...(member ? { primary: channelToPrimary(member.place) } : {}),

@@ -2,6 +2,7 @@ import type { PlatformCode, PlatformConfig, ServiceName } from '../contracts/ind
 import { messageOf, PlatformError, toPlatformError } from '../kit/errors.ts';
 import type { KeyMaterial } from '../kit/keys.ts';
 import type { LogLevel } from '../kit/logger.ts';
+import type { SandboxStatus } from '../plugins/index.ts';
 import type { OperatorCredentials } from './define-daemon.ts';
 import type { Frame } from './group/link.ts';
 
@@ -47,9 +48,13 @@ export interface ErrorMessage {
   details: Record<string, unknown>;
 }
 
-/** What a daemon answers; `listening` brings its listener, unless it shares its port. After `failed` it exits. */
+/**
+ * What a daemon answers; `listening` brings its listener, unless it shares its port. After `failed` it exits. `sandbox`
+ * comes whenever the confinement of the plugin processes that it starts changes.
+ */
 export type FromDaemon =
   | { type: 'listening'; url: string; port: number }
+  | { type: 'sandbox'; sandbox: SandboxStatus }
   | { type: 'failed'; error: ErrorMessage };
 
 export type FromSibling = FromDaemon | { type: 'group'; frame: Frame };

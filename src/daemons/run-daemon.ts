@@ -41,6 +41,7 @@ export interface StartOptions
   otlp?: OtlpTarget | undefined;
   /** Answers `ctx.fetch` in tests of plugins. */
   stubFetch?: Resources['stubFetch'];
+  onSandbox?: Resources['onSandbox'];
   /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
   listen?: { host: string; port: number };
   /** That of a predecessor on the same address, to go on with instead of opening one. */

@@ -45,7 +45,10 @@ export {
   type GuardedPaths,
   projectSecrets,
   type SandboxInForce,
+  type SandboxPreference,
+  type SandboxStatus,
   sandboxInForce,
+  sandboxStatus,
   userSecrets,
 } from './sandbox/index.ts';
 export { selfStarting, workflowBriefs } from './self-starting.ts';

@@ -14,7 +14,11 @@ beforeAll(() => {
 });
 
 test('without bubblewrap the permission model is in force, and the reason is told', async () => {
-  expect(await probeBwrap()).toEqual({ works: false, reason: 'bubblewrap (bwrap) is not installed' });
+  expect(await probeBwrap()).toEqual({
+    works: false,
+    undecided: false,
+    reason: 'bubblewrap (bwrap) is not installed',
+  });
   const networkGuarded = process.allowedNodeEnvironmentFlags.has('--allow-net');
   expect(await sandboxInForce()).toEqual({
     mode: 'permission',

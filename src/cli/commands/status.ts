@@ -102,6 +102,7 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
       restarts: 0,
       nextStartAt: null,
       lastExit: null,
+      sandbox: null,
     }),
   );
   return {
@@ -177,7 +178,7 @@ function describe(result: StatusResult, style: Style): string {
   return [
     `svc ${result.version} runs in ${where}`,
     facts,
-    `plugins are confined by ${sandboxWords(result.sandbox)}`,
+    ...sandboxLines(result),
     ...(result.hosts?.registered
       ? [`${result.hosts.online} of ${result.hosts.registered} hosts are connected`]
       : []),
@@ -199,6 +200,15 @@ function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
   return [
     `plugins: ${parts.join(', ')}`,
     ...broken.map(({ id, message }) => `  ${style.red(id)}: ${message}`),
+  ];
+}
+
+/** The services are named where they differ, as after a restart of one of them with another config. */
+function sandboxLines({ sandbox, services }: StatusResult): string[] {
+  const differing = services.filter(({ sandbox: used }) => used && used.mode !== sandbox?.mode);
+  return [
+    `plugins are confined by ${sandboxWords(sandbox)}`,
+    ...differing.map(({ name, sandbox: used }) => `  those that ${name} starts: ${sandboxWords(used)}`),
   ];
 }
 

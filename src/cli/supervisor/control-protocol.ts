@@ -1,5 +1,8 @@
 import type { ServiceName } from '../../contracts/index.ts';
 import type { ErrorMessage } from '../../daemons/process-protocol.ts';
+import type { SandboxStatus } from '../../plugins/index.ts';
+
+export type { SandboxStatus } from '../../plugins/index.ts';
 
 export type ServiceState = 'stopped' | 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 
@@ -25,15 +28,8 @@ export interface ServiceStatus {
   /** Epoch milliseconds of the restart that is due; null when none is. */
   nextStartAt: number | null;
   lastExit: LastExit | null;
-}
-
-/** What confines plugin code. @spec docs/security.md */
-export interface SandboxStatus {
-  mode: 'bwrap' | 'permission' | 'unavailable';
-  /** Whether a plugin without network permission is kept from opening connections. */
-  networkGuarded: boolean;
-  /** Why it is not `bwrap`. */
-  reason?: string;
+  /** As its process reported when it last started a plugin; null as long as it has started none. */
+  sandbox: SandboxStatus | null;
 }
 
 export interface SupervisorStatus {
@@ -44,7 +40,7 @@ export interface SupervisorStatus {
   dataDir: string;
   configFile: string | null;
   uptimeMs: number;
-  /** Null when nothing runs. */
+  /** The weakest sandbox that a service uses, or would use by the config it runs with; null when nothing runs. */
   sandbox: SandboxStatus | null;
   services: ServiceStatus[];
 }

@@ -6,6 +6,7 @@ import { createCrashPolicy } from '../../kit/crash-policy.ts';
 import { formatDuration, seconds } from '../../kit/duration.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 import type { Random } from '../../kit/random.ts';
+import type { SandboxPreference, SandboxStatus } from '../../plugins/index.ts';
 import type { LastExit, ServiceState, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
 import { waitHealthy } from './health.ts';
 import { createLogTail } from './log-tail.ts';
@@ -44,6 +45,8 @@ export interface ManagedService {
   kill(): void;
   sendPeers(urls: PeerUrls): void;
   status(): ServiceStatus;
+  /** Of the config that its process was started with; null while it has none. */
+  sandboxPreference(): SandboxPreference | null;
 }
 
 export function createManagedService(options: ManagedServiceOptions): ManagedService {
@@ -61,6 +64,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let cancelRestart = (): void => {};
   /** Whether the process was not left to drain: it took too long, or nobody wanted to wait. */
   let isForced = false;
+  let sandbox: SandboxStatus | null = null;
+  let sandboxPreference: SandboxPreference | null = null;
   /** The address that `bound` is at. */
   let boundTo = '';
 
@@ -80,6 +85,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     if (!options.keepsPort() || boundTo !== addressOf(listen)) givePortUp();
     const startedAt = clock.monotonic();
     tail.clear();
+    sandbox = null;
+    sandboxPreference = start.config.execution.worker.sandbox;
     const child = spawnService({
       name,
       start: { ...start, listen },
@@ -89,6 +96,9 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       onLines(lines) {
         tail.push(lines);
         options.onLines(lines);
+      },
+      onSandbox(reported) {
+        if (current === child) sandbox = reported;
       },
     });
     current = child;
@@ -226,7 +236,9 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       restarts,
       nextStartAt,
       lastExit,
+      sandbox: current && sandbox,
     }),
+    sandboxPreference: () => current && sandboxPreference,
   };
 }
 

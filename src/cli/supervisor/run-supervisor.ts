@@ -20,7 +20,6 @@ import { awaitLeftovers } from './leftovers.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import { identify } from './process-identity.ts';
 import { removeRunFile, writeRunFile } from './run-file.ts';
-import { sandboxStatus } from './sandbox-status.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 /** Whose lines these are: a service's, or the supervisor's own. */
@@ -109,9 +108,8 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
         logger.error('What runs could not be written down', { error });
       }
     };
-    const findSandbox = lazily(() => sandboxStatus(loaded.config.execution.worker.sandbox));
     const status = async (): Promise<SupervisorStatus> => {
-      const sandbox = await findSandbox();
+      const sandbox = await supervisor.sandbox();
       return { ...describeStatus(loaded, supervisor, clock.monotonic() - startedAt), sandbox };
     };
     const { promise: ended, resolve: onEnd, reject: onEndFailed } = Promise.withResolvers<void>();
@@ -133,7 +131,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       // Starts a process to see: not while the services need the processors.
       () => {
         telemetry.start();
-        void findSandbox();
+        void supervisor.sandbox();
         settleMemory(SETTLE_MS);
       },
       async (error: unknown) => {
@@ -177,15 +175,6 @@ async function takeFolder(folder: DataFolder): Promise<OwnerLock> {
       },
     );
   }
-}
-
-/** Runs once, when first asked for. */
-function lazily<T>(run: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  return () => {
-    running ??= run();
-    return running;
-  };
 }
 
 function urlOf(supervisor: Supervisor, name: ServiceName): string | null {

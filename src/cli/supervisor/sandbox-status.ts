@@ -1,13 +1,18 @@
-import { messageOf } from '../../kit/errors.ts';
-import { sandboxInForce } from '../../plugins/sandbox/index.ts';
-import type { SandboxPreference } from '../../plugins/sandbox/launch.ts';
-import type { SandboxStatus } from './control-protocol.ts';
+import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../../plugins/index.ts';
 
-/** What confines plugin code here; `unavailable` when the config demands a sandbox that does not work. */
-export async function sandboxStatus(preference: SandboxPreference): Promise<SandboxStatus> {
-  try {
-    return await sandboxInForce(preference);
-  } catch (error) {
-    return { mode: 'unavailable', networkGuarded: false, reason: messageOf(error) };
-  }
+export interface SandboxOfService {
+  /** As its process reported. */
+  used: SandboxStatus | null;
+  /** Of the config that its process runs with; null when it does not run. */
+  preference: SandboxPreference | null;
+}
+
+/** From the weakest to the strongest; a sandbox that does not work is what an operator must see first. */
+const ORDER: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
+
+/** A service that has started no plugin counts with the sandbox that its config leads to on this machine. */
+export async function weakestSandbox(services: readonly SandboxOfService[]): Promise<SandboxStatus | null> {
+  const running = services.flatMap(({ used, preference }) => (preference ? [{ used, preference }] : []));
+  const all = await Promise.all(running.map(({ used, preference }) => used ?? sandboxStatus(preference)));
+  return all.toSorted((a, b) => ORDER.indexOf(a.mode) - ORDER.indexOf(b.mode))[0] ?? null;
 }

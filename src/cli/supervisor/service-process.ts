@@ -14,6 +14,7 @@ import type { Environment } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { lineBlocks } from '../../kit/line-blocks.ts';
 import { entryFile } from '../../kit/paths.ts';
+import type { SandboxStatus } from '../../plugins/index.ts';
 import { dataFolder } from './data-folder.ts';
 
 export interface ExitInfo {
@@ -47,6 +48,7 @@ export interface SpawnOptions {
   env: Environment;
   /** Whole lines of its log, ready to append; what it prints to stderr comes as log records too. */
   onLines: (lines: Buffer) => void;
+  onSandbox?: (sandbox: SandboxStatus) => void;
   now: () => number;
 }
 
@@ -60,7 +62,8 @@ const SECRET_VARIABLES = [
 ];
 
 /** Starts one daemon as a child of this process. */
-export function spawnService({ name, start, listener, env, onLines, now }: SpawnOptions): ServiceProcess {
+export function spawnService(options: SpawnOptions): ServiceProcess {
+  const { name, start, listener, env, onLines, onSandbox, now } = options;
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
     env: daemonEnvironment(start.dataDir, env),
@@ -75,6 +78,9 @@ export function spawnService({ name, start, listener, env, onLines, now }: Spawn
     child.once('error', () => child.pid === undefined && resolve({ code: null, signal: null }));
   });
   const listening = waitForListening(name, child);
+  child.on('message', (message: FromDaemon) => {
+    if (message.type === 'sandbox') onSandbox?.(message.sandbox);
+  });
   const lines = lineBlocks(onLines);
   child.stdout?.on('data', lines.push);
   child.stdout?.once('end', lines.end);
@@ -118,7 +124,7 @@ function waitForListening(name: ServiceName, child: ChildProcess): Promise<Liste
     child.on('message', (message: FromDaemon, handle: unknown) => {
       const listener = handle as Listener | undefined;
       if (message.type === 'listening') resolve({ url: message.url, port: message.port, listener });
-      else reject(fromErrorMessage(message.error));
+      else if (message.type === 'failed') reject(fromErrorMessage(message.error));
     });
     child.once('error', (error) =>
       reject(

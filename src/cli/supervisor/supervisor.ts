@@ -5,9 +5,10 @@ import type { Environment, LoadedConfig } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { LogLevel } from '../../kit/logger.ts';
 import type { Random } from '../../kit/random.ts';
-import type { ServiceStatus, SupervisorEvent } from './control-protocol.ts';
+import type { SandboxStatus, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
 import type { Secrets } from './keys-file.ts';
 import { createManagedService, type ManagedService } from './managed-service.ts';
+import { weakestSandbox } from './sandbox-status.ts';
 
 export interface SupervisorOptions {
   /** Read again before each restart that was asked for, so that an edited file takes effect. */
@@ -33,6 +34,8 @@ export interface Supervisor {
   kill(): void;
   restart(name: ServiceName | null): Promise<void>;
   services(): ServiceStatus[];
+  /** What the weakest of the services uses, or would use by the config it runs with. */
+  sandbox(): Promise<SandboxStatus | null>;
 }
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
@@ -109,6 +112,13 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       return restarted;
     },
     services: () => services.map((service) => service.status()),
+    sandbox: () =>
+      weakestSandbox(
+        services.map((service) => ({
+          used: service.status().sandbox,
+          preference: service.sandboxPreference(),
+        })),
+      ),
   };
 
   async function restart(name: ServiceName | null): Promise<void> {

@@ -10,7 +10,7 @@ import type { Peers } from '../peers.ts';
 import type { DaemonStart } from '../process-protocol.ts';
 import { type Answer, createLink } from './link.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
-import { type SiblingProgram, startSiblingProgram } from './sibling-program.ts';
+import { type SiblingProgram, type SiblingProgramOptions, startSiblingProgram } from './sibling-program.ts';
 
 /** A little less than this process has itself, so that it can still close its store. */
 const STOP_DEADLINE_MS = seconds(9);
@@ -28,6 +28,8 @@ export interface PrimaryOptions {
   random: Random;
   /** A place that cannot be kept: its processes end again and again. The daemon is to end, and say so. */
   onGivenUp: (error: PlatformError) => void;
+  /** Called with the sandbox of each plugin process that a sibling starts. */
+  onSandbox?: SiblingProgramOptions['onSandbox'];
 }
 
 /** The primary with what only its daemon's own start and end use. */

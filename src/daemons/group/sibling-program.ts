@@ -5,6 +5,7 @@ import { lineBlocks } from '../../kit/line-blocks.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { LineOutput } from '../../kit/output.ts';
 import { entryFile } from '../../kit/paths.ts';
+import type { SandboxStatus } from '../../plugins/index.ts';
 import { nodeFlagsOf } from '../node-flags.ts';
 import type { DaemonStart, FromSibling, PeerUrls, ToSibling } from '../process-protocol.ts';
 import type { Frame } from './link.ts';
@@ -29,6 +30,7 @@ export interface SiblingProgramOptions {
   logger: Logger;
   onFrame: (frame: Frame, socket: Socket | undefined) => void;
   onListening: () => void;
+  onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 
 /** Starts one more process of this daemon. It ends by itself once this process is gone. */
@@ -43,7 +45,8 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
   child.on('message', (message: FromSibling, socket?: Socket) => {
     if (message.type === 'group') onFrame(message.frame, socket);
     else if (message.type === 'listening') onListening();
-    else failure = message.error.message;
+    else if (message.type === 'sandbox') options.onSandbox?.(message.sandbox);
+    else if (message.type === 'failed') failure = message.error.message;
   });
   relayLog(child, options);
   const ended = new Promise<string>((resolve) => {

@@ -54,6 +54,7 @@ export function createBackends(resources: Resources, invoke: InvokeCommand, own:
   const secrets = projectSecrets(projectDir, env);
   const worker = createWorkerBackend({
     ...{ config: config.execution.worker, services, logger, clock, dataDir, secrets },
+    onSandbox: resources.onSandbox,
   });
   const elsewhere = (own.createElsewhere ?? throughGateway(resources))(services);
   const backends: Backends = { ...elsewhere, worker };

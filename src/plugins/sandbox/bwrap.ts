@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import process from 'node:process';
 import type { Permissions } from '../../contracts/index.ts';
@@ -9,6 +9,7 @@ import { hasRawNetwork } from './node-flags.ts';
 /** The descriptor on which bwrap tells the pid of what it started. */
 const STATUS_FD = 4;
 const PROBE_MS = 10_000;
+const PROBE_TRIES = 2;
 const TMP_BYTES = 64 * 1024 * 1024;
 const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 
@@ -21,7 +22,19 @@ interface Variant {
   proc: string[];
 }
 
-export type BwrapProbe = { works: true; variant: Variant } | { works: false; reason: string };
+export interface WorkingBwrap {
+  works: true;
+  variant: Variant;
+}
+
+/** `undecided`: bwrap gave no answer in time, which says nothing about the next try. */
+export type BwrapProbe = WorkingBwrap | { works: false; undecided: boolean; reason: string };
+
+export interface BwrapProbeOptions {
+  timeoutMs?: number;
+  /** PATH where `bwrap` is looked up; default: this process's. */
+  path?: string | undefined;
+}
 
 const USERS: string[][] = [
   ['--unshare-user', '--uid', '65534', '--gid', '65534', '--disable-userns'],
@@ -33,55 +46,78 @@ const PROCS: string[][] = [
   ['--dir', '/proc'],
 ];
 
-let probed: Promise<BwrapProbe> | undefined;
+/** Whether bubblewrap can start this Node here, and in which way. A verdict holds for the process, a time-out is not one. */
+export const probeBwrap = createBwrapProbe();
 
-/** Whether bubblewrap can start this Node here, and in which way; tried once per process. */
-export function probeBwrap(): Promise<BwrapProbe> {
-  probed ??= probe();
-  return probed;
+export function createBwrapProbe(options: BwrapProbeOptions = {}): () => Promise<BwrapProbe> {
+  let probed: Promise<BwrapProbe> | undefined;
+
+  async function decide(): Promise<BwrapProbe> {
+    let found = await probe(options);
+    for (let tries = 1; isUndecided(found) && tries < PROBE_TRIES; tries++) found = await probe(options);
+    if (isUndecided(found)) probed = undefined;
+    return found;
+  }
+  return () => {
+    probed ??= decide();
+    return probed;
+  };
 }
 
-async function probe(): Promise<BwrapProbe> {
-  if (process.platform !== 'linux')
-    return { works: false, reason: `bubblewrap needs Linux, this is ${process.platform}` };
+const isUndecided = (found: BwrapProbe): boolean => !found.works && found.undecided;
+
+async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
+  if (process.platform !== 'linux') return fails(`bubblewrap needs Linux, this is ${process.platform}`);
   let reason = '';
   for (const proc of PROCS) {
     for (const user of USERS) {
       const variant = { user, proc };
-      const failure = await tryStart([
-        ...isolation(variant, false),
-        ...sealed(),
-        '--',
-        process.execPath,
-        '-e',
-        '0',
-      ]);
+      const args = [...isolation(variant, false), ...sealed(), '--', process.execPath, '-e', '0'];
+      const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
-      if (failure.missing) return { works: false, reason: 'bubblewrap (bwrap) is not installed' };
+      if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
+      // A weaker variant might answer in time without the stronger one being impossible here.
+      if (failure.kind === 'undecided') return { works: false, undecided: true, reason: failure.message };
       reason ||= failure.message;
     }
   }
-  return { works: false, reason: `bubblewrap is installed but cannot make a sandbox here: ${reason}` };
+  return fails(`bubblewrap is installed but cannot make a sandbox here: ${reason}`);
 }
 
-function tryStart(args: string[]): Promise<{ missing: boolean; message: string } | undefined> {
+const fails = (reason: string): BwrapProbe => ({ works: false, undecided: false, reason });
+
+interface StartFailure {
+  kind: 'missing' | 'refused' | 'undecided';
+  message: string;
+}
+
+function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFailure | undefined> {
+  const { timeoutMs = PROBE_MS, path = process.env.PATH } = options;
   return new Promise((resolve) => {
     execFile(
       'bwrap',
       args,
-      { timeout: PROBE_MS, env: { PATH: process.env.PATH } },
+      { timeout: timeoutMs, killSignal: 'SIGKILL', env: { PATH: path } },
       (error, _stdout, stderr) => {
         if (!error) return resolve(undefined);
+        if (error.killed)
+          return resolve({ kind: 'undecided', message: `bubblewrap did not start within ${timeoutMs} ms` });
         const message = (stderr.trim().split('\n')[0] || messageOf(error)).slice(0, 300);
-        resolve({ missing: error.code === 'ENOENT', message });
+        resolve({ kind: kindOf(error), message });
       },
     );
   });
 }
 
+/** A process that was killed, or that the kernel had no room for, was not refused by bubblewrap. */
+function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
+  if (code === 'ENOENT') return 'missing';
+  return signal || code === 'EAGAIN' || code === 'ENOMEM' ? 'undecided' : 'refused';
+}
+
 /** bwrap's arguments up to `--`: own namespaces, and a file system of only what is granted. */
 export function bwrapArgs(
-  probe: BwrapProbe & { works: true },
+  probe: WorkingBwrap,
   grants: Grants,
   permissions: Permissions,
   root: string,

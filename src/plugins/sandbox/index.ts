@@ -8,5 +8,7 @@ export {
   type SandboxInForce,
   type SandboxMode,
   type SandboxPreference,
+  type SandboxStatus,
   sandboxInForce,
+  sandboxStatus,
 } from './launch.ts';

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import process from 'node:process';
 import type { Permissions, PlatformConfig } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../kit/errors.ts';
 import { locate } from '../../kit/locate.ts';
 import { entryFile } from '../../kit/paths.ts';
-import { bwrapArgs, probeBwrap } from './bwrap.ts';
+import { type BwrapProbe, bwrapArgs, probeBwrap, type WorkingBwrap } from './bwrap.ts';
 import { scrubEnvironment } from './environment.ts';
 import { resolveGrants } from './grants.ts';
 import { nodeFlags, nodeGuardsNetwork } from './node-flags.ts';
@@ -21,6 +21,11 @@ export interface SandboxInForce {
   /** Why it is not `bwrap`. */
   reason?: string;
 }
+
+/** The same where the config may demand a sandbox that does not work: then no plugin starts. */
+export type SandboxStatus =
+  | SandboxInForce
+  | { mode: 'unavailable'; networkGuarded: boolean; reason?: string };
 
 /** A command that starts the runner confined. */
 export interface Launch {
@@ -40,45 +45,90 @@ export interface LaunchInput {
   dataDir: string;
   secrets?: readonly string[];
   environment: NodeJS.ProcessEnv;
+  /** Called with the sandbox of this launch, or with why there is none. */
+  onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 
 /**
- * Tells which sandbox plugins get. Throws SANDBOX_ERROR when `bwrap` is demanded and does not work.
+ * Tells which sandbox plugins get. Throws SANDBOX_ERROR when `bwrap` is demanded and does not work, and when bubblewrap
+ * gave no answer: a slow machine must not weaken the sandbox.
  * @spec docs/security.md
  */
 export async function sandboxInForce(preference: SandboxPreference = 'auto'): Promise<SandboxInForce> {
-  const { mode, reason } = await chooseMode(preference);
-  return { mode, networkGuarded: mode === 'bwrap' || nodeGuardsNetwork, ...(reason ? { reason } : {}) };
+  return inForce(await chooseSandbox(preference));
 }
 
-async function chooseMode(preference: SandboxPreference): Promise<{ mode: SandboxMode; reason?: string }> {
+/** The same, with `unavailable` in place of SANDBOX_ERROR. */
+export async function sandboxStatus(preference: SandboxPreference): Promise<SandboxStatus> {
+  try {
+    return await sandboxInForce(preference);
+  } catch (error) {
+    return unavailable(error);
+  }
+}
+
+type ChosenSandbox = { mode: 'bwrap'; bwrap: WorkingBwrap } | { mode: 'permission'; reason: string };
+
+export async function chooseSandbox(
+  preference: SandboxPreference,
+  probe: () => Promise<BwrapProbe> = probeBwrap,
+): Promise<ChosenSandbox> {
   if (preference === 'permission')
     return { mode: 'permission', reason: 'execution.worker.sandbox is "permission"' };
-  const probe = await probeBwrap();
-  if (probe.works) return { mode: 'bwrap' };
-  if (preference === 'auto') return { mode: 'permission', reason: probe.reason };
+  const bwrap = await probe();
+  if (bwrap.works) return { mode: 'bwrap', bwrap };
+  const { reason, undecided } = bwrap;
+  if (undecided)
+    throw new PlatformError(
+      'SANDBOX_ERROR',
+      `Plugins cannot be started now: ${reason}. The next call tries again; if this stays, set execution.worker.sandbox to "permission", which is weaker.`,
+      { details: { reason } },
+    );
+  if (preference === 'auto') return { mode: 'permission', reason };
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `Plugins cannot be started: execution.worker.sandbox is "bwrap", but ${probe.reason}. Install bubblewrap (and allow user namespaces), or set execution.worker.sandbox to "auto".`,
-    { details: { reason: probe.reason } },
+    `Plugins cannot be started: execution.worker.sandbox is "bwrap", but ${reason}. Install bubblewrap (and allow user namespaces), or set execution.worker.sandbox to "auto".`,
+    { details: { reason } },
   );
 }
+
+function inForce(chosen: ChosenSandbox): SandboxInForce {
+  if (chosen.mode === 'bwrap') return { mode: 'bwrap', networkGuarded: true };
+  return { mode: 'permission', networkGuarded: nodeGuardsNetwork, reason: chosen.reason };
+}
+
+const unavailable = (error: unknown): SandboxStatus => ({
+  mode: 'unavailable',
+  networkGuarded: false,
+  reason: messageOf(error),
+});
 
 /** Works out how to start the runner for a plugin. Throws SANDBOX_ERROR. */
 export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
   const { root, permissions, memoryMb } = input;
-  const { mode } = await chooseMode(input.preference);
+  const chosen = await chosenFor(input);
   const grants = await resolveGrants(input);
   requireWritable(grants.write);
   const node = [...nodeFlags(grants, permissions, memoryMb), realpathSync(entryFile('runner'))];
   const env = scrubEnvironment(permissions, input.environment);
-  const probe = mode === 'bwrap' ? await probeBwrap() : undefined;
-  if (probe?.works) {
-    const args = [...bwrapArgs(probe, grants, permissions, root), realpathSync(process.execPath), ...node];
-    return { mode, command: await findBwrap(input.environment), args, env, cwd: '/' };
+  if (chosen.mode === 'bwrap') {
+    const own = bwrapArgs(chosen.bwrap, grants, permissions, root);
+    const args = [...own, realpathSync(process.execPath), ...node];
+    return { mode: 'bwrap', command: await findBwrap(input.environment), args, env, cwd: '/' };
   }
   const [command, ...args] = [...(await parentDeathSignal()), process.execPath, ...node];
-  return { mode, command: command!, args, env, cwd: root };
+  return { mode: 'permission', command: command!, args, env, cwd: root };
+}
+
+async function chosenFor({ preference, onSandbox }: LaunchInput): Promise<ChosenSandbox> {
+  try {
+    const chosen = await chooseSandbox(preference);
+    onSandbox?.(inForce(chosen));
+    return chosen;
+  } catch (error) {
+    onSandbox?.(unavailable(error));
+    throw error;
+  }
 }
 
 /** Under bubblewrap there is nothing to write to; the permission model alone would let the plugin create it. */

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { listPlugins } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors.ts';
-import { loadPlugins, projectSecrets } from '../../../plugins/index.ts';
+import { loadPlugins, projectSecrets, sandboxStatus } from '../../../plugins/index.ts';
 import { nodeHttp } from '../../supervisor/node-http.ts';
-import { sandboxStatus } from '../../supervisor/sandbox-status.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
 import { type Fact, failure, fine, type Patient, warning } from './check.ts';
 

@@ -11,7 +11,12 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import type { ExecutionBackend, PlatformServices } from '../../execution.ts';
 import type { RunnerLimits } from '../../runner/protocol.ts';
-import { prepareLaunch, type SandboxInForce, sandboxInForce } from '../../sandbox/index.ts';
+import {
+  prepareLaunch,
+  type SandboxInForce,
+  type SandboxStatus,
+  sandboxInForce,
+} from '../../sandbox/index.ts';
 import { createPluginLogSink, LOG_BUDGET } from '../../services/log.ts';
 import { createPool, type Pool, type PoolStats } from './pool.ts';
 import { startRunnerProcess } from './runner-process.ts';
@@ -39,6 +44,8 @@ export interface WorkerBackendDeps {
   secrets?: readonly string[];
   /** Where the variables that `permissions.env` names come from; default: this process's. */
   environment?: NodeJS.ProcessEnv;
+  /** Called each time a plugin's process is prepared. */
+  onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
   limits?: Partial<RunnerLimits>;
   /** Calls that may wait per plugin; beyond it SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input). */
   maxQueue?: number;
@@ -110,7 +117,10 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       async prepare() {
         root = await realRoot(plugin);
         const preference = config.sandbox;
-        return prepareLaunch({ root, permissions, memoryMb, preference, dataDir, secrets, environment });
+        const { onSandbox } = deps;
+        return prepareLaunch({
+          ...{ root, permissions, memoryMb, preference, dataDir, secrets, environment, onSandbox },
+        });
       },
       start: (launch, events) =>
         startRunnerProcess(
