@@ -139,7 +139,7 @@ test('a stopped platform has a status, with every service stopped', () => {
   expect(envelope.result.services.map(({ state }: { state: string }) => state)).toEqual(
     Array(5).fill('stopped'),
   );
-  expect(svc(['status']).stdout).toContain('svc up -d');
+  expect(svc(['status']).stdout).toContain('svc init');
   expect(json(['down']).envelope.result).toEqual({ stopped: false, pid: null });
 });
 

@@ -380,7 +380,8 @@ describe('events and metrics', () => {
     const payloads = (type: string) => eventsOf(rest, type).map(({ payload }) => payload);
     const durationMs = expect.any(Number);
     expect(payloads('storage.write.completed')).toEqual([{ bytesRead: 0, bytesWritten: 4, durationMs }]);
-    expect(payloads('storage.read.completed')).toEqual([{ bytesRead: 8, bytesWritten: 0, durationMs }]);
+    const read = { bytesRead: 4, bytesWritten: 0, durationMs };
+    expect(payloads('storage.read.completed')).toEqual([read, read]);
     const completion = {
       totalTokens: 20,
       totalCost: 0.000012,
@@ -393,7 +394,8 @@ describe('events and metrics', () => {
     expect(payloads('embeddings.embed.completed')).toEqual([
       { totalTokens: 7, totalCost: 0.000007, durationMs },
     ]);
-    expect(payloads('vectorStore.search.completed')).toEqual([{ totalSearches: 2, durationMs }]);
+    const search = { totalSearches: 1, durationMs };
+    expect(payloads('vectorStore.search.completed')).toEqual([search, search]);
     const [event] = eventsOf(rest, 'llm.completion.completed');
     expect(event).toMatchObject({ ctx: { tenantId: 'default', pluginId: 'library', host: 'rest' } });
   });

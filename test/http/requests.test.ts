@@ -79,7 +79,12 @@ describe('validation', () => {
     expect(status).toBe(400);
     expect(body.error.code).toBe('VALIDATION_ERROR');
     const issues = body.error.details.issues as Array<{ path: string }>;
-    expect(issues.map(({ path }) => path).sort()).toEqual(['body', 'body.count', 'body.name', 'body.tags.0']);
+    expect(issues.map(({ path }) => path).sort()).toEqual([
+      'body.count',
+      'body.more',
+      'body.name',
+      'body.tags.0',
+    ]);
     expect(body.error.message).toContain('3 more');
   });
 
