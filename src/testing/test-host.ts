@@ -232,7 +232,7 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
         path: deliveryPath({ pluginId: plugin.id, event, instanceId: '' }),
       };
       const { result } = await run<{ valid?: unknown }>(
-        'webhook',
+        'validator',
         { handler: validatorOf(webhook) },
         input,
         { ...context, ...request },

@@ -4,12 +4,9 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { PlatformError } from '../../src/kit/errors.ts';
 import { createFetchService, type FetchServiceOptions } from '../../src/plugins/services/fetch.ts';
-import {
-  checkedLookup,
-  type Resolve,
-  refusePrivateAddress,
-} from '../../src/plugins/services/guarded-dispatcher.ts';
+import { checkedLookup, refusePrivateAddress } from '../../src/plugins/services/guarded-dispatcher.ts';
 import { requireHost } from '../../src/plugins/services/network-permission.ts';
+import type { Resolve } from '../../src/plugins/services/resolve.ts';
 import { eventually, failureOf, requestFor, SANDBOXES, startBackend } from './support.ts';
 
 async function serve(listener: RequestListener): Promise<{ port: number; url: string; seen: string[] }> {

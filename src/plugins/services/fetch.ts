@@ -9,11 +9,11 @@ import { invalid, optionsArgument } from './arguments.ts';
 import {
   createDispatchers,
   type Dispatchers,
-  type Resolve,
   refuseLocalServices,
   refusePrivateAddress,
 } from './guarded-dispatcher.ts';
 import { requireHost } from './network-permission.ts';
+import type { Resolve } from './resolve.ts';
 
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 10;

@@ -1,15 +1,9 @@
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
+import { lookup as dnsLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
 import { PlatformError } from '../../kit/errors.ts';
 import { literalAddress, privateKindOf } from './addresses.ts';
-
-/** How names become addresses; tests give their own. */
-export type Resolve = (
-  hostname: string,
-  options: { all: true; family?: number | 'IPv4' | 'IPv6' | undefined },
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
+import type { Resolve } from './resolve.ts';
 
 export interface Dispatchers {
   /** For names and patterns: refuses private addresses at connect time. */

@@ -39,6 +39,7 @@ test('the environment wins over the file, and the file stays as it is', async ()
   };
   expect(loadSecrets(data, env, random).keys).toEqual({
     jwtSecret: 'a',
+    isJwtSecretGenerated: false,
     previousJwtSecret: 'b',
     internalSecret: 'c',
     masterKey: env.SVC_MASTER_KEY,

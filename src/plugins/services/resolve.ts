@@ -1,0 +1,8 @@
+import type { LookupAddress } from 'node:dns';
+
+/** How names become addresses; tests give their own. */
+export type Resolve = (
+  hostname: string,
+  options: { all: true; family?: number | 'IPv4' | 'IPv6' | undefined },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
