@@ -196,7 +196,7 @@ export const RestDecl = z.strictObject({
 });
 type RestDecl = z.infer<typeof RestDecl>;
 
-/** Who may call a route: as it says itself, else the plugin's default. Undefined: whoever has a token. */
+/** Security of a route: its own, else the plugin's default. Undefined: any caller with a token. */
 export function routeSecurity(
   { defaults, security }: RestDecl,
   route: Pick<RouteDecl, 'security'>,

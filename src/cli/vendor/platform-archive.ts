@@ -82,7 +82,7 @@ async function sources(): Promise<TarSource[]> {
   ];
 }
 
-/** better-sqlite3 needs it to be compiled, which nobody does. */
+/** Only a build of better-sqlite3 from source needs it; its packages hold binaries. */
 function isLoaded(path: string): boolean {
   return !path.endsWith('node-addon-api');
 }
