@@ -27,6 +27,8 @@ export interface Resources {
   profile: string;
   /** The folder of `svc.config.json`. */
   projectDir: string;
+  /** The config file that is in force; null: the defaults. */
+  configFile: string | null;
   /** `.svc/`: where the daemon's own database lies. */
   dataDir: string;
   keys: KeyMaterial;

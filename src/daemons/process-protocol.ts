@@ -13,6 +13,7 @@ export interface DaemonStart {
   config: PlatformConfig;
   profile: string;
   projectDir: string;
+  configFile: string | null;
   dataDir: string;
   keys: KeyMaterial;
   operator: OperatorCredentials | null;

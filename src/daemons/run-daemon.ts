@@ -31,6 +31,8 @@ export interface StartOptions
     'config' | 'profile' | 'projectDir' | 'dataDir' | 'keys' | 'operator' | 'clock' | 'random' | 'peers'
   > {
   output: LineOutput;
+  /** None unless given. */
+  configFile?: string | null;
   logLevel?: LogLevel;
   /** Default: those of the daemon itself. A benchmark gives ones that do nothing, to see what they cost. */
   metrics?: Metrics;
@@ -105,6 +107,7 @@ export async function startDaemon<Services extends DaemonServices>(
   const resources: Resources = {
     ...options,
     env: options.env ?? {},
+    configFile: options.configFile ?? null,
     logger,
     metrics,
     analytics,
@@ -232,7 +235,17 @@ function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig):
 
 /** What a process that shares our work is told: all that we were. */
 function startOf(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
-  const { config, profile, projectDir, dataDir, keys, operator, peers, logLevel } = options;
-  const told = { config, profile, projectDir, dataDir, keys, operator, peers: peers.known() };
+  const {
+    config,
+    profile,
+    projectDir,
+    configFile = null,
+    dataDir,
+    keys,
+    operator,
+    peers,
+    logLevel,
+  } = options;
+  const told = { config, profile, projectDir, configFile, dataDir, keys, operator, peers: peers.known() };
   return logLevel ? { ...told, logLevel } : told;
 }

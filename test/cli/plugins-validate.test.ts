@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { listPlugins } from '../../src/contracts/index.ts';
+import { startMarketplace, writeFiles } from '../daemons/marketplace/support.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runSvc } from './svc.ts';
 
@@ -53,5 +55,39 @@ test('svc plugins validate finds bad times, unknown names, keys that never match
   expect(await faults()).toMatchObject({
     'permissions.network[0]': 'must be a host such as "api.example.com", not a URL',
     'webhooks[0].idempotencyKey': expect.stringContaining('write "header:<name>"'),
+  });
+});
+
+test('the config in force is granted to no plugin, whatever its name', async () => {
+  const reader = {
+    'svc.plugin.json': {
+      ...{ schema: 'svc.plugin/3', id: 'reader', version: '1.0.0' },
+      commands: [{ id: 'read', handler: 'h.js#read', permissions: { fs: { read: ['../../prod.json'] } } }],
+    },
+    'h.js': 'export const read = () => 1;',
+  };
+  const project = await tempDir();
+  await writeFiles(join(project, 'plugins/reader'), reader);
+  const configFile = join(project, 'prod.json');
+  await writeFile(configFile, '{}');
+  const fault = {
+    path: 'commands[0].permissions.fs.read[0]',
+    message: expect.stringContaining('prod.json, which holds secrets of the platform'),
+  };
+  const { json } = await runSvc(project, [
+    ...['plugins', 'validate', 'plugins/reader'],
+    ...['--config', 'prod.json', '--json'],
+  ]);
+  expect(json.error.details.faults).toEqual([expect.objectContaining(fault)]);
+
+  const options = { projectDir: project, config: { plugins: ['plugins/*'] } };
+  const statusUnder = async (more: { configFile?: string }) => {
+    const { call } = await startMarketplace({ ...options, ...more, dataDir: await tempDir() });
+    return (await call(listPlugins)).items[0];
+  };
+  expect(await statusUnder({})).toMatchObject({ status: 'loaded' });
+  expect(await statusUnder({ configFile })).toMatchObject({
+    status: 'broken',
+    faults: [expect.objectContaining(fault)],
   });
 });

@@ -87,12 +87,14 @@ test('a star in a granted path, which Node would read as any name, is refused', 
 });
 
 describe('files with secrets of the platform are granted by no name', () => {
-  const secretive = (fs: { read?: string[]; write?: string[] }, env = {}) =>
+  const secretsOf = (configFile: string | null) =>
+    projectSecrets({ projectDir: project, configFile, env: { HOME: join(project, 'home') } });
+  const secretive = (fs: { read?: string[]; write?: string[] }, configFile: string | null = null) =>
     resolveGrants({
       root: join(project, 'plugin'),
       permissions: Permissions.parse({ fs }),
       dataDir: join(project, '.svc'),
-      secrets: projectSecrets(project, { HOME: join(project, 'home'), ...env }),
+      secrets: secretsOf(configFile),
     });
   const opensSecrets = { code: 'SANDBOX_ERROR', message: expect.stringContaining('holds secrets') };
   beforeEach(async () => {
@@ -107,10 +109,10 @@ describe('files with secrets of the platform are granted by no name', () => {
     ["the host agent's registration", '../home/.config/svc/agent/agent.json'],
     ['saved logins that are not there yet', '../home/.config/svc/logins.json'],
     ['a folder above them', '../home'],
-    ['the config that SVC_CONFIG names', '../other.json'],
+    ['the config under another name', '../other.json'],
   ])('%s: %s', async (_what, path) => {
     for (const kind of ['read', 'write'])
-      await expect(secretive({ [kind]: [path] }, { SVC_CONFIG: 'other.json' })).rejects.toMatchObject(
+      await expect(secretive({ [kind]: [path] }, join(project, 'other.json'))).rejects.toMatchObject(
         opensSecrets,
       );
   });
@@ -136,7 +138,7 @@ describe('files with secrets of the platform are granted by no name', () => {
     };
     await writeFile(join(folder, 'svc.plugin.json'), JSON.stringify(manifest));
     await writeFile(join(folder, 'h.js'), 'export const c = () => 1;');
-    const guarded = { dataDir: join(project, '.svc'), secrets: projectSecrets(project, {}) };
+    const guarded = { dataDir: join(project, '.svc'), secrets: secretsOf(null) };
     const fault = {
       code: 'INVALID_MANIFEST',
       path: 'commands[0].permissions.fs.read[1]',

@@ -56,6 +56,7 @@ export interface TestDaemonOptions {
   /** A daemon started again on the folder of an earlier one. */
   dataDir?: string;
   projectDir?: string;
+  configFile?: string;
   clock?: ManualClock;
   keys?: Partial<KeyMaterial>;
   operator?: OperatorCredentials;
@@ -89,6 +90,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
     config: PlatformConfig.parse(options.config ?? {}),
     profile: options.profile ?? 'development',
     projectDir: options.projectDir ?? dataDir,
+    configFile: options.configFile ?? null,
     dataDir,
     keys,
     operator: options.operator ?? TEST_OPERATOR,

@@ -65,13 +65,14 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   );
 
   function describe(name: ServiceName): DaemonStart {
-    const { config, profile, projectDir, dataDir } = loaded;
+    const { config, profile, projectDir, configFile, dataDir } = loaded;
     const { keys, operator } = secrets;
     const { host, port } = config[name];
     return {
       config,
       profile,
       projectDir,
+      configFile,
       dataDir,
       keys,
       operator,

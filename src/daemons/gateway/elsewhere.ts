@@ -30,7 +30,7 @@ export interface Elsewhere {
 }
 
 export function createElsewhere(resources: Resources): Elsewhere {
-  const { config, clock, logger, dataDir, projectDir, env } = resources;
+  const { config, clock, logger, dataDir } = resources;
   const sessions = createHostSessions(clock);
   const sockets = new ContainerSockets(resources);
   let passes: ContainerPasses | undefined;
@@ -69,7 +69,7 @@ export function createElsewhere(resources: Resources): Elsewhere {
       logger,
       clock,
       dataDir,
-      secrets: projectSecrets(projectDir, env),
+      secrets: projectSecrets(resources),
       issueAccess,
     });
     if (usesContainers(config.execution)) {

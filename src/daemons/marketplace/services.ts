@@ -24,7 +24,7 @@ export interface MarketplaceServices extends DaemonServices {
 
 /** Builds the marketplace's parts, and clears away what interrupted installations left. */
 export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
-  const { config, projectDir, dataDir, env, clock, logger, random, analytics } = resources;
+  const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
   const plugins = await createPluginRuntime(resources, { tellsOfPlugins: true });
   const load = () => plugins.read();
   const installer = createInstaller({
@@ -32,7 +32,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     dataDir,
     describer: plugins.describer,
     sandbox: plugins.sandbox,
-    secrets: projectSecrets(projectDir, env),
+    secrets: projectSecrets(resources),
     authMode: config.auth.mode,
     load,
     lifecycle: createLifecycle(plugins, logger, random.uuid),

@@ -101,7 +101,7 @@ const WATCH_MS = 250;
  * others, and does so again whenever the lock file changes. @spec docs/decisions.md "Reload"
  */
 export async function createPluginRuntime(resources: Resources, own: OwnParts = {}): Promise<PluginRuntime> {
-  const { config, projectDir, dataDir, env, random, logger } = resources;
+  const { config, projectDir, dataDir, random, logger } = resources;
   const track = executionEvents(resources);
   const invoke: InvokeCommand = (invocation) => invokeCommand(runtime, invocation);
   const { services, backends } = createBackends(resources, invoke, own);
@@ -116,7 +116,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       projectDir,
       patterns: config.plugins,
       dataDir,
-      secrets: projectSecrets(projectDir, env),
+      secrets: projectSecrets(resources),
       evaluate: describer.manifest,
       checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, describer),
       checkCode,

@@ -14,14 +14,22 @@ export interface GuardedPaths {
   secrets: readonly string[];
 }
 
+/** Where a project keeps its secrets. */
+export interface SecretPlaces {
+  projectDir: string;
+  /** The config in force, whatever its name; null: the defaults. */
+  configFile: string | null;
+  env: Environment;
+}
+
 /** The project's `.env` and config, and the user's folder with logins and the host agent's registration. */
-export function projectSecrets(projectDir: string, env: Environment): string[] {
-  const { SVC_CONFIG, SVC_AGENT_HOME } = env;
+export function projectSecrets({ projectDir, configFile, env }: SecretPlaces): string[] {
+  const { SVC_AGENT_HOME } = env;
   return [
     join(projectDir, '.env'),
     join(projectDir, CONFIG_FILE),
+    ...(configFile === null ? [] : [configFile]),
     ...userSecrets(env),
-    ...(SVC_CONFIG ? [resolve(projectDir, SVC_CONFIG)] : []),
     ...(SVC_AGENT_HOME ? [resolve(SVC_AGENT_HOME)] : []),
   ];
 }

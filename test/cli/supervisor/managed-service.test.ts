@@ -27,6 +27,7 @@ async function start() {
         config: PlatformConfig.parse({}),
         profile: 'development',
         projectDir: dataDir,
+        configFile: null,
         dataDir,
         keys: TEST_KEYS,
         operator: null,

@@ -99,7 +99,7 @@ export async function checkPlugins(patient: Patient): Promise<Fact[]> {
       projectDir: loaded.projectDir,
       patterns: loaded.config.plugins,
       dataDir: folder.root,
-      secrets: projectSecrets(loaded.projectDir, loaded.env),
+      secrets: projectSecrets(loaded),
       evaluate: manifest,
     }),
   );

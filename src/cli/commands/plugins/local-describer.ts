@@ -14,9 +14,9 @@ import type { CommandContext } from '../../context.ts';
 
 /** What a plugin in a folder is not granted; nothing without a project, whose data there would be to keep from it. */
 export function guardedBy({ platform }: CommandContext, root: string): ValidateOptions['guarded'] {
-  const { configFile, dataDir, projectDir, env } = platform();
-  if (configFile === null) return undefined;
-  return { root, dataDir, secrets: projectSecrets(projectDir, env) };
+  const loaded = platform();
+  if (loaded.configFile === null) return undefined;
+  return { root, dataDir: loaded.dataDir, secrets: projectSecrets(loaded) };
 }
 
 /** Loads plugin code on this machine, in the sandbox, without a platform that runs; the processes go with `use`. */
@@ -24,13 +24,14 @@ export async function withDescriber<Result>(
   { platform }: CommandContext,
   use: (describer: PluginDescriber) => Promise<Result>,
 ): Promise<Result> {
-  const { config, configFile, dataDir, projectDir, env } = platform();
+  const loaded = platform();
+  const { config, configFile, dataDir } = loaded;
   const backend = createWorkerBackend({
     config: config.execution.worker,
     services: {},
     logger: silentLogger,
     clock: systemClock,
-    secrets: configFile === null ? [] : projectSecrets(projectDir, env),
+    secrets: configFile === null ? [] : projectSecrets(loaded),
     // Without a project there is no data to keep from the plugin; the working directory may well be its folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });

@@ -64,6 +64,7 @@ export async function startProcesses(
         config,
         profile: 'development',
         projectDir: options.projectDir ?? WEBHOOK_PROJECT,
+        configFile: null,
         dataDir,
         keys: TEST_KEYS,
         operator: TEST_OPERATOR,

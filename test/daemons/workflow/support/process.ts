@@ -32,6 +32,7 @@ export async function startProcess(dataDir: string, config: object): Promise<Dae
       config: PlatformConfig.parse(config),
       profile: 'development',
       projectDir: dataDir,
+      configFile: null,
       dataDir,
       keys: TEST_KEYS,
       operator: null,
