@@ -17,7 +17,7 @@ export const MOST_FAULTS = 100;
 const LONGEST_NAME = 100;
 
 /** What is wrong with a folder that is no plugin. */
-export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json names no manifest under "svc".`;
+export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json, which must be no link, names no manifest under "svc".`;
 
 export interface ReadManifest {
   manifest?: ManifestV3;
