@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { draftPathOf } from './draft-path.ts';
 
 /**
  * Replaces a file in one step, readable by its owner alone from the first byte on: whoever reads meanwhile, or after a
@@ -8,8 +8,7 @@ import { dirname } from 'node:path';
  */
 export async function replacePrivateFile(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // A name of its own: a draft that a crash left behind must not be in the way.
-  const draft = `${file}.${randomUUID()}`;
+  const draft = draftPathOf(file);
   const handle = await open(draft, 'wx', 0o600);
   try {
     await handle.writeFile(text);

@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { draftPathOf } from '../../kit/draft-path.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 
 /** Where things lie in `.svc/`. @spec docs/architecture.md "Files on disk" */
@@ -70,9 +71,9 @@ export function writePrivateFile(file: string, text: string): void {
 
 /** Replaces a file as a whole: a reader sees the old text or the new, after a crash too. Throws STORE_ERROR. */
 export function writeWholeFile(file: string, text: string, mode: number): void {
-  const draft = `${file}.${process.pid}.new`;
+  const draft = draftPathOf(file);
   try {
-    const fd = openSync(draft, 'w', mode);
+    const fd = openSync(draft, 'wx', mode);
     try {
       writeSync(fd, text);
       fsyncSync(fd);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { CONFIG_FILE } from '../../kit/config.ts';
+import { draftPathOf } from '../../kit/draft-path.ts';
 import { isRecord } from '../../kit/is-record.ts';
 import { version } from '../../kit/paths.ts';
 import { readPackageJson } from '../../plugins/index.ts';
@@ -29,7 +30,7 @@ export async function vendorPlatform(vendor: string, { replace = false } = {}): 
   if (existsSync(path) && !replace) return path;
   const archive = await platformArchive();
   await mkdir(vendor, { recursive: true });
-  const draft = `${path}.${process.pid}.new`;
+  const draft = draftPathOf(path);
   try {
     await writeFile(draft, archive, { flag: 'wx' });
     await rename(draft, path);

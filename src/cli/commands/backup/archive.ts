@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
+import { draftPathOf } from '../../../kit/draft-path.ts';
 import { type TarSource, tarOf } from '../../../kit/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { type BackupManifest, DATA_PREFIX, MANIFEST_NAME } from './manifest.ts';
 
 /** Writes the archive as a whole, readable by its owner alone: it appears when all of it is on disk. Throws STORE_ERROR. */
 export async function writeArchive(target: string, manifest: BackupManifest, stage: string): Promise<void> {
-  const draft = `${target}.${process.pid}.new`;
+  const draft = draftPathOf(target);
   try {
     await pipeline(
       Readable.from(tarOf(sourcesOf(manifest, stage), Math.floor(manifest.createdAt / 1000))),

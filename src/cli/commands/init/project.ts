@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { CONFIG_FILE } from '../../../kit/config.ts';
+import { draftPathOf } from '../../../kit/draft-path.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import type { Random } from '../../../kit/random.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';
@@ -92,7 +93,7 @@ async function addPlugin(
   const target = join(folder, 'plugins', plugin);
   const path = `plugins/${plugin}/`;
   if (existsSync(target)) return [{ path, action: 'kept' }];
-  const draft = `${target}.${process.pid}.new`;
+  const draft = draftPathOf(target);
   made.push(draft);
   const vendor = join(folder, 'vendor');
   const hadVendor = existsSync(vendor);

@@ -2,12 +2,13 @@ import { createWriteStream, renameSync, rmSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { draftPathOf } from '../../../kit/draft-path.ts';
 import { tarOf } from '../../../kit/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 
 /** An archive of these texts, by name. Throws STORE_ERROR. */
 export async function writeBundle(file: string, texts: Record<string, string>, now: number): Promise<void> {
-  const draft = `${file}.${process.pid}.new`;
+  const draft = draftPathOf(file);
   const sources = Object.entries(texts).map(([name, text]) => ({
     name: `svc-report/${name}`,
     mode: 0o600,
