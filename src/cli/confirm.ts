@@ -1,6 +1,6 @@
 import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
-import { harmless, spelledOut } from './harmless.ts';
+import { harmlessLines, spelledOut } from './harmless.ts';
 
 /** A question that nobody is there to answer: exit code 3. */
 class InputNeededError extends PlatformError {
@@ -23,7 +23,9 @@ export async function confirm(context: CommandContext, question: string): Promis
   if (context.globals.yes) return true;
   requireSomebody(context, question, '--yes answers yes.');
   const { confirm: ask } = await import('@clack/prompts');
-  return (await ask({ message: harmless(question), initialValue: false, output: process.stderr })) === true;
+  return (
+    (await ask({ message: harmlessLines(question), initialValue: false, output: process.stderr })) === true
+  );
 }
 
 /** Asks for a word to be typed, before something that destroys. Throws InputNeededError where nobody can be asked. */
@@ -35,7 +37,7 @@ export async function confirmByTyping(
   if (context.globals.yes) return true;
   requireSomebody(context, question, '--yes answers yes.');
   const { text, isCancel } = await import('@clack/prompts');
-  const message = `${harmless(question)} Type ${word} to go on.`;
+  const message = `${harmlessLines(question)} Type ${word} to go on.`;
   const typed = await text({ message, placeholder: word, output: process.stderr });
   return !isCancel(typed) && typed.trim() === word;
 }
@@ -60,7 +62,7 @@ export async function choose<Value extends string>(
     label: spelledOut(label),
     hint: spelledOut(hint),
   }));
-  const chosen = await select({ message: harmless(question), options, output: process.stderr });
+  const chosen = await select({ message: harmlessLines(question), options, output: process.stderr });
   if (isCancel(chosen)) throw new CancelledError();
   return chosen as Value;
 }

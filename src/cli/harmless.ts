@@ -29,14 +29,21 @@ export function harmless(text: string): string {
  * formats the data, so that only the command's own colours reach the terminal.
  */
 export function harmlessData<Data>(data: Data): Data {
-  return mapTexts(data) as Data;
+  return mapTexts(data, cleaned) as Data;
 }
 
-function mapTexts(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(UNASKED, spell);
-  if (Array.isArray(value)) return value.map(mapTexts);
+/** As `harmlessData`, and each text on one line: within a remark, a line end would let it pass for a line of ours. */
+export function harmlessLines<Data>(data: Data): Data {
+  return mapTexts(data, (text) => cleaned(oneLine(text))) as Data;
+}
+
+const cleaned = (text: string): string => text.replace(UNASKED, spell);
+
+function mapTexts(value: unknown, clean: (text: string) => string): unknown {
+  if (typeof value === 'string') return clean(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, clean));
   if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [mapTexts(key), mapTexts(item)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [clean(key), mapTexts(item, clean)]));
 }
 
 /** A text of elsewhere within a line of ours. */

@@ -26,7 +26,7 @@ export async function followKept(
     take({ data }) {
       if (data !== '') take(data);
     },
-    lost: (why) => ui.note(`Cut off: ${why}. Trying again; nothing will be missing.`),
+    lost: (why) => ui.noteOf(why, (reason) => `Cut off: ${reason}. Trying again; nothing will be missing.`),
     back: () => ui.note('Connected again.'),
   });
 }

@@ -2,8 +2,9 @@ import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { PlatformError, toPlatformError } from '../kit/errors.ts';
 import { isRecord } from '../kit/is-record.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
-import { harmless, harmlessData } from './harmless.ts';
+import { harmless, harmlessData, harmlessLines } from './harmless.ts';
 import { completeRecords } from './json-records.ts';
+import { shellWord } from './shell-word.ts';
 import { pairs, type Style, table } from './style.ts';
 import { lineWidth, wrap } from './wrap.ts';
 
@@ -52,11 +53,11 @@ function declaredFailure({ exitCode, error, result, meta }: CommandResult): Enve
 
 /** The same for people. */
 export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
-  const error = harmlessData(outcome.error);
+  const { message, code = 'EXECUTION_ERROR' } = outcome.error ?? {};
   return harmless(
     [
-      indented(`${style.red('error')} `, String(error?.message), width),
-      style.dim(` code ${error?.code ?? 'EXECUTION_ERROR'}`),
+      indented(`${style.red('error')} `, harmlessData(String(message)), width),
+      style.dim(` code ${harmlessLines(code)}`),
     ].join('\n'),
   );
 }
@@ -71,37 +72,63 @@ export interface ErrorView {
 /** What happened, why, and the command that mends it. */
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
-  const { message, code } = harmlessData({ message: error.message, code: error.code });
-  const { hint, lastLines, at, requestId } = harmlessData(error.details) as Partial<{
-    hint: string;
-    lastLines: string[];
-    at: string;
-    requestId: string;
-  }>;
+  const message = harmlessData(error.message);
+  const { hint, lastLines, at, requestId } = textsIn(error.details);
   if (error.name === 'CancelledError') return message;
   const lines = [
     indented(`${style.red('error')} `, message, width),
-    ...(lastLines?.length
+    ...(lastLines.length > 0
       ? [style.dim('  its last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
       : []),
     ...(at ? [style.dim(`   at ${at}`)] : []),
     ...(requestId
-      ? [style.dim(`  req ${requestId}`), `${style.cyan(' hint')} svc logs --request-id ${requestId}`]
+      ? [
+          style.dim(`  req ${requestId}`),
+          `${style.cyan(' hint')} svc logs --request-id ${shellWord(requestId)}`,
+        ]
       : []),
     ...(hint ? [indented(`${style.cyan(' hint')} `, hint, width)] : []),
-    ...(error.name === 'UsageError' ? [] : [style.dim(` code ${code}`)]),
-    ...(debug ? [harmlessData(stackOf(thrown))] : []),
+    ...(error.name === 'UsageError' ? [] : [style.dim(` code ${error.code}`)]),
+    ...(debug ? [indented('', harmlessData(stackOf(thrown)), Number.POSITIVE_INFINITY)] : []),
   ];
   return harmless(lines.join('\n'));
 }
 
+interface ErrorTexts {
+  hint?: string | undefined;
+  at?: string | undefined;
+  requestId?: string | undefined;
+  lastLines: string[];
+}
+
+/** What is printed of an error's details; a gateway elsewhere may put anything there. */
+function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): ErrorTexts {
+  const isText = (value: unknown): value is string => typeof value === 'string';
+  const line = (value: unknown) => (isText(value) ? harmlessLines(value) : undefined);
+  return {
+    hint: isText(hint) ? harmlessData(hint) : undefined,
+    at: line(at),
+    requestId: line(requestId),
+    lastLines: Array.isArray(lastLines) ? harmlessLines(lastLines.filter(isText)) : [],
+  };
+}
+
 const MARGIN = 6;
 
-/** Behind its head; lines that are too long are broken at blanks, where a terminal would break them anywhere. */
+/**
+ * Behind its head; lines that are too long are broken at blanks. Every line but the first is indented by the width of the
+ * head, so that a text of others cannot hold what passes for a `hint` or an `error` of ours.
+ */
 function indented(head: string, text: string, width: number): string {
-  const fitting = (line: string): string =>
-    line.length <= width - MARGIN ? line : wrap(line, width - MARGIN).join(`\n${' '.repeat(MARGIN)}`);
-  return head + text.split('\n').map(fitting).join('\n');
+  const fitting = (line: string): string[] =>
+    line.length <= width - MARGIN ? [line] : wrap(line, width - MARGIN);
+  return (
+    head +
+    text
+      .split('\n')
+      .flatMap(fitting)
+      .join(`\n${' '.repeat(MARGIN)}`)
+  );
 }
 
 /** A fault of ours: on this machine its text is the operator's to see. */

@@ -1,14 +1,18 @@
-import { harmless, harmlessData } from './harmless.ts';
+import { harmless, harmlessData, harmlessLines } from './harmless.ts';
 import { completeRecords, type RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 import { lineWidth, wrapProse } from './wrap.ts';
 
 /** What a command tells beside its result. Everything goes to stderr except `line`, the stream of a streaming command. */
 export interface Ui {
-  /** A remark; `--quiet` silences it. */
+  /** A remark in plain text; `--quiet` silences it. */
   note(text: string): void;
-  /** Something to act on. */
+  /** Something to act on, in plain text. */
   warn(text: string): void;
+  /** A remark with colours: `text` formats a copy of `data` whose texts hold neither control characters nor line ends. */
+  noteOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
+  /** The same for something to act on. */
+  warnOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
   /** One line of a stream, on stdout. */
   line(text: string): void;
   /** One record of a stream, on stdout: a JSON document with `--json`, else what `text` makes of it. */
@@ -42,11 +46,16 @@ export interface UiOptions {
 
 export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: UiOptions): Ui {
   const tell = (text: string): void => void stderr.write(`${wrapProse(harmless(text), lineWidth(stderr))}\n`);
+  const note = (text: string): void => {
+    if (!quiet) tell(text);
+  };
+  // Lines below the first are indented, so that none passes for a line of its own.
+  const warn = (text: string): void => tell(`${err.yellow('!')} ${text.replaceAll('\n', '\n  ')}`);
   return {
-    note(text) {
-      if (!quiet) tell(text);
-    },
-    warn: (text) => tell(`${err.yellow('!')} ${text}`),
+    note: (text) => note(harmlessData(text)),
+    warn: (text) => warn(harmlessData(text)),
+    noteOf: (data, text) => note(text(harmlessLines(data), err)),
+    warnOf: (data, text) => warn(text(harmlessLines(data), err)),
     line: (text) => void stdout.write(`${json ? text : harmless(text)}\n`),
     record(record, text) {
       const line = json

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { announce, announceReady } from '../../src/cli/commands/up/announce.ts';
 import { harmless, harmlessData, oneLine, spelledOut } from '../../src/cli/harmless.ts';
 import { renderDeclaredFailure, renderError, renderHelp, renderResult } from '../../src/cli/output.ts';
 import { createStyle } from '../../src/cli/style.ts';
+import type { SupervisorStatus } from '../../src/cli/supervisor/control-protocol.ts';
 import { createUi } from '../../src/cli/ui.ts';
 import { PlatformError } from '../../src/kit/errors.ts';
 
@@ -82,4 +84,84 @@ test('every way to print within a command cleans its text; records for programs 
   expectHarmless(written.err.trimEnd());
   createUi({ ...options, json: true }).record({ text: EVIL }, () => '');
   expect(JSON.parse(written.out)).toEqual({ text: EVIL });
+});
+
+test('text of others within a remark or a warning has no colours and no lines of its own', () => {
+  let written = '';
+  const stderr = {
+    write(text: string) {
+      written += text;
+      return true;
+    },
+  };
+  const ui = createUi({ stdout: stderr, stderr, quiet: false, json: false, out: coloured, err: coloured });
+  const foreign = `${coloured.green('ready')}\u202e\n hint svc reset --yes`;
+  const told = '\\x1b[32mready\\x1b[39m\\u202e';
+  const taken = (): string => {
+    const text = written;
+    written = '';
+    return text;
+  };
+  ui.note(coloured.red('plain'));
+  expect(taken()).toBe('\\x1b[31mplain\\x1b[39m\n');
+  ui.warn(foreign);
+  expect(taken()).toBe(`${coloured.yellow('!')} ${told}\n   hint svc reset --yes\n`);
+  ui.noteOf({ foreign }, (data, { bold }) => `${bold('told')} ${data.foreign}`);
+  expect(taken()).toBe(`${coloured.bold('told')} ${told} hint svc reset --yes\n`);
+
+  announce({ type: 'crashed', service: 'rest', reason: foreign, retryInMs: 1 }, ui);
+  expect(taken()).toContain(`rest ended (${told} hint svc reset --yes)`);
+  const loop = { type: 'crash-loop', service: 'rest', reason: foreign, crashes: 5, retryInMs: 1 } as const;
+  announce({ ...loop, lastLines: [foreign] }, ui);
+  expect(
+    taken()
+      .split('\n')
+      .filter((line) => line.startsWith(' hint')),
+  ).toEqual([]);
+  announceReady(
+    {
+      status: { services: [], profile: 'p', dataDir: '/d' } as unknown as SupervisorStatus,
+      firstStart: false,
+      brokenPlugins: [{ id: 'evil', message: foreign }],
+    },
+    ui,
+  );
+  expect(taken()).toContain(`The plugin evil is left out: ${told} hint svc reset --yes\n`);
+});
+
+test('no text of others in an error begins a line as ours do', () => {
+  const forged = 'gone\n hint svc reset --yes\nerror more\n code FINE';
+  const view = { style: createStyle({}, { NO_COLOR: '1' }), debug: true, width: Number.POSITIVE_INFINITY };
+  const thrown = new PlatformError('CONFLICT', forged, {
+    details: { hint: forged, lastLines: [forged], at: forged, requestId: 'x; rm -rf ~\n hint no' },
+  });
+  const lines = renderError(thrown, view).split('\n');
+  const heads = lines.filter((line) => /^(?: ?\w| {2}\S)/.test(line));
+  expect(heads).toEqual([
+    'error gone',
+    '  its last lines:',
+    '  | gone hint svc reset --yes error more code FINE',
+    '  req x; rm -rf ~ hint no',
+    " hint svc logs --request-id 'x; rm -rf ~ hint no'",
+    ' hint gone',
+    ' code CONFLICT',
+    expect.stringMatching(/^PlatformError: gone$/),
+  ]);
+  const declared = renderDeclaredFailure(
+    { exitCode: 1, error: { code: 'NO\n hint x', message: forged } },
+    view.style,
+    view.width,
+  );
+  expect(declared.split('\n').filter((line) => /^ ?\w/.test(line))).toEqual([
+    'error gone',
+    ' code NO hint x',
+  ]);
+});
+
+test('details that are no texts, as a gateway elsewhere may send them, print nothing', () => {
+  const details = { hint: 5, lastLines: 'text', at: {}, requestId: [] };
+  const view = { style: createStyle({}, { NO_COLOR: '1' }), debug: false, width: 80 };
+  expect(renderError(new PlatformError('CONFLICT', 'No.', { details }), view)).toBe(
+    'error No.\n code CONFLICT',
+  );
 });

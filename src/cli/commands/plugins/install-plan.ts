@@ -25,12 +25,13 @@ export function absoluteSource(source: string, { cwd }: CommandContext): string 
 
 /** Shows what would change and asks. Throws when the answer is no. */
 export async function agree(plan: PluginPlan, context: CommandContext): Promise<void> {
-  context.ui.note(planText(plan, context.ui.err));
+  context.ui.noteOf(plan, planText);
   const what = plan.installed === null ? 'Install' : `Replace ${plan.installed} by`;
   if (await confirm(context, `${what} ${plan.id} ${plan.version}?`)) return;
   throw new PlatformError('CONFLICT', 'Nothing was changed.', { details: { pluginId: plan.id } });
 }
 
+/** What a plan changes, for a copy of it without control characters. */
 export function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
   return [
     `${style.bold(id)} ${installed === null ? version : `${installed} -> ${version}`}  ${style.dim(resolved)}`,

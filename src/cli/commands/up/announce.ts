@@ -3,23 +3,32 @@ import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from '../../supe
 import type { Ui } from '../../ui.ts';
 
 /** What happens to the services, a line each. */
-export function announce(event: SupervisorEvent, { note, warn, err }: Ui): void {
-  if (event.type === 'waiting') note(`${err.dim('…')} waiting: ${event.reason}`);
-  else if (event.type === 'ready') {
-    const took = err.dim(`ready after ${formatDuration(event.tookMs)}`);
-    note(`${err.green('✓')} ${event.service.padEnd(11)} ${event.url}  ${took}`);
-  } else if (event.type === 'crashed') {
-    warn(`${event.service} ended (${event.reason}); it starts again in ${event.retryInMs}ms`);
-  } else if (event.type === 'crash-loop') {
-    const pause = formatDuration(event.retryInMs);
-    warn(`${event.service} ended ${event.crashes} times in a row; it starts again in ${pause}.`);
-    warn(`  ${event.reason}`);
-    for (const line of event.lastLines) note(err.dim(`  | ${line}`));
-    note(`  To start it at once: svc restart ${event.service}`);
-  } else {
-    const how = event.killed ? ' by force' : '';
-    note(`${err.dim('■')} ${event.service} stopped${how}`);
-  }
+export function announce(event: SupervisorEvent, ui: Ui): void {
+  if (event.type === 'waiting') ui.noteOf(event, ({ reason }, { dim }) => `${dim('…')} waiting: ${reason}`);
+  else if (event.type === 'ready')
+    ui.noteOf(event, ({ service, url, tookMs }, { green, dim }) => {
+      const took = dim(`ready after ${formatDuration(tookMs)}`);
+      return `${green('✓')} ${service.padEnd(11)} ${url}  ${took}`;
+    });
+  else if (event.type === 'crashed')
+    ui.warnOf(
+      event,
+      ({ service, reason, retryInMs }) => `${service} ended (${reason}); it starts again in ${retryInMs}ms`,
+    );
+  else if (event.type === 'crash-loop') announceCrashLoop(event, ui);
+  else
+    ui.noteOf(
+      event,
+      ({ service, killed }, { dim }) => `${dim('■')} ${service} stopped${killed ? ' by force' : ''}`,
+    );
+}
+
+function announceCrashLoop(event: Extract<SupervisorEvent, { type: 'crash-loop' }>, ui: Ui): void {
+  const { service, crashes, retryInMs, reason, lastLines } = event;
+  ui.warn(`${service} ended ${crashes} times in a row; it starts again in ${formatDuration(retryInMs)}.`);
+  ui.warnOf(reason, (text) => `  ${text}`);
+  for (const line of lastLines) ui.noteOf(line, (text, { dim }) => dim(`  | ${text}`));
+  ui.note(`  To start it at once: svc restart ${service}`);
 }
 
 /** What is known once all services are ready. */
@@ -30,10 +39,15 @@ export interface Started {
 }
 
 /** Where it runs, and what does not; at the first start also what to do next. */
-export function announceReady({ status, firstStart, brokenPlugins }: Started, { note, warn, err }: Ui): void {
+export function announceReady({ status, firstStart, brokenPlugins }: Started, ui: Ui): void {
+  const { note } = ui;
   const gateway = status.services.find(({ name }) => name === 'gateway')?.url;
-  note(`${err.bold('svc is running')} (profile ${status.profile}, data in ${status.dataDir}).`);
-  for (const { id, message } of brokenPlugins) warn(`The plugin ${id} is left out: ${message}`);
+  ui.noteOf(
+    status,
+    ({ profile, dataDir }, { bold }) => `${bold('svc is running')} (profile ${profile}, data in ${dataDir}).`,
+  );
+  for (const broken of brokenPlugins)
+    ui.warnOf(broken, ({ id, message }) => `The plugin ${id} is left out: ${message}`);
   if (brokenPlugins.length > 0) note(`  svc plugins show ${brokenPlugins[0]?.id} lists every fault.`);
   if (!firstStart) return;
   note('');

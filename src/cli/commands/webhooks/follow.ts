@@ -46,9 +46,11 @@ export async function followDeliveries(
       if (kind === 'delivery') await take(JSON.parse(data) as StreamedDelivery);
     },
     lost: (why) =>
-      ui.warn(ui.err.red.bold(`DISCONNECTED: ${why}. Nothing is lost: trying to reach the gateway again.`)),
-    back: () => ui.warn(ui.err.green.bold('Connected again; catching up.')),
+      ui.warnOf(why, (reason, { red }) =>
+        red.bold(`DISCONNECTED: ${reason}. Nothing is lost: trying to reach the gateway again.`),
+      ),
+    back: () => ui.warnOf('Connected again; catching up.', (text, { green }) => green.bold(text)),
   });
-  if (last !== undefined) ui.note(`Go on from here with --cursor ${last}`);
+  if (last !== undefined) ui.noteOf(last, (cursor) => `Go on from here with --cursor ${cursor}`);
   return exitCode();
 }

@@ -27,7 +27,7 @@ async function follow<Item>(
       if (event === 'end') return 'stop';
       if (data !== '') take(JSON.parse(data) as Item);
     },
-    lost: (why) => context.ui.note(`Cut off: ${why}. Trying again; the run goes on.`),
+    lost: (why) => context.ui.noteOf(why, (reason) => `Cut off: ${reason}. Trying again; the run goes on.`),
   });
 }
 

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { startRun, type WorkflowRun } from '../../../contracts/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
-import { harmlessData } from '../../harmless.ts';
 import { followRun } from './follow.ts';
 import { InputFlag, readInput } from './input.ts';
 import { runPairs } from './views.ts';
@@ -49,7 +48,7 @@ export const run = defineCommand({
     context.ui.note(`run ${started.id}`);
     const { run: end, exitCode } = await followRun(context, started.id);
     if (!context.globals.json && end.error)
-      context.ui.warn(harmlessData(`${end.error.code} ${end.error.message}`));
+      context.ui.warnOf(end.error, ({ code, message }) => `${code} ${message}`);
     if (!context.globals.json && end.output !== null) context.ui.line(JSON.stringify(end.output));
     return streamed(exitCode);
   },
