@@ -1,7 +1,13 @@
 import { dirname, resolve } from 'node:path';
 import { PlatformConfig, PROFILES_KEY, SERVICE_NAMES, type ServiceName } from '../contracts/index.ts';
 import { envOverlay } from './config/env.ts';
-import { type Environment, findConfigFile, readConfigText, readDotEnv } from './config/find.ts';
+import {
+  type Environment,
+  findConfigFile,
+  findProjectFolder,
+  readConfigText,
+  readDotEnv,
+} from './config/find.ts';
 import { hasPath, isObject, type JsonObject, mergeOver } from './config/merge.ts';
 import { parseConfigText } from './config/parse.ts';
 import { type ConfigProblem, findProblems, formatPath, type RawProblem } from './config/problems.ts';
@@ -27,7 +33,7 @@ export interface LoadedConfig {
   /** With `auth.mode` settled by the profile. */
   config: PlatformConfig;
   profile: string;
-  /** The folder of the config file; without one, the working directory. */
+  /** The folder of the config file; without one, the nearest folder with a platform's data, else the working directory. */
   projectDir: string;
   /** `.svc/`: `SVC_HOME`, else the folder of `store.url`. */
   dataDir: string;
@@ -44,7 +50,7 @@ export interface LoadedConfig {
 export function loadConfig(options: LoadConfigOptions): LoadedConfig {
   const { cwd } = options;
   const configFile = findConfigFile(cwd, options.configFile ?? options.env.SVC_CONFIG);
-  const projectDir = configFile ? dirname(configFile) : resolve(cwd);
+  const projectDir = configFile ? dirname(configFile) : findProjectFolder(cwd);
   const dotEnv = readDotEnv(projectDir);
   const env = { ...dotEnv, ...options.env };
   const written = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};

@@ -5,6 +5,10 @@ import { codeOf, messageOf, PlatformError } from '../errors.ts';
 
 export const CONFIG_FILE = 'svc.config.json';
 
+/** Of `store.url`, unless a config says otherwise, and what the first start leaves in it. */
+const DATA_FOLDER = '.svc';
+const CREDENTIALS = 'credentials.json';
+
 export type Environment = Record<string, string | undefined>;
 
 /** The config file that is meant, or null. A named one must exist: CONFIG_NOT_FOUND. Names a file or its folder. */
@@ -14,6 +18,18 @@ export function findConfigFile(cwd: string, named: string | undefined): string |
     const candidate = join(folder, CONFIG_FILE);
     if (existsSync(candidate)) return candidate;
     if (folder === dirname(folder)) return null;
+  }
+}
+
+/**
+ * The folder of a project without a config file: the nearest one, at or above, with a platform's data. Another user's data does
+ * not count, since its `.env` would decide what a command does.
+ */
+export function findProjectFolder(cwd: string): string {
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const data = statSync(join(folder, DATA_FOLDER, CREDENTIALS), { throwIfNoEntry: false });
+    if (data && data.uid === (process.getuid?.() ?? data.uid)) return folder;
+    if (folder === dirname(folder)) return resolve(cwd);
   }
 }
 
