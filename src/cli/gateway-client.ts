@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { exchangeToken, HEADERS, refreshToken } from '../contracts/index.ts';
 import type { OperatorCredentials } from '../daemons/define-daemon.ts';
 import { type Client, createClient, openStream } from '../http/client.ts';
@@ -7,11 +6,11 @@ import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
 import { lightFetch } from './light-fetch.ts';
-import { namedGateway } from './named-gateway.ts';
+import { isLoopback, namedGateway } from './named-gateway.ts';
 import { isProject, notRunning, startHint } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { findSupervisor } from './supervisor/control-client.ts';
-import { dataFolder, writePrivateFile } from './supervisor/data-folder.ts';
+import { writePrivateFile } from './supervisor/data-folder.ts';
 import { readCredentials } from './supervisor/keys-file.ts';
 import { runningUrl } from './supervisor/run-file.ts';
 
@@ -184,29 +183,18 @@ function requireCredentials(context: CommandContext, url: string): OperatorCrede
   const credentials = readCredentials(context.folder());
   if (credentials) return credentials;
   const { root } = context.folder();
-  const above = platformAbove(root);
-  const mend = above
-    ? `There is a platform in ${above}: run this there`
-    : isProject(context)
-      ? 'Start the platform with `svc up -d`'
-      : 'Go to a project, or make one with `svc init`';
+  const mend = isProject(context)
+    ? 'Start the platform with `svc up -d`'
+    : 'Go to a project, or make one with `svc init`';
   throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${root}.`, {
     details: { hint: `${mend}, or give a token: SVC_TOKEN or --token.` },
   });
-}
-
-/** The nearest folder above that has a platform's data: without a config file, only the folder itself is the project. */
-function platformAbove(root: string): string | undefined {
-  for (let folder = dirname(dirname(root)); ; folder = dirname(folder)) {
-    if (existsSync(dataFolder(join(folder, basename(root))).credentials)) return folder;
-    if (folder === dirname(folder)) return undefined;
-  }
 }
 
 /** Whether the address is this machine, where the config listens, or what the config calls its public address. */
 function isOwn({ platform }: CommandContext, url: string): boolean {
   const { host, publicUrl } = platform().config.gateway;
   const { hostname, origin } = new URL(url);
-  if (/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname) || hostname === host) return true;
+  if (isLoopback(hostname) || hostname === host) return true;
   return publicUrl !== null && new URL(publicUrl).origin === origin;
 }

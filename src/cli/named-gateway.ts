@@ -27,3 +27,15 @@ export function gatewayHere({ platform, env }: Named) {
   const { configFile, projectDir } = platform();
   return currentGateway(env, configFile === null ? null : projectDir);
 }
+
+export const isLoopback = (hostname: string): boolean =>
+  /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+
+/** Whether the address is that of the gateway which runs here at `own`: by another name of this machine, or its public one. */
+export function isSameGateway({ platform }: Named, url: string, own: string): boolean {
+  const { publicUrl } = platform().config.gateway;
+  if (publicUrl !== null && new URL(publicUrl).origin === new URL(url).origin) return true;
+  const placeOf = ({ protocol, hostname, port }: URL): string =>
+    `${protocol} ${isLoopback(hostname) ? 'this machine' : hostname} ${port}`;
+  return placeOf(new URL(url)) === placeOf(new URL(own));
+}

@@ -1,12 +1,16 @@
-import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { execFile, execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { lightFetch } from '../../src/cli/light-fetch.ts';
 import { entryFile } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
+import { runSvc } from './svc.ts';
 
 type Answer = (request: IncomingMessage) => {
   status: number;
@@ -76,11 +80,9 @@ test('nobody there, no answer in time, no address: each rejects with its reason'
 async function svc(
   args: string[],
   env: Record<string, string> = {},
-  below = '.',
 ): Promise<{ code: number; stderr: string }> {
   const folder = await tempDir();
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
-  await mkdir(join(folder, below), { recursive: true });
   const operator = {
     clientId: 'client_1',
     clientSecret: 'the-secret',
@@ -92,7 +94,7 @@ async function svc(
     execFile(
       process.execPath,
       [entryFile('cli'), ...args],
-      { cwd: join(folder, below), env: { PATH: process.env.PATH, HOME: folder, ...env } },
+      { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...env } },
       (error, _stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stderr }),
     ),
   );
@@ -113,12 +115,53 @@ test.skipIf(outside === undefined)(
   },
 );
 
-test('in a folder below one whose platform has no config file, it is told where to go', async () => {
-  const { code, stderr } = await svc(['plugins', 'list'], {}, 'plugins/orders');
-  expect(code).toBe(4);
-  expect(stderr).toMatch(
-    /no credentials in (.+)\/plugins\/orders\/\.svc[\s\S]*There is a platform in \1: run this there/,
+test('a platform without a config file is found from the folders below it, where its user made it', async () => {
+  const project = await tempDir();
+  const below = join(project, 'plugins/orders');
+  await mkdir(below, { recursive: true });
+  await mkdir(join(project, '.svc'), { mode: 0o700 });
+  const credentials = join(project, '.svc/credentials.json');
+  await writeFile(credentials, '{}', { mode: 0o600 });
+  const shown = async (cwd: string) => (await runSvc(cwd, ['config', 'show', '--json'])).json.result;
+  expect(await shown(below)).toMatchObject({ projectDir: project, dataDir: join(project, '.svc') });
+  expect((await runSvc(below, ['status'])).stdout).toContain('svc up -d');
+  if (process.getuid?.() !== 0) return;
+  await chown(credentials, 12_345, 12_345);
+  expect(await shown(below)).toMatchObject({ projectDir: below });
+});
+
+test('a certificate that is not trusted is told as that, with what to do', async () => {
+  const folder = await tempDir();
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const subject = [
+    '-subj',
+    '/CN=localhost',
+    '-addext',
+    'subjectAltName=DNS:localhost',
+    '-days',
+    '1',
+    '-nodes',
+  ];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-keyout', key, '-out', cert, ...subject], {
+    stdio: 'ignore',
+  });
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_request, response) =>
+    response.end(JSON.stringify({ hostId: 'me', namespaceId: 'default', kind: 'static', admin: false })),
   );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const call = ['whoami', '--url', url, '--token', 't'];
+
+  const { code, json } = await runSvc(folder, [...call, '--json']);
+  expect(code).toBe(5);
+  expect(json.error).toMatchObject({
+    code: 'UPSTREAM_UNAVAILABLE',
+    message: expect.stringMatching(/The certificate of the gateway at .+ is not trusted: self-signed/),
+    details: { reason: 'DEPTH_ZERO_SELF_SIGNED_CERT', hint: expect.stringContaining('NODE_EXTRA_CA_CERTS') },
+  });
+  expect((await runSvc(folder, call)).stderr).toContain('hint NODE_EXTRA_CA_CERTS=');
+  expect((await runSvc(folder, [...call, '--json'], { NODE_EXTRA_CA_CERTS: cert })).json.ok).toBe(true);
 });
 
 test('an address that is none is a usage error, from the flag and from the environment', async () => {

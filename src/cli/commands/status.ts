@@ -1,47 +1,22 @@
 import { z } from 'zod';
-import {
-  type Degradation,
-  health,
-  listHosts,
-  listPlugins,
-  type PluginRecord,
-  SERVICE_NAMES,
-  type ServiceName,
-} from '../../contracts/index.ts';
-import { formatDuration } from '../../kit/duration.ts';
+import { listHosts, listPlugins, type PluginRecord, SERVICE_NAMES } from '../../contracts/index.ts';
+import type { Client } from '../../http/client.ts';
 import { version } from '../../kit/paths.ts';
 import { allPages, pageQueryOf } from '../all-pages.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
-import { operatorToken } from '../gateway-client.ts';
+import { createGatewayClient, operatorToken } from '../gateway-client.ts';
+import { givenGateway, isSameGateway, namedGateway } from '../named-gateway.ts';
 import { notRunning, startHint } from '../not-running.ts';
-import type { Style } from '../style.ts';
 import { brokenOf } from '../supervisor/broken-plugins.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
-import type {
-  BrokenPlugin,
-  SandboxStatus,
-  ServiceStatus,
-  SupervisorStatus,
-} from '../supervisor/control-protocol.ts';
-import { runningUrl } from '../supervisor/run-file.ts';
-import { statusText } from './status-view.ts';
+import type { ServiceStatus } from '../supervisor/control-protocol.ts';
+import { readRunFile, runningUrl } from '../supervisor/run-file.ts';
+import { askServices, degradedServices, gatewayStatus } from './status-of-services.ts';
+import type { RemoteStatus, StatusResult } from './status-result.ts';
+import { gatewayText, platformText } from './status-text.ts';
 
 const ANSWER_MS = 1000;
-
-export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'> {
-  running: boolean;
-  /** What starts it, while it does not run. */
-  hint: string | null;
-  pid: number | null;
-  uptimeMs: number | null;
-  /** Host agents that are not revoked; null when the gateway could not be asked. */
-  hosts: { registered: number; online: number } | null;
-  /** What of the plugins runs; null when the marketplace could not be asked. */
-  plugins: { loaded: number; disabled: number; broken: BrokenPlugin[] } | null;
-  /** What of a service that is up does not work as it should. */
-  degraded: Array<Degradation & { service: ServiceName }>;
-}
 
 /** Lines of an environment file: what a client on this machine needs. */
 interface EnvironmentLines {
@@ -60,36 +35,44 @@ export const status = defineCommand({
       .describe("print what a client needs as environment lines; SVC_TOKEN is the operator's, for an hour"),
   }),
   async run({ env }, context) {
-    if (env)
-      return ok<StatusResult | EnvironmentLines>(await environmentOf(await currentStatus(context), context));
-    const [current, hosts, plugins, degraded] = await Promise.all([
-      currentStatus(context),
-      askGateway(context, countHosts),
-      askGateway(context, countPlugins),
-      askGateway(context, degradations),
-    ]);
-    return ok<StatusResult | EnvironmentLines>({ ...current, hosts, plugins, degraded: degraded ?? [] });
+    if (env) return ok<AnyStatus>(await environmentOf(await currentStatus(context), context));
+    const elsewhere = gatewayElsewhere(context);
+    if (elsewhere === undefined) {
+      const [current, counts] = await Promise.all([currentStatus(context), countsHere(context)]);
+      return ok<AnyStatus>({ ...current, ...counts });
+    }
+    const [gateway, counts] = await Promise.all([gatewayStatus(elsewhere), countsOf(context.client)]);
+    return ok<AnyStatus>({ running: true, ...gateway, ...counts });
   },
-  text: (result: StatusResult | EnvironmentLines, style) =>
-    'env' in result
-      ? Object.entries(result.env)
-          .map(([name, value]) => `${name}=${value}`)
-          .join('\n')
-      : describe(result, style),
+  text(result: AnyStatus, style) {
+    if ('env' in result)
+      return Object.entries(result.env)
+        .map(([name, value]) => `${name}=${value}`)
+        .join('\n');
+    return 'gateway' in result ? gatewayText(result, style) : platformText(result, style);
+  },
 });
+
+type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
+
+/** The gateway that was asked for, unless it is the one that runs here. A login alone does not hide a platform that runs here. */
+function gatewayElsewhere(context: CommandContext): string | undefined {
+  const own = runningUrl(context.folder(), 'gateway');
+  const named = own === null ? namedGateway(context) : givenGateway(context);
+  return named !== undefined && own !== null && isSameGateway(context, named, own) ? undefined : named;
+}
 
 /** A platform that is stopped has a status too: every service `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
-  if (supervisor)
-    return {
-      running: true,
-      hint: null,
-      hosts: null,
-      plugins: null,
-      degraded: [],
-      ...(await supervisor.status()),
-    };
+  if (supervisor) {
+    const [current, answers] = await Promise.all([
+      supervisor.status(),
+      askServices(readRunFile(folder())?.children ?? []),
+    ]);
+    const degraded = degradedServices(answers, current.services);
+    return { running: true, hint: null, hosts: null, plugins: null, degraded, ...current };
+  }
   const { profile, projectDir, dataDir, configFile } = platform();
   const services = SERVICE_NAMES.map(
     (name): ServiceStatus => ({
@@ -123,21 +106,27 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
   };
 }
 
+type Counts = Pick<StatusResult, 'hosts' | 'plugins'>;
+
+/** By the gateway that runs here, wherever a login leads other commands. */
+async function countsHere(context: CommandContext): Promise<Counts> {
+  const own = runningUrl(context.folder(), 'gateway');
+  if (own === null) return { hosts: null, plugins: null };
+  const here = { ...context, globals: { ...context.globals, url: own } };
+  return countsOf(await createGatewayClient(here));
+}
+
 /** A status must come in any case, so a gateway that does not answer is passed over. */
-async function askGateway<Answer>(
-  context: CommandContext,
-  ask: (context: CommandContext) => Promise<Answer>,
-): Promise<Answer | null> {
-  if (runningUrl(context.folder(), 'gateway') === null) return null;
-  try {
-    return await ask(context);
-  } catch {
-    return null;
-  }
+async function countsOf(client: Client): Promise<Counts> {
+  const [hosts, plugins] = await Promise.allSettled([countHosts(client), countPlugins(client)]);
+  return {
+    hosts: hosts.status === 'fulfilled' ? hosts.value : null,
+    plugins: plugins.status === 'fulfilled' ? plugins.value : null,
+  };
 }
 
 /** Of all namespaces. */
-async function countHosts({ client }: CommandContext): Promise<StatusResult['hosts']> {
+async function countHosts(client: Client): Promise<StatusResult['hosts']> {
   const signal = AbortSignal.timeout(ANSWER_MS);
   const hosts = await allPages((cursor) =>
     client.call(listHosts, { query: pageQueryOf(undefined, cursor) }, { signal }),
@@ -146,19 +135,10 @@ async function countHosts({ client }: CommandContext): Promise<StatusResult['hos
   return { registered: valid.length, online: valid.filter(({ status }) => status === 'online').length };
 }
 
-async function countPlugins({ client }: CommandContext): Promise<StatusResult['plugins']> {
+async function countPlugins(client: Client): Promise<StatusResult['plugins']> {
   const { items } = await client.call(listPlugins, {}, { signal: AbortSignal.timeout(ANSWER_MS) });
   const count = (status: PluginRecord['status']) => items.filter((item) => item.status === status).length;
   return { loaded: count('loaded'), disabled: count('disabled'), broken: brokenOf(items) };
-}
-
-async function degradations({ client }: CommandContext): Promise<StatusResult['degraded']> {
-  const { service, degraded = [] } = await client.call(
-    health,
-    {},
-    { signal: AbortSignal.timeout(ANSWER_MS) },
-  );
-  return degraded.map((each) => ({ service, ...each }));
 }
 
 async function environmentOf(current: StatusResult, context: CommandContext): Promise<EnvironmentLines> {
@@ -169,54 +149,4 @@ async function environmentOf(current: StatusResult, context: CommandContext): Pr
   );
   const token = await operatorToken(context, gateway);
   return { env: { ...Object.fromEntries(urls), SVC_TOKEN: token, SVC_NAMESPACE: 'default' } };
-}
-
-function describe(result: StatusResult, style: Style): string {
-  const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
-  if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
-  const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
-  return [
-    `svc ${result.version} runs in ${where}`,
-    facts,
-    ...sandboxLines(result),
-    ...(result.hosts?.registered
-      ? [`${result.hosts.online} of ${result.hosts.registered} hosts are connected`]
-      : []),
-    ...pluginLines(result.plugins, style),
-    ...result.degraded.map(
-      ({ service, reasonCode, message }) =>
-        `${style.yellow(`${service} is degraded`)} (${reasonCode}): ${message}`,
-    ),
-    '',
-    statusText(result, style),
-  ].join('\n');
-}
-
-function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
-  if (!plugins || plugins.loaded + plugins.disabled + plugins.broken.length === 0) return [];
-  const { loaded, disabled, broken } = plugins;
-  const parts = [`${loaded} loaded`, ...(disabled ? [`${disabled} disabled`] : [])];
-  if (broken.length > 0) parts.push(style.red(`${broken.length} broken`));
-  return [
-    `plugins: ${parts.join(', ')}`,
-    ...broken.map(({ id, message }) => `  ${style.red(id)}: ${message}`),
-  ];
-}
-
-/** The services are named where they differ, as after a restart of one of them with another config. */
-function sandboxLines({ sandbox, services }: StatusResult): string[] {
-  const differing = services.filter(({ sandbox: used }) => used && used.mode !== sandbox?.mode);
-  return [
-    `plugins are confined by ${sandboxWords(sandbox)}`,
-    ...differing.map(({ name, sandbox: used }) => `  those that ${name} starts: ${sandboxWords(used)}`),
-  ];
-}
-
-function sandboxWords(sandbox: SandboxStatus | null): string {
-  if (sandbox === null) return '(not known yet)';
-  const network = sandbox.networkGuarded ? '' : '; network is NOT guarded';
-  const why = sandbox.reason ? ` (${sandbox.reason})` : '';
-  if (sandbox.mode === 'bwrap') return `bubblewrap and Node's permission model${network}`;
-  if (sandbox.mode === 'permission') return `Node's permission model alone${network}${why}`;
-  return `nothing: plugins do not start${why}`;
 }

@@ -1,0 +1,71 @@
+import { formatDuration } from '../../kit/duration.ts';
+import type { Style } from '../style.ts';
+import type { SandboxStatus } from '../supervisor/control-protocol.ts';
+import type { Counted, RemoteStatus, StatusResult } from './status-result.ts';
+import { statusText } from './status-view.ts';
+
+/** The platform of this folder, for people. */
+export function platformText(result: StatusResult, style: Style): string {
+  const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
+  if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
+  const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
+  return [
+    `svc ${result.version} runs in ${where}`,
+    facts,
+    ...sandboxLines(result),
+    ...whatRuns(result, style),
+    '',
+    statusText(result, style),
+  ].join('\n');
+}
+
+/** A gateway elsewhere. */
+export function gatewayText(result: RemoteStatus, style: Style): string {
+  const { gateway, status, version, uptimeMs } = result;
+  const state = status === 'ok' ? style.green(status) : style.yellow(status);
+  return [
+    `the gateway at ${gateway} is ${state}`,
+    `svc ${version}, up ${formatDuration(uptimeMs)}`,
+    ...whatRuns(result, style),
+  ].join('\n');
+}
+
+function whatRuns({ hosts, plugins, degraded }: Counted, style: Style): string[] {
+  return [
+    ...(hosts?.registered ? [`${hosts.online} of ${hosts.registered} hosts are connected`] : []),
+    ...pluginLines(plugins, style),
+    ...degraded.map(
+      ({ service, reasonCode, message }) =>
+        `${style.yellow(`${service} is degraded`)} (${reasonCode}): ${message}`,
+    ),
+  ];
+}
+
+function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
+  if (!plugins || plugins.loaded + plugins.disabled + plugins.broken.length === 0) return [];
+  const { loaded, disabled, broken } = plugins;
+  const parts = [`${loaded} loaded`, ...(disabled ? [`${disabled} disabled`] : [])];
+  if (broken.length > 0) parts.push(style.red(`${broken.length} broken`));
+  return [
+    `plugins: ${parts.join(', ')}`,
+    ...broken.map(({ id, message }) => `  ${style.red(id)}: ${message}`),
+  ];
+}
+
+/** The services are named where they differ, as after a restart of one of them with another config. */
+function sandboxLines({ sandbox, services }: StatusResult): string[] {
+  const differing = services.filter(({ sandbox: used }) => used && used.mode !== sandbox?.mode);
+  return [
+    `plugins are confined by ${sandboxWords(sandbox)}`,
+    ...differing.map(({ name, sandbox: used }) => `  those that ${name} starts: ${sandboxWords(used)}`),
+  ];
+}
+
+function sandboxWords(sandbox: SandboxStatus | null): string {
+  if (sandbox === null) return '(not known yet)';
+  const network = sandbox.networkGuarded ? '' : '; network is NOT guarded';
+  const why = sandbox.reason ? ` (${sandbox.reason})` : '';
+  if (sandbox.mode === 'bwrap') return `bubblewrap and Node's permission model${network}`;
+  if (sandbox.mode === 'permission') return `Node's permission model alone${network}${why}`;
+  return `nothing: plugins do not start${why}`;
+}
