@@ -30,6 +30,7 @@ import { createRequestLimits, type LimitRequests } from './domain/request-limits
 import { createRouteTimeouts } from './domain/route-timeouts.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatcher.ts';
 import { inboxDegradations } from './domain/webhooks/inbox-degradations.ts';
+import { ServiceUse } from './domain/webhooks/service-use.ts';
 import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
 import { answerRelayed, relayedBackends } from './elsewhere-relay.ts';
 import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
@@ -60,7 +61,9 @@ export async function gatewayServices(resources: Resources) {
   let plugins: PluginRuntime | undefined;
   const elsewhere = createElsewhere(resources);
   try {
+    const use = new ServiceUse();
     plugins = await createPluginRuntime(resources, {
+      onServiceCall: (pluginId, service) => use.noteCall(pluginId, service),
       createElsewhere: backendsElsewhere(group, elsewhere),
       webhooks: { list: (scope, pluginId) => webhooks.webhookAdmin.list(scope.tenantId, pluginId) },
     });
@@ -71,7 +74,7 @@ export async function gatewayServices(resources: Resources) {
       shared: group.role !== 'alone',
       takesOver: owns,
     });
-    const webhooks = await webhookServices(resources, store, plugins);
+    const webhooks = await webhookServices(resources, store, plugins, use);
     const stopHousekeeping = owns
       ? startHousekeeping({ store, ...resources.config.retention, clock, logger })
       : async () => {};

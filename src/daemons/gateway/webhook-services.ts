@@ -14,7 +14,7 @@ import {
   type WebhookDispatcher,
   type WebhookDispatcherDeps,
 } from './domain/webhooks/dispatcher.ts';
-import { createHandlerCall } from './domain/webhooks/handler-call.ts';
+import { type CallHandler, createHandlerCall } from './domain/webhooks/handler-call.ts';
 import { markInterrupted, watchInterrupted } from './domain/webhooks/interrupted.ts';
 import { NeededServices } from './domain/webhooks/needed-services.ts';
 import { createWebhookPauses, type WebhookPauses } from './domain/webhooks/pauses.ts';
@@ -22,6 +22,7 @@ import { RefusalSamples } from './domain/webhooks/refusal-samples.ts';
 import { createResigning } from './domain/webhooks/resigning.ts';
 import { createWebhookSamples } from './domain/webhooks/samples.ts';
 import { createWebhookSecrets } from './domain/webhooks/secrets.ts';
+import type { ServiceUse } from './domain/webhooks/service-use.ts';
 import { createSiblingDispatcher, leadDispatch } from './domain/webhooks/sibling-dispatcher.ts';
 import { createWebhookTargets, type DeclaredWebhook } from './domain/webhooks/targets.ts';
 import { createWebhookVerifier } from './domain/webhooks/verifier.ts';
@@ -34,7 +35,12 @@ const SIDE_CALL_TIMEOUT_MS = 10_000;
 const NO_REQUEST = { source: 'platform', method: 'POST', path: '', query: {}, headers: {} };
 
 /** Builds what webhooks need on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without `auth`. */
-export async function webhookServices(resources: Resources, store: GatewayStore, plugins: PluginRuntime) {
+export async function webhookServices(
+  resources: Resources,
+  store: GatewayStore,
+  plugins: PluginRuntime,
+  use: ServiceUse,
+) {
   const { config, clock, random, logger, keys, metrics, boundPort, group, createLimiter, peers } = resources;
   refuseUnauthenticatedWebhooks(plugins);
   const targets = createWebhookTargets(() => plugins.registry.plugins);
@@ -55,8 +61,14 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
       ),
     logger,
   );
-  const { call, forgetTriggers } = withWorkflows(callHandler, resources, store);
-  const services = new NeededServices({ peers, logger, onBack: () => dispatcher.runBacklog() });
+  const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
+  const call: CallHandler = async (accepted, target, payload) => {
+    const handled = await callWithWorkflows(accepted, target, payload);
+    // What handlers call elsewhere is seen by the first process alone.
+    if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
+    return handled;
+  };
+  const services = new NeededServices({ peers, use, logger, onBack: () => dispatcher.runBacklog() });
   const dispatcher: WebhookDispatcher = createDispatcher(group, {
     servicesOf: (target) => services.areThere(target),
     call,
@@ -78,6 +90,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     group,
     onResume: () => dispatcher.runBacklog(),
   });
+  plugins.onReload(() => use.forget());
   // What waited for its plugin may run.
   plugins.onReload(() => dispatcher.runBacklog());
 
@@ -141,6 +154,7 @@ export async function webhookServices(resources: Resources, store: GatewayStore,
     verifier,
     dispatcher,
     call,
+    servicesOf: (target) => services.areThere(target),
     pauses: () => pauses,
     inbox,
     clock,

@@ -18,6 +18,7 @@ import { createStateAccess } from './access/state.ts';
 import { createStepAccess } from './access/steps.ts';
 import { createTaskAccess, createWebhookAccess } from './access/tasks.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
+import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
 /** The backends that are not in this process: the gateway makes its own, others ask the gateway. */
@@ -28,6 +29,8 @@ export type CreateElsewhere = (services: PlatformServices) => ElsewhereBackends;
 export interface OwnParts {
   createElsewhere?: CreateElsewhere;
   webhooks?: WebhookAccess;
+  /** Called before each call of a handler to the platform. */
+  onServiceCall?: OnServiceCall;
   /** The workflow service has the runs itself. */
   steps?: StepAccess;
   /** Whether it is the one that tells what is wrong with plugins, which every service finds when it loads them. */
@@ -38,8 +41,8 @@ type Backends = ElsewhereBackends & { worker: WorkerBackend };
 
 /** What handlers reach, and what runs them. */
 export function createBackends(resources: Resources, invoke: InvokeCommand, own: OwnParts) {
-  const { config, dataDir, projectDir, env, logger, clock, analytics, stubFetch } = resources;
-  const services = createPlatformServices({
+  const { config, dataDir, logger, clock, analytics, stubFetch } = resources;
+  const offered = createPlatformServices({
     state: createStateAccess(resources),
     logger,
     clock,
@@ -51,7 +54,8 @@ export function createBackends(resources: Resources, invoke: InvokeCommand, own:
     steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
   });
-  const secrets = projectSecrets(projectDir, env);
+  const services = own.onServiceCall ? watchedServices(offered, own.onServiceCall) : offered;
+  const secrets = projectSecrets(resources);
   const worker = createWorkerBackend({
     ...{ config: config.execution.worker, services, logger, clock, dataDir, secrets },
     onSandbox: resources.onSandbox,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { getDelivery } from '../../../src/contracts/index.ts';
+import { getDelivery, ManifestV3 } from '../../../src/contracts/index.ts';
+import { ServiceUse } from '../../../src/daemons/gateway/domain/webhooks/service-use.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { state } from '../../../src/daemons/state/index.ts';
 import { startTestDaemon } from '../../support/daemon.ts';
@@ -68,4 +69,53 @@ test('a handler that has begun when the state service goes away fails, and is no
   await ended(gateway, await send('2', { count: 'n' }), 'succeeded');
   expect(handlerRuns(gateway)).toBe(2);
   await ended(gateway, webhookId, 'failed');
+});
+
+/** Sync deliveries; each must be told apart by what its handler does. */
+async function startSync() {
+  const { gateway, stopState, startState } = await start();
+  const secret = await provision(gateway, 'plain');
+  const send = (payload: object) => deliver(gateway, { event: 'plain', secret, payload });
+  return { gateway, send, stopState, startState };
+}
+
+test('a sync delivery is answered 503 before its handler starts while the state service is away', async () => {
+  const { gateway, send, stopState, startState } = await startSync();
+  expect((await send({ count: 'n' })).status).toBe(200);
+  await stopState();
+  await eventually(async () => expect((await send({ count: 'n' })).status).toBe(503));
+  const before = handlerRuns(gateway);
+  const held = await send({ count: 'n' });
+  expect([held.status, held.headers.get('retry-after')]).toEqual([503, '5']);
+  expect(held.body.error).toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  expect(handlerRuns(gateway)).toBe(before);
+  await startState();
+  await eventually(async () => expect((await send({ count: 'n' })).status).toBe(200));
+});
+
+test('a plugin that has shown to do without the state service is not held while that is away', async () => {
+  const { gateway, send, stopState } = await startSync();
+  for (let run = 0; run < 50; run++) expect((await send({})).status).toBe(200);
+  await stopState();
+  for (let run = 0; run < 5; run++) expect((await send({})).status).toBe(200);
+  expect(handlerRuns(gateway)).toBe(55);
+});
+
+test('one call makes a service needed again, of the plugin that called alone', () => {
+  const use = new ServiceUse();
+  const { permissions } = ManifestV3.parse({ schema: 'svc.plugin/3', id: 'a', version: '1.0.0' });
+  const runs = (count: number): void => {
+    for (let run = 0; run < count; run++) for (const id of ['a', 'b']) use.noteRun(id);
+  };
+  expect(use.neededBy('a', permissions)).toEqual(['state']);
+  runs(50);
+  expect(use.neededBy('a', permissions)).toEqual([]);
+  use.noteCall('a', 'fetch');
+  expect(use.neededBy('a', permissions)).toEqual([]);
+  use.noteCall('a', 'cache');
+  expect([use.neededBy('a', permissions), use.neededBy('b', permissions)]).toEqual([['state'], []]);
+  runs(50);
+  expect(use.neededBy('a', permissions)).toEqual([]);
+  use.forget();
+  expect(use.neededBy('b', permissions)).toEqual(['state']);
 });

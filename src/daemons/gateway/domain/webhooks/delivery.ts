@@ -18,7 +18,7 @@ import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.t
 import type { RefusalSamples } from './refusal-samples.ts';
 import type { WebhookSecrets } from './secrets.ts';
 import { mark } from './steps.ts';
-import type { WebhookTargets } from './targets.ts';
+import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 import type { WebhookVerifier } from './verifier.ts';
 
 export type { IncomingDelivery } from './passage.ts';
@@ -40,6 +40,8 @@ export interface WebhookDeliveryDeps {
   verifier: WebhookVerifier;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
+  /** Whether the platform services answer that the plugin needs; default: they do. */
+  servicesOf?: (target: DeclaredWebhook) => true | Promise<boolean>;
   pauses: () => WebhookPauses;
   inbox: WebhookInbox;
   createLimiter: CreateLimiter;
@@ -137,7 +139,11 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     const parsed = payload();
     if (parsed.fault !== undefined)
       throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
-    if (!webhook.async) requireRunning(passage);
+    if (!webhook.async) {
+      requireRunning(passage);
+      const required = requireServices(passage, target);
+      if (required) await required;
+    }
     const accepted = await (webhook.async ? accept : handle)(passage, target, parsed, marker);
     if (accepted !== 'duplicate') return { ...accepted, record: 'handled' };
     givePermitBack(passage);
@@ -176,6 +182,20 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     mark(passage, 'dispatch', 'paused');
     throw new PlatformError('SERVICE_UNAVAILABLE', 'This webhook is paused; send the delivery again later.', {
       headers: { 'retry-after': PAUSED_RETRY_SECONDS },
+    });
+  }
+
+  /** Before anything is claimed, so that the sender's next try runs the handler. */
+  function requireServices(passage: Passage, target: DeclaredWebhook): Promise<void> | undefined {
+    const services = deps.servicesOf?.(target) ?? true;
+    if (services === true) return undefined;
+    return services.then((areThere) => {
+      if (areThere) return;
+      mark(passage, 'dispatch', 'held');
+      throw new PlatformError(
+        'SERVICE_UNAVAILABLE',
+        'A service of the platform that this webhook needs does not answer; send the delivery again later.',
+      );
     });
   }
 

@@ -1,20 +1,19 @@
-import type { Permissions, ServiceName } from '../../../../contracts/index.ts';
 import { type Clock, systemClock } from '../../../../kit/clock.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Peers } from '../../../peers.ts';
+import type { NeededService, ServiceUse } from './service-use.ts';
 import type { DeclaredWebhook } from './targets.ts';
 
 export interface NeededServicesDeps {
   peers: Pick<Peers, 'known'>;
+  use: Pick<ServiceUse, 'neededBy'>;
   logger: Logger;
   /** A service answers again: held deliveries may run. */
   onBack: () => void;
   /** Of the machine: it paces requests to other processes. */
   clock?: Clock;
 }
-
-type Needed = Extract<ServiceName, 'state' | 'workflow'>;
 
 /** How long an answer counts. A handler takes a service for granted that answered this recently. */
 const FRESH_MS = 250;
@@ -27,10 +26,10 @@ interface Probed {
   probing: Promise<boolean> | undefined;
 }
 
-/** Tells whether the services answer that a plugin's handlers may call. @spec docs/webhooks.md "Async" */
+/** Tells whether the services answer that a plugin's handlers need. @spec docs/webhooks.md "Async" */
 export class NeededServices {
   readonly #deps: Required<NeededServicesDeps>;
-  readonly #probed = new Map<Needed, Probed>();
+  readonly #probed = new Map<NeededService, Probed>();
   #isClosed = false;
 
   constructor(deps: NeededServicesDeps) {
@@ -41,9 +40,9 @@ export class NeededServices {
   areThere({ plugin }: DeclaredWebhook): true | Promise<boolean> {
     const known = this.#deps.peers.known();
     const now = this.#deps.clock.monotonic();
-    const unsure = neededBy(plugin.manifest.permissions).filter(
-      (name) => known[name] !== undefined && this.#stateOf(name).okUntil <= now,
-    );
+    const unsure = this.#deps.use
+      .neededBy(plugin.id, plugin.manifest.permissions)
+      .filter((name) => known[name] !== undefined && this.#stateOf(name).okUntil <= now);
     if (unsure.length === 0) return true;
     return Promise.all(unsure.map((name) => this.#probe(name))).then((answers) => answers.every(Boolean));
   }
@@ -52,7 +51,7 @@ export class NeededServices {
     this.#isClosed = true;
   }
 
-  #stateOf(name: Needed): Probed {
+  #stateOf(name: NeededService): Probed {
     let state = this.#probed.get(name);
     if (!state) {
       state = { okUntil: 0, isAway: false, probing: undefined };
@@ -61,7 +60,7 @@ export class NeededServices {
     return state;
   }
 
-  #probe(name: Needed): Promise<boolean> {
+  #probe(name: NeededService): Promise<boolean> {
     const state = this.#stateOf(name);
     state.probing ??= this.#ask(name)
       .then((isThere) => this.#note(name, state, isThere))
@@ -71,7 +70,7 @@ export class NeededServices {
     return state.probing;
   }
 
-  async #ask(name: Needed): Promise<boolean> {
+  async #ask(name: NeededService): Promise<boolean> {
     const url = this.#deps.peers.known()[name];
     if (url === undefined) return true;
     try {
@@ -83,27 +82,20 @@ export class NeededServices {
     }
   }
 
-  #note(name: Needed, state: Probed, isThere: boolean): boolean {
+  #note(name: NeededService, state: Probed, isThere: boolean): boolean {
     const { clock, logger, onBack } = this.#deps;
     const wasAway = state.isAway;
     state.isAway = !isThere;
     if (isThere) state.okUntil = clock.monotonic() + FRESH_MS;
     else clock.after(PROBE_AGAIN_MS, () => void (this.#isClosed || this.#probe(name)));
     if (!isThere && !wasAway)
-      logger.warn(`The ${name} service does not answer: async deliveries of plugins that may use it wait`);
+      logger.warn(
+        `The ${name} service does not answer: async deliveries of plugins that need it wait, sync ones are answered 503`,
+      );
     if (isThere && wasAway) {
       logger.info(`The ${name} service answers again: deliveries that waited for it run`);
       onBack();
     }
     return isThere;
   }
-}
-
-/** What the manifest lets handlers call; state and cache unless it switches them off. */
-function neededBy({ platform }: Permissions): Needed[] {
-  const needed: Needed[] = [];
-  if (!platform || platform.state || platform.cache || platform.storage || platform.vectorStore)
-    needed.push('state');
-  if (platform?.workflows || platform?.jobs) needed.push('workflow');
-  return needed;
 }

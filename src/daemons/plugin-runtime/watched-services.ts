@@ -1,0 +1,19 @@
+import type { PlatformServices } from '../../plugins/index.ts';
+
+/** Called before each call of a handler to the platform, with the name under `ctx`. */
+export type OnServiceCall = (pluginId: string, service: string) => void;
+
+/** The same services, with each call told. */
+export function watchedServices(services: PlatformServices, onCall: OnServiceCall): PlatformServices {
+  const watched = Object.entries(services).map(([service, methods]) => {
+    const told = Object.entries(methods).map(([name, method]): [string, typeof method] => [
+      name,
+      (context, args) => {
+        onCall(context.request.plugin.id, service);
+        return method(context, args);
+      },
+    ]);
+    return [service, Object.fromEntries(told)];
+  });
+  return Object.fromEntries(watched);
+}
