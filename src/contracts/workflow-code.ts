@@ -45,10 +45,13 @@ export const SettleStep = z.strictObject({
 });
 export type SettleStep = z.infer<typeof SettleStep>;
 
+/** Of a step that has ended: `order` is its place among those of the run, in which the function is told of them. */
+const ended = { order: z.number().int().positive(), at: EpochMs };
+
 /** `run`: its function may begin. `wait`: it is asked for again when the watch, or the next pass, says so. */
 export const StepAnswer = z.discriminatedUnion('state', [
-  z.object({ state: z.literal('done'), output: AnyJson, at: EpochMs }),
-  z.object({ state: z.literal('failed'), status: z.string(), error: RunError, at: EpochMs }),
+  z.object({ state: z.literal('done'), output: AnyJson, ...ended }),
+  z.object({ state: z.literal('failed'), status: z.string(), error: RunError, ...ended }),
   z.object({
     state: z.literal('run'),
     attempt: z.number().int(),
@@ -72,6 +75,7 @@ export const PassEnd = z.discriminatedUnion('end', [
     error: RunError,
     step: z.string().max(200).optional().describe('The step whose failure nobody caught'),
   }),
+  z.object({ end: z.literal('strayed').describe('It no longer comes to a step that had ended') }),
   z.object({ end: z.literal('broke'), message: z.string().describe('What kept the pass from its run') }),
 ]);
 export type PassEnd = z.infer<typeof PassEnd>;

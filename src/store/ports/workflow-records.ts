@@ -98,6 +98,8 @@ export interface StepRecord {
   attemptAt: number | null;
   waitingAt: number | null;
   finishedAt: number | null;
+  /** Of a step of code that has ended: its place in the order in which they ended, from 1 on. A replay tells them in it. */
+  endOrder: number | null;
 }
 
 /** One finished try of a step. */

@@ -194,14 +194,14 @@ function statements(db: Database) {
         error = excluded.error, started_at = excluded.started_at, finished_at = excluded.finished_at`),
     putStep: db.prepare<[Record<string, unknown>]>(`
       insert into step (run_seq, job_key, idx, found, status, attempts, output, error, wait, wake_at, idempotency_key, ready_at,
-        started_at, queued_at, attempt_at, waiting_at, finished_at)
+        started_at, queued_at, attempt_at, waiting_at, finished_at, end_order)
       values (:seq, :jobKey, :index, :found, :status, :attempts, :output, :error, :wait, :wakeAt, :idempotencyKey, :readyAt,
-        :startedAt, :queuedAt, :attemptAt, :waitingAt, :finishedAt)
+        :startedAt, :queuedAt, :attemptAt, :waitingAt, :finishedAt, :endOrder)
       on conflict (run_seq, job_key, idx) do update set status = excluded.status, attempts = excluded.attempts,
         output = excluded.output, error = excluded.error, wait = excluded.wait, wake_at = excluded.wake_at,
         idempotency_key = excluded.idempotency_key, ready_at = excluded.ready_at, started_at = excluded.started_at,
         queued_at = excluded.queued_at, attempt_at = excluded.attempt_at, waiting_at = excluded.waiting_at,
-        finished_at = excluded.finished_at`),
+        finished_at = excluded.finished_at, end_order = excluded.end_order`),
     hasStep: db.prepare<[{ seq: number; jobKey: string; index: number }]>(
       'select 1 from step where run_seq = :seq and job_key = :jobKey and idx = :index',
     ),
@@ -227,7 +227,7 @@ function statements(db: Database) {
     steps: db.prepare<[Seq], StepRecord>(`
       select job_key as jobKey, idx as "index", found, status, attempts, output, error, wait, wake_at as wakeAt,
         idempotency_key as idempotencyKey, ready_at as readyAt, started_at as startedAt, queued_at as queuedAt,
-        attempt_at as attemptAt, waiting_at as waitingAt, finished_at as finishedAt
+        attempt_at as attemptAt, waiting_at as waitingAt, finished_at as finishedAt, end_order as endOrder
       from step where run_seq = :seq order by job_key, idx`),
     attempts: db.prepare<[Seq], AttemptRecord>(`
       select job_key as jobKey, idx as "index", attempt, status, error_class as errorClass, error,

@@ -243,6 +243,16 @@ const IN_FLIGHT_AND_TIMES = `
     from attempt_1;
   drop table attempt_1;`;
 
+/** The order in which steps of code ended. Of steps from before, the time of their end is all that is known. */
+const END_ORDER = `
+  alter table step add column end_order integer;
+  update step set end_order = ended.place
+  from (
+    select run_seq, job_key, idx, row_number() over (partition by run_seq, job_key order by finished_at, idx) as place
+    from step where found is not null and finished_at is not null
+  ) as ended
+  where step.run_seq = ended.run_seq and step.job_key = ended.job_key and step.idx = ended.idx;`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -253,4 +263,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   GIVES_WAY,
   LIVE_OF_CALLERS,
   IN_FLIGHT_AND_TIMES,
+  END_ORDER,
 ];

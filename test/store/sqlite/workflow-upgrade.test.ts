@@ -18,6 +18,25 @@ const IN_FLIGHT = `
     (1, 2, '[{"at":3,"type":"run.started"},{"at":3,"type":"job.started","job":"main"}]');
   insert into run_log (run_seq, n, body) values (1, 1, '[{"at":4,"level":"info","message":"hello"}]');`;
 
+test('steps of code that had ended before their order was kept are numbered by the time of their end', async () => {
+  const dataDir = await tempDir();
+  const old = await openDatabase({
+    file: join(dataDir, 'workflow.db'),
+    migrations: WORKFLOW_MIGRATIONS.slice(0, 8),
+  });
+  const rows = IN_FLIGHT.split(';').slice(0, 3);
+  const steps = `insert into step (run_seq, job_key, idx, found, status, attempts, finished_at) values
+    (1, 'main', 0, '{}', 'succeeded', 1, 30), (1, 'main', 1, '{}', 'failed', 1, 20), (1, 'main', 2, '{}', 'waiting', 1, null),
+    (2, 'main', 0, null, 'succeeded', 1, 10), (2, 'main', 1, '{}', 'succeeded', 1, 10)`;
+  for (const statement of [...rows, steps]) await old.write(() => old.prepare(statement).run());
+  await old.close();
+  const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+  const orders = async (seq: number) => (await store.runs.load(seq))?.steps.map(({ endOrder }) => endOrder);
+  expect(await orders(1)).toEqual([2, 1, null]);
+  expect(await orders(2)).toEqual([null, 1]);
+  await store.close();
+});
+
 test('a database of the first schema is brought up to date with its runs in flight', async () => {
   const dataDir = await tempDir();
   const old = await openDatabase({

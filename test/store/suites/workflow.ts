@@ -95,6 +95,7 @@ const STEP = {
   attemptAt: 2,
   waitingAt: null,
   finishedAt: null,
+  endOrder: null,
 };
 
 /** What every driver of WorkflowStore does. @spec Workflow run */

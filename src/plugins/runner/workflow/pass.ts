@@ -6,6 +6,7 @@ import { type Branch, newBranch, runInStep } from './branches.ts';
 import { keptText } from './kept.ts';
 import { createLanes } from './lanes.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
+import { Turns } from './turns.ts';
 
 /** The run behind the function, over the platform's channel. */
 export interface PassLink {
@@ -44,7 +45,10 @@ export type Pass = ReturnType<typeof createPass>;
 /** One pass through a function: it goes on where something is known or can be done, and is suspended where all of it waits. */
 export function createPass(link: PassLink) {
   const { pass, signal } = link;
-  const halted = Promise.withResolvers<{ end: 'suspended' } | { end: 'broke'; message: string }>();
+  const halted = Promise.withResolvers<
+    { end: 'suspended' | 'strayed' } | { end: 'broke'; message: string }
+  >();
+  const turns = new Turns();
   const lanes = createLanes(MOST_AT_ONCE);
   const questions = createLanes(MOST_QUESTIONS);
   /** Branches that wait, by the step that each waits for. */
@@ -66,9 +70,31 @@ export function createPass(link: PassLink) {
   }
 
   function halt(why: Parameters<typeof halted.resolve>[0]): Promise<never> {
-    isOver = true;
+    close();
     halted.resolve(why);
     return NEVER;
+  }
+
+  function close(): void {
+    isOver = true;
+    turns.stop();
+  }
+
+  /** Every branch that could go on waits for the end of a step that the function does not come to any more. */
+  function isStray(): boolean {
+    return !isOver && turns.held > 0 && turns.held === active;
+  }
+
+  /** Until all completions before it have been handed on. A step that waits may be one of them: the watch tells. */
+  async function awaitTurn(order: number, branch: Branch): Promise<void> {
+    const turn = turns.wait(order, branch);
+    void turns.give().then(() => waiting.size === 0 && endStray());
+    await turn;
+    if (isOver) await NEVER;
+  }
+
+  function endStray(): void {
+    if (isStray()) void halt({ end: 'strayed' });
   }
 
   /** A call to the run. What the function is not to see ends the pass instead. */
@@ -86,9 +112,16 @@ export function createPass(link: PassLink) {
     }
   }
 
+  /** A branch goes on no more, or not now. */
+  function leave(): void {
+    if (--active === 0) void halt({ end: 'suspended' });
+    else if (waiting.size === 0) endStray();
+  }
+
   /** Until the branch may go on; never, when no branch can. */
   function blocked(id: string): Promise<void> {
-    if (--active === 0) return halt({ end: 'suspended' });
+    if (active === 1) return halt({ end: 'suspended' });
+    active--;
     const { promise, resolve } = Promise.withResolvers<void>();
     waiting.set(id, resolve);
     if (!isWatching) void watch();
@@ -99,6 +132,7 @@ export function createPass(link: PassLink) {
     isWatching = true;
     while (waiting.size > 0 && !isOver) {
       const { ready } = await link.watch().catch(() => NOTHING_READY);
+      if (ready.length === 0 && ready !== NOTHING_READY.ready) endStray();
       for (const id of ready) {
         const wake = waiting.get(id);
         if (!wake || isOver) continue;
@@ -114,9 +148,11 @@ export function createPass(link: PassLink) {
   async function take(branch: Branch, id: string, { run, ...request }: StepRequest): Promise<unknown> {
     if (branch.busyWith !== null) throw sideBySide(branch.busyWith, id);
     branch.busyWith = id;
+    turns.arrive(branch);
     try {
       const step = { id, branch: branch.id, place: branch.place++, ...request } as EnterStep;
       const answer = await outlast(branch, step, run);
+      await awaitTurn(answer.order, branch);
       met++;
       branch.now = answer.at;
       if (answer.state === 'failed') throw new WorkflowStepError(id, answer);
@@ -184,6 +220,7 @@ export function createPass(link: PassLink) {
       if (bodies.length === 0) return [];
       const fork = ++parent.forks;
       parent.busyWith = 'ctx.all';
+      turns.arrive(parent);
       let open = bodies.length;
       active += open - 1;
       const ends = await Promise.allSettled(
@@ -195,7 +232,8 @@ export function createPass(link: PassLink) {
           } finally {
             parent.now = Math.max(parent.now, branch.now);
             // The last one hands its turn on to the parent.
-            if (--open > 0 && --active === 0) void halt({ end: 'suspended' });
+            turns.end(branch, --open === 0 ? parent : null);
+            if (open > 0) leave();
           }
         }),
       );
@@ -211,9 +249,7 @@ export function createPass(link: PassLink) {
     /** A step that has begun and was not awaited to its end. */
     unfinished: () => [...branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined,
     /** Whatever the function still does, it reaches its run no more. */
-    close() {
-      isOver = true;
-    },
+    close,
   };
 }
 

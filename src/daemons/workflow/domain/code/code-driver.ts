@@ -202,7 +202,8 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     if (ended.end === 'returned') {
       const missed = found.missedBy(job, own.met);
       verdict = missed ? { error: missed } : outputOf(ended.output as JsonValue);
-    } else if (ended.end === 'threw') verdict = { error: errorOf(job, ended) };
+    } else if (ended.end === 'strayed') verdict = { error: found.strayedFrom(job, own.met) };
+    else if (ended.end === 'threw') verdict = { error: errorOf(job, ended) };
     else if (owed.size === 0 && own.settledSteps > 0) due = true;
     else if (owed.size === 0)
       verdict = {

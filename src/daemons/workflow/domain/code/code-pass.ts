@@ -106,11 +106,11 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
 
   function answerFor(part: StepPart): StepAnswer | undefined {
     const { record, step, output, error } = part;
-    const at = record.finishedAt ?? clock.now();
-    if (record.status === 'succeeded') return { state: 'done', output, at };
+    const ended = { order: record.endOrder!, at: record.finishedAt! };
+    if (record.status === 'succeeded') return { state: 'done', output, ...ended };
     if (isFinal(record.status)) {
       const told = error ?? { code: 'STEP_FAILED', message: `The step was ${record.status}.`, details: {} };
-      return { state: 'failed', status: record.status, error: told, at };
+      return { state: 'failed', status: record.status, error: told, ...ended };
     }
     if (!isOwnStep(step) || record.status === 'waiting') return { state: 'wait' };
     const flight = flying.get(part);

@@ -74,6 +74,12 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     );
   }
 
+  function changedError({ record }: StepPart, comesTo: string): RunError {
+    const before = foundIn(record);
+    const { code: name, message, details } = changed(run, nameOf(before), comesTo, before);
+    return { code: name, message, details };
+  }
+
   return {
     isFatal: (error: PlatformError) => fatal.has(error),
     /** The step that is asked for. Throws WORKFLOW_DEFINITION_CHANGED when another one has its place. */
@@ -90,9 +96,13 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     missedBy(job: JobPart, met: ReadonlySet<StepPart>): RunError | undefined {
       const missed = job.steps.find((part) => !met.has(part));
       if (!missed) return undefined;
-      const before = foundIn(missed.record);
-      const { code: name, message, details: told } = changed(run, nameOf(before), 'the end', before);
-      return { code: name, message, details: told };
+      return changedError(missed, 'the end');
+    },
+    /** Why a function that waits for the end of a step, and never comes to it, cannot have been the one that took it. */
+    strayedFrom(job: JobPart, met: ReadonlySet<StepPart>): RunError {
+      const ended = job.steps.filter(({ record }) => record.endOrder !== null);
+      const [missed] = ended.filter((part) => !met.has(part)).toSorted(byEnd);
+      return changedError(missed ?? ended.at(-1)!, 'no such step');
     },
     /** What chance and time begin with: those of the run whose first steps were taken over, if they were. */
     origin(job: JobPart): { seed: string; startedAt: number } {
@@ -102,6 +112,8 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     },
   };
 }
+
+const byEnd = (a: StepPart, b: StepPart): number => a.record.endOrder! - b.record.endOrder!;
 
 interface Known {
   part: StepPart;

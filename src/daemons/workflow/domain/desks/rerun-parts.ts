@@ -43,8 +43,8 @@ export function partsBefore(
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
-  const wentOn = ({ branch, place }: FoundStep): boolean =>
-    all.some(({ found }) => found.branch === branch && found.place > place);
+  const wentOn = (record: StepRecord, { branch }: FoundStep): boolean =>
+    all.some((other) => other.record.index > record.index && !areSideBySide(branch, other.found.branch));
   const origin = all.map(({ found }) => found.origin).find((taken) => taken !== undefined) ?? {
     seed: run.id,
     startedAt: run.startedAt ?? run.createdAt,
@@ -52,15 +52,27 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const steps = all
     .filter(({ record, found }) => {
       if (record.index >= start.record.index || !isFinal(record.status)) return false;
-      return record.status === 'succeeded' || wentOn(found);
+      return record.status === 'succeeded' || wentOn(record, found);
     })
+    .toSorted((a, b) => a.record.endOrder! - b.record.endOrder!)
     .map(
-      ({ record, found }): StepRecord => ({
+      ({ record, found }, index): StepRecord => ({
         ...record,
+        endOrder: index + 1,
         found: JSON.stringify({ ...found, origin } satisfies FoundStep),
       }),
     );
   return { jobs: [anew(start.job.record)], steps };
+}
+
+/** Whether two branches are, or began in, different items of the same `ctx.all`: `1-0.2-1` and `1-3`. */
+function areSideBySide(one: string, other: string): boolean {
+  const others = other.split('.');
+  for (const [depth, item] of one.split('.').entries()) {
+    if (item === others[depth]) continue;
+    return item !== '' && others[depth]?.split('-')[0] === item.split('-')[0];
+  }
+  return false;
 }
 
 function anew(job: JobRecord): JobRecord {

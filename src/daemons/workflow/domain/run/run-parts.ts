@@ -157,6 +157,7 @@ export function pendingStep(jobKey: string, index: number): StepRecord {
     attemptAt: null,
     waitingAt: null,
     finishedAt: null,
+    endOrder: null,
   };
 }
 

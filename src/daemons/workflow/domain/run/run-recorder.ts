@@ -35,6 +35,7 @@ export function createRunRecorder(
   deps: RunRecorderDeps,
 ) {
   const { clock, deadlines } = deps;
+  let ended = Math.max(0, ...steps.map(({ endOrder }) => endOrder ?? 0));
   let kept = steps.reduce((sum, { output }) => sum + (output?.length ?? 0), 0);
   const inFlight = new Set<JobPart>();
   let flights = 0;
@@ -98,6 +99,7 @@ export function createRunRecorder(
     record.status = move('step', record.status, status, 'engine');
     if (isFinal(status)) {
       record.finishedAt = clock.now();
+      if (record.found !== null) record.endOrder = ++ended;
       record.wait = null;
       record.wakeAt = null;
       part.wait = null;
