@@ -90,6 +90,9 @@ const deliveryFilter = {
   since: Since.optional(),
 };
 
+/** The index knows sequences of three bytes; a shorter text would be looked for in every row. */
+const MIN_SEARCH_BYTES = 3;
+
 /** Newest first, by the time of receipt. Every page but the last is full. */
 export const listDeliveries = endpoint({
   method: 'GET',
@@ -100,10 +103,13 @@ export const listDeliveries = endpoint({
     ...deliveryFilter,
     search: z
       .string()
-      .min(1)
       .max(200)
+      .refine(
+        (text) => new TextEncoder().encode(text).length >= MIN_SEARCH_BYTES,
+        'must have at least 3 characters: shorter texts are in no index (letters beyond ASCII count double or more)',
+      )
       .optional()
-      .describe('Text in the body, the outcome, the source or an id'),
+      .describe('Text in the body, the outcome, the source or an id; at least 3 bytes of UTF-8'),
     cursor: z.string().optional(),
     limit: z.coerce.number().int().min(1).max(200).default(50),
   }),

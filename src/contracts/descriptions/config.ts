@@ -121,7 +121,8 @@ const retention: Descriptions = {
   analyticsDays: 'Days for analytics events.',
   telemetryMaxBytes: 'Limit for log records and analytics events together; the oldest log records go first.',
   deliveriesDays: 'Days for records of webhook deliveries.',
-  deliveriesMaxBytes: 'Limit for deliveries; the oldest bodies go first, then the oldest records.',
+  deliveriesMaxBytes:
+    'Limit for deliveries and the index over their texts; the oldest bodies go first, then the oldest records.',
   runsDays: 'Days for finished workflow runs and jobs.',
 };
 

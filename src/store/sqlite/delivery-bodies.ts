@@ -9,6 +9,8 @@ const STRETCH_ROWS = 500;
 
 /** Drops the oldest bodies of deliveries that have ended. */
 export interface BodyRetention {
+  /** Up to this position no delivery that had ended kept its body. */
+  readonly bodilessUntil: number;
   /** So many bodies as have that many bytes, and no more than `limit`; returns how many went. */
   drop(bytes: number, limit: number): Promise<number>;
 }
@@ -19,7 +21,6 @@ export interface BodyRetention {
  */
 export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): BodyRetention {
   const noted = db.prepare<[], number>('select bodiless_until from delivery_progress').pluck();
-  /** Up to this position no delivery that had ended kept its body. */
   let bodilessUntil = noted.get()!;
 
   /** From `after` on, in bounded stretches; with the position up to which it has looked. */
@@ -41,6 +42,9 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
   }
 
   return {
+    get bodilessUntil() {
+      return bodilessUntil;
+    },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
       // Some of those passed by had not ended then.

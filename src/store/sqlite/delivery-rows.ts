@@ -34,20 +34,24 @@ export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
-    /** Those open after a position, at most `limit`, and no more than one whose bodies take more than `maxBytes` with those before. */
+    /** Those open after a position, in order: at least one, and no more once `budget` is used up. */
     unfinished(
       limit: number,
       after: number,
-      maxBytes: number,
+      budget: { bytes: number; ms: number },
     ): { records: DeliveryRecord[]; isAll: boolean } {
-      const places = sql.open.all(after, limit);
+      const records: DeliveryRecord[] = [];
+      const endsAt = performance.now() + budget.ms;
       let bytes = 0;
-      let count = 0;
-      while (count < places.length && (count === 0 || bytes + places[count]!.bytes <= maxBytes))
-        bytes += places[count++]!.bytes;
-      const last = places[count - 1]?.position ?? after;
-      const records = sql.unfinished.all(after, last).map(recordOf);
-      return { records, isAll: count === places.length && count < limit };
+      for (let from = after; records.length < limit; ) {
+        const place = sql.open.get(from);
+        if (!place) return { records, isAll: true };
+        bytes += place.bytes;
+        if (records.length > 0 && (bytes > budget.bytes || performance.now() >= endsAt)) break;
+        records.push(recordOf(sql.at.get(place.position)!));
+        from = place.position;
+      }
+      return { records, isAll: false };
     },
     after: (namespaceId: string, position: number, limit: number) =>
       sql.after.all(namespaceId, position, limit).map(recordOf),
@@ -58,6 +62,8 @@ export function deliveryRows(db: Database) {
     unhandled: () => sql.unhandled.get()!.count,
     /** The rows behind a position, and what retention must know of them. */
     bodies: (after: number, limit: number) => sql.bodies.all(after, limit),
+    /** The rows behind a position, up to another, and what pruning must know of them. */
+    ages: (after: number, last: number, limit: number) => sql.ages.all(after, last, limit),
     /** By their positions, without bodies. */
     heads: (positions: readonly number[]) =>
       new Map(sql.heads.all(JSON.stringify(positions)).map((row) => [row.position, recordOf(row)])),
@@ -74,6 +80,15 @@ export function deliveryRows(db: Database) {
 }
 
 export type DeliveryRows = ReturnType<typeof deliveryRows>;
+
+/** What pruning looks at. */
+export interface DeliveryAge {
+  position: number;
+  receivedAt: number;
+  /** For its handler. */
+  waits: 0 | 1;
+  runs: 0 | 1;
+}
 
 /** What a list's filters look at. */
 export type DeliveryFacts = Pick<DeliveryRecord, 'position' | 'receivedAt' | 'pluginId' | 'event' | 'status'>;
@@ -115,13 +130,11 @@ function statements(db: Database) {
   const ended = `not (${IS_OPEN})`;
   return {
     find: db.prepare<[Buffer], Row>(`${whole} where webhook_id = ?`),
-    open: db.prepare<[number, number], { position: number; bytes: number }>(
+    open: db.prepare<[number], { position: number; bytes: number }>(
       `select position, body_bytes as bytes from delivery
-       where ${IS_OPEN} and status <> 'running' and position > ? order by position limit ?`,
+       where ${IS_OPEN} and status <> 'running' and position > ? order by position limit 1`,
     ),
-    unfinished: db.prepare<[number, number], Row>(
-      `${whole} where ${IS_OPEN} and status <> 'running' and d.position > ? and d.position <= ? order by d.position`,
-    ),
+    at: db.prepare<[number], Row>(`${whole} where d.position = ?`),
     after: db.prepare<[string, number, number], Row>(
       `${whole} where namespace_id = ? and d.position > ? order by d.position limit ?`,
     ),
@@ -136,6 +149,9 @@ function statements(db: Database) {
       select position, body_bytes as bytes, ${ended} as hasEnded, body is not null
         or exists (select 1 from delivery_body b where b.position = d.position) as hasBody
       from delivery d where position > ? order by position limit ?`),
+    ages: db.prepare<[number, number, number], DeliveryAge>(`
+      select position, received_at as receivedAt, status in ('accepted', 'retrying') as waits, status = 'running' as runs
+      from delivery where position > ? and position <= ? order by position limit ?`),
     latest: db.prepare<[], { position: number }>(`select max(position) as position from delivery`),
     heads: db.prepare<[string], Row>(
       `select ${head}, null as body from delivery d where position in (select value from json_each(?))`,

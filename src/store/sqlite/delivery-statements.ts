@@ -49,9 +49,9 @@ const STATEMENTS = {
        and webhook_id in (select unhex(value, '-') from json_each(?)))`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and received_at <= ?
      and webhook_id not in (select unhex(value, '-') from json_each(?))`,
-  /** Rows lie in the order they came, so looking at the oldest few finds what is old without an index on time. */
-  pruneOld: `delete from delivery where received_at < ? and position in (
-     select position from delivery where status not in ('accepted', 'retrying') order by position limit ?)`,
+  /** Unless one of them waits for its handler. */
+  prune: `delete from delivery where status not in ('accepted', 'retrying')
+     and position in (select value from json_each(?))`,
   /** A lapsed claim stays for an hour: its end may have been acknowledged in time and not be in here yet. */
   pruneMarkers: `delete from delivery_marker where expires_at + iif(state = 'pending', 3600000, 0) <= ?
      and id in (select id from delivery_marker order by id limit ?)`,
@@ -82,8 +82,6 @@ const STATEMENTS = {
   /** The oldest records of requests that no handler saw. */
   pruneUnhandled: `delete from delivery where position in (
      select position from delivery_unhandled order by position limit ?)`,
-  pruneFacts: `delete from delivery where position in (
-     select position from delivery where status not in ('accepted', 'retrying', 'running') order by position limit ?)`,
 };
 
 type Name = keyof typeof STATEMENTS;

@@ -7,6 +7,7 @@ import type { Database } from './database.ts';
 import { bodyRetention } from './delivery-bodies.ts';
 import { startDeliveryFill } from './delivery-fill.ts';
 import { deliveryPages } from './delivery-pages.ts';
+import { deliveryPruning } from './delivery-pruning.ts';
 import { deliveryRows, finishStep, insertSteps } from './delivery-rows.ts';
 import { SQL } from './delivery-statements.ts';
 import { createEndedAhead } from './ended-ahead.ts';
@@ -14,6 +15,7 @@ import { type InboxLogOptions, openInboxLog } from './inbox-log.ts';
 import { createMarkers, type MarkerOptions } from './markers.ts';
 import { createNotebook } from './notebook.ts';
 import { openTextIndex } from './text-index/text-index.ts';
+import { usedBytes } from './used-bytes.ts';
 
 /** Bodies of more than that do not go in one transaction: its pages are all read. */
 const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
@@ -21,9 +23,8 @@ const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
 const UNHANDLED_SHARE = 0.1;
 /** Such a record has no body, and its headers are cut. */
 const MAX_UNHANDLED_BYTES = 4096;
-/** What one turn of the event loop reads back. Measured at a million rows: 200 of 500 bytes took up to 23 ms, 50 up to 16. */
-const UNFINISHED_ROWS = 50;
-const UNFINISHED_BYTES = 1024 * 1024;
+/** What one turn of the event loop reads back. Time is what counts; rows that lie on pages of their own take longest. */
+const UNFINISHED = { ms: 5, bytes: 1024 * 1024 };
 
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
@@ -42,6 +43,7 @@ export async function sqliteWebhookInbox(
   const texts = await openTextIndex(db, { logger, owns });
   const pages = deliveryPages(db, rows, texts);
   const bodies = bodyRetention(db, log, rows);
+  const pruning = deliveryPruning(db, log, rows, clock);
   const stopFilling = owns ? startDeliveryFill(db, log, logger) : async () => {};
   /** The last end that another attempt follows: until it is in the database, its row tells neither that nor when. */
   let retriedAt = 0;
@@ -83,7 +85,7 @@ export async function sqliteWebhookInbox(
     for (;;) {
       const { applied } = log;
       if (retriedAt <= applied) {
-        const page = await db.read(() => rows.unfinished(limit, after, UNFINISHED_BYTES));
+        const page = await db.read(() => rows.unfinished(limit, after, UNFINISHED));
         if (!page.isAll || applied >= last) return page;
       }
       await log.progress(applied);
@@ -131,10 +133,7 @@ export async function sqliteWebhookInbox(
     async unfinished(limit, after = 0) {
       const found: DeliveryRecord[] = [];
       for (let from = after; found.length < limit; ) {
-        const { records, isAll } = await unfinishedRows(
-          Math.min(UNFINISHED_ROWS, limit - found.length),
-          from,
-        );
+        const { records, isAll } = await unfinishedRows(limit - found.length, from);
         found.push(...records.filter(({ webhookId }) => !endedAhead.has(webhookId)));
         // Who asks for page after page leaves others their turn.
         await turn();
@@ -164,18 +163,18 @@ export async function sqliteWebhookInbox(
     ended: (namespaceId, positions) => readAll(() => rows.ended(namespaceId, positions)),
     latest: () => readAll(() => rows.latest()),
     async prune({ receivedBefore, now, limit }) {
-      const deliveries = await changes([SQL.pruneOld, [receivedBefore, limit]]);
+      const deliveries = await pruning.old(receivedBefore, limit);
       return deliveries + (await markers.prune(now, limit));
     },
     async shrink({ maxBytes, limit }) {
-      const excess = usedBytes(db) - maxBytes;
+      const excess = usedBytes(db) + (await texts.bytes(bodies.bodilessUntil)) - maxBytes;
       const surplus = await unhandledSurplus(maxBytes, excess > 0);
       if (surplus > 0) return changes([SQL.pruneUnhandled, [Math.min(limit, surplus)]]);
       if (excess <= 0) return 0;
       // Or facts would go while bodies wait in the journal.
       await log.settled();
       const bytes = Math.min(excess, MOST_SHRUNK_BYTES);
-      return (await bodies.drop(bytes, limit)) || (await changes([SQL.pruneFacts, [limit]]));
+      return (await bodies.drop(bytes, limit)) || (await pruning.ended(limit));
     },
     get waitingBytes() {
       return log.waitingBytes;
@@ -186,11 +185,4 @@ export async function sqliteWebhookInbox(
     flush: () => notes.flush(),
     close: () => (closing ??= close()),
   };
-}
-
-/** What the file holds, without the pages that are free again. */
-function usedBytes(db: Database): number {
-  const value = (pragma: string): number =>
-    (db.pragma(pragma) as Array<Record<string, number>>)[0]![pragma] as number;
-  return (value('page_count') - value('freelist_count')) * value('page_size');
 }

@@ -447,3 +447,19 @@ test('provisioning is still its own: a given secret is never shown in lists or r
     'given-by-provider',
   );
 });
+
+test('a search that is too short for the index is refused with what to do, before any row is read', async () => {
+  const gateway = await startSenders();
+  const asked = (search: string) =>
+    fetch(`${gateway.url}/api/v1/webhooks/deliveries?search=${encodeURIComponent(search)}`, {
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    });
+  for (const search of ['', 'a', 'ab', 'ä']) {
+    const reply = await asked(search);
+    expect([search, reply.status]).toEqual([search, 400]);
+    expect(await reply.json()).toMatchObject({
+      error: { code: 'VALIDATION_ERROR', message: expect.stringContaining('at least 3 characters') },
+    });
+  }
+  for (const search of ['abc', '三', 'äb']) expect((await asked(search)).status).toBe(200);
+});

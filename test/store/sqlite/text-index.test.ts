@@ -146,6 +146,37 @@ test('an index that is damaged, or of a database that was replaced by an older o
   expect(await found(third.inbox, { search: 'ord_1234' })).toEqual(['1234']);
 });
 
+const usedBytes = (dataDir: string, name: string): number => {
+  const db = new Sqlite(join(dataDir, name), { readonly: true });
+  const value = (pragma: string) => db.pragma(pragma, { simple: true }) as number;
+  const used = (value('page_count') - value('freelist_count')) * value('page_size');
+  db.close();
+  return used;
+};
+
+test('retention counts the index, and of it only what bodies that are kept take', {
+  timeout: 120_000,
+}, async () => {
+  const dataDir = await filled();
+  const first = await open(dataDir);
+  await indexed(dataDir, 2);
+  await first.close();
+  const [rows, index] = ['svc.db', 'search.db'].map((name) => usedBytes(dataDir, name)) as [number, number];
+  expect(index).toBeGreaterThan(100_000);
+  const { inbox } = await open(dataDir);
+  expect(await inbox.shrink({ maxBytes: rows + index, limit: 10 })).toBe(0);
+  const maxBytes = rows + Math.floor(index * 0.75);
+  while ((await inbox.shrink({ maxBytes, limit: 100 })) > 0);
+  const kept = (await found(inbox, {})).length;
+  expect(kept).toBe(COUNT * 0.8);
+  const db = new Sqlite(join(dataDir, 'svc.db'), { readonly: true });
+  const bodiless = db.prepare('select count(*) from delivery where body is null').pluck().get() as number;
+  db.close();
+  // The first segment's bodies make up for it; those of the second stay.
+  expect(bodiless).toBeGreaterThan(0);
+  expect(bodiless).toBeLessThanOrEqual(SEGMENT_DOCS + 200);
+});
+
 test('deliveries of a bucket are read back as they were written, however many there are', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(SEGMENT_DOCS - 1), { maxLength: SEGMENT_DOCS }), (docs) => {

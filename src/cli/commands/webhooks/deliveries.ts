@@ -25,7 +25,10 @@ export const deliveries = defineCommand({
     plugin: PluginId.optional().describe('those of one plugin'),
     event: EventName.optional().describe('those of one event'),
     since: z.string().optional().describe('received since then: 10m, 2h, 1d ago, or a time'),
-    search: z.string().optional().describe('text in the body, the outcome, the source or an id'),
+    search: z
+      .string()
+      .optional()
+      .describe('text in the body, the outcome, the source or an id; at least 3 characters'),
     limit: z.coerce.number().int().min(1).max(1000).default(50).describe('how many at most; default 50'),
     cursor: pageFlags.cursor,
   }),

@@ -30,5 +30,12 @@ const TEXT_INDEX = `
   ) strict;
   insert into progress (indexed_until) values (0);`;
 
+/** How much of the file each segment takes; those of the former version are made again. */
+const SEGMENT_BYTES = `
+  delete from posting;
+  delete from segment;
+  update progress set indexed_until = 0;
+  alter table segment add column bytes integer not null default 0;`;
+
 /** `search.db`. Times in epoch ms. */
-export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX];
+export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX, SEGMENT_BYTES];

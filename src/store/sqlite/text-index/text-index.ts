@@ -5,6 +5,7 @@ import type { Logger } from '../../../kit/logger.ts';
 import { entryFile } from '../../../kit/paths.ts';
 import type { DeliveryFilter } from '../../ports/index.ts';
 import { type Database, openDatabase } from '../database.ts';
+import { usedBytes } from '../used-bytes.ts';
 import { SEGMENT_DOCS } from './buckets.ts';
 import type { TextIndexStart } from './protocol.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
@@ -17,6 +18,11 @@ export interface TextIndex {
     namespaceId: string,
     filter: DeliveryFilter & { search: string },
   ): Promise<TextCandidates | undefined>;
+  /**
+   * What the file takes, without the part of segments whose bodies are gone by now, up to `bodilessUntil`: they are about to be
+   * built anew, much smaller.
+   */
+  bytes(bodilessUntil: number): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -100,6 +106,10 @@ export async function openTextIndex(
       const db = await open();
       return db?.read(() => textCandidates(db, namespaceId, filter));
     },
+    async bytes(bodilessUntil) {
+      const db = await open();
+      return db ? db.read(() => bytesOf(db, bodilessUntil)) : 0;
+    },
     async close() {
       isClosed = true;
       clearTimeout(timer);
@@ -108,6 +118,16 @@ export async function openTextIndex(
       await reader?.close();
     },
   };
+}
+
+/** To be called inside `db.read`. */
+function bytesOf(db: Database, bodilessUntil: number): number {
+  const sums = db
+    .prepare<[number], { whole: number; kept: number }>(
+      `select coalesce(sum(bytes), 0) as whole, coalesce(sum(iif(has_bodies and last <= ?, 0, bytes)), 0) as kept from segment`,
+    )
+    .get(bodilessUntil)!;
+  return sums.whole === 0 ? 0 : Math.round((usedBytes(db) * sums.kept) / sums.whole);
 }
 
 interface Indexer {

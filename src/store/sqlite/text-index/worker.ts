@@ -14,6 +14,8 @@ import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
 /** The thread that indexes texts of deliveries; it ends when nothing is left to do. */
 
 const NICENESS = 10;
+/** Of a posting beside its list: its key, and its place on the page. */
+const POSTING_BYTES = 12;
 const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
 
@@ -43,6 +45,7 @@ function writer(db: Database) {
   const insert = db.prepare<[number, number, number, number, Buffer, number, number]>(
     'insert into segment (first, last, newest_at, oldest_at, places, has_open, has_bodies) values (?, ?, ?, ?, ?, ?, ?)',
   );
+  const noteBytes = db.prepare<[number, number | bigint]>('update segment set bytes = ? where id = ?');
   const insertPosting = db.prepare<[number | bigint, number, Buffer]>('insert into posting values (?, ?, ?)');
   const dropPostings = db.prepare<[number]>('delete from posting where segment = ?');
   const drop = db.prepare<[number]>('delete from segment where id = ?');
@@ -56,7 +59,12 @@ function writer(db: Database) {
         }
         const { first, last, newestAt, oldestAt, places, hasOpen, hasBodies } = segment;
         const { lastInsertRowid } = insert.run(first, last, newestAt, oldestAt, places, hasOpen, hasBodies);
-        for (const [bucket, docs] of segment.postings()) insertPosting.run(lastInsertRowid, bucket, docs);
+        let bytes = places.byteLength;
+        for (const [bucket, docs] of segment.postings()) {
+          insertPosting.run(lastInsertRowid, bucket, docs);
+          bytes += docs.byteLength + POSTING_BYTES;
+        }
+        noteBytes.run(bytes, lastInsertRowid);
         advance.run(last);
       }),
     drop: (id: number) =>

@@ -1,0 +1,96 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock } from '../../kit/clock.ts';
+import { minutes } from '../../kit/duration.ts';
+import type { Step } from './committer/protocol.ts';
+import type { Database } from './database.ts';
+import type { DeliveryAge, DeliveryRows } from './delivery-rows.ts';
+import { SQL } from './delivery-statements.ts';
+import type { InboxLog } from './inbox-log.ts';
+
+/** Rows that one turn of the event loop looks at: a few milliseconds. */
+const STRETCH_ROWS = 500;
+/** So many rows that stay are looked at again by each sweep; more of them from time to time. */
+const FEW_PASSED = 10 * STRETCH_ROWS;
+const LOOK_AGAIN_MS = minutes(10);
+
+/** Removes whole records, the oldest first; each call at most `limit`, and resolves with how many went. */
+export interface DeliveryPruning {
+  /** Received before a time, and not waiting for their handler. */
+  old(receivedBefore: number, limit: number): Promise<number>;
+  /** That have ended, whatever their age. */
+  ended(limit: number): Promise<number>;
+}
+
+type Verdict = 'goes' | 'stays' | 'ends the search';
+
+/** How far one of them has looked. */
+interface Sweep {
+  /** Up to this position every row stays, or stayed when it was looked at. */
+  until: number;
+  /** How many stay. */
+  passed: number;
+  /** By the monotonic clock. */
+  againAt: number;
+}
+
+/**
+ * Goes on where the last call ended, so that a long run of deliveries that wait, those of a paused webhook, is not passed again
+ * by each call. What ended among them since is found by looking from the start again.
+ */
+export function deliveryPruning(
+  db: Database,
+  log: InboxLog,
+  rows: DeliveryRows,
+  clock: Pick<Clock, 'monotonic'>,
+): DeliveryPruning {
+  const newSweep = (): Sweep => ({ until: 0, passed: 0, againAt: 0 });
+  const sweeps = { old: newSweep(), ended: newSweep() };
+
+  /** From `after` on, no further than `last`. */
+  async function find(after: number, last: number, limit: number, judge: (row: DeliveryAge) => Verdict) {
+    const positions: number[] = [];
+    let passed = 0;
+    for (let until = after; ; ) {
+      const stretch = await db.read(() => rows.ages(until, last, STRETCH_ROWS));
+      for (const row of stretch) {
+        const verdict = judge(row);
+        if (verdict === 'ends the search') return { positions, passed, until };
+        until = row.position;
+        if (verdict === 'stays') passed++;
+        else if (positions.push(row.position) === limit) return { positions, passed, until };
+      }
+      if (stretch.length < STRETCH_ROWS) return { positions, passed, until };
+      await turn();
+    }
+  }
+
+  async function remove(positions: readonly number[]): Promise<number> {
+    if (positions.length === 0) return 0;
+    const steps: Step[] = [[SQL.prune, [JSON.stringify(positions)]]];
+    return (await log.commit({ guarded: false, steps })).changes;
+  }
+
+  async function run(sweep: Sweep, limit: number, judge: (row: DeliveryAge) => Verdict): Promise<number> {
+    const found = await find(sweep.until, Number.MAX_SAFE_INTEGER, limit, judge);
+    const removed = await remove(found.positions);
+    sweep.until = found.until;
+    sweep.passed += found.passed;
+    const isDue = sweep.passed <= FEW_PASSED || clock.monotonic() >= sweep.againAt;
+    if (removed > 0 || sweep.passed === 0 || !isDue) return removed;
+    sweep.againAt = clock.monotonic() + LOOK_AGAIN_MS;
+    const again = await find(0, sweep.until, limit, judge);
+    const removedAgain = await remove(again.positions);
+    // The next call goes on behind what went now, and comes by the rest.
+    Object.assign(sweep, removedAgain > 0 ? { until: again.until, passed: again.passed } : {});
+    return removedAgain;
+  }
+
+  return {
+    old: (receivedBefore, limit) =>
+      run(sweeps.old, limit, ({ waits, receivedAt }) => {
+        if (waits) return 'stays';
+        return receivedAt < receivedBefore ? 'goes' : 'ends the search';
+      }),
+    ended: (limit) => run(sweeps.ended, limit, ({ waits, runs }) => (waits || runs ? 'stays' : 'goes')),
+  };
+}

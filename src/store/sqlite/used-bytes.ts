@@ -1,0 +1,8 @@
+import type { Database } from './database.ts';
+
+/** What a file holds, without the pages that are free again. */
+export function usedBytes(db: Pick<Database, 'pragma'>): number {
+  const value = (pragma: string): number =>
+    (db.pragma(pragma) as Array<Record<string, number>>)[0]![pragma] as number;
+  return (value('page_count') - value('freelist_count')) * value('page_size');
+}
