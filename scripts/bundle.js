@@ -67,17 +67,12 @@ const builtinsAsTheyAre = {
   }),
 };
 
-/** What every command that does something loads, and nothing else does. */
+/**
+ * What every command that does something loads, and nothing else does: what `main.ts` imports itself must not be among it, or
+ * `svc --version` would load all of it too, and schemas would be made before they are told not to compile.
+ */
 const COMMAND = [
-  ...[
-    'command-arguments',
-    'command-help',
-    'context',
-    'define-command',
-    'exit-codes',
-    'gateway-client',
-    'harmless',
-  ],
+  ...['command-arguments', 'command-help', 'context', 'define-command', 'exit-codes', 'gateway-client'],
   ...['light-fetch', 'named-gateway', 'not-running', 'output', 'parse-args', 'problem-text', 'run-command'],
   ...[
     'saved-logins',

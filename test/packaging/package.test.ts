@@ -68,6 +68,20 @@ test('the package is lean: what runs, its declarations, its pages', () => {
   );
 });
 
+test('the first file of the command line loads no schema library: what needs it comes once a command is known', () => {
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    const text = readFileSync(join(packageRoot, 'dist', path), 'utf8');
+    expect([path, text.includes('ZodObject')]).toEqual([path, false]);
+    for (const [, name] of text.matchAll(/^import .*["']\.\/(?:chunks\/)?([\w.-]+\.js)["'];$/gm))
+      visit(`chunks/${name}`);
+  };
+  visit('cli.js');
+  expect(reached.size).toBeGreaterThan(2);
+});
+
 /**
  * The chunks of this build, those that its entries reach: a checkout keeps some of former builds for what still runs, which
  * the build before a real `npm pack` leaves out.
