@@ -87,7 +87,7 @@ export type StepDefinition = z.infer<typeof StepDefinition>;
 export const JobDefinition = z.strictObject({
   name: z.string().max(256).optional(),
   needs: z
-    .union([Name, z.array(Name)])
+    .union([Name, z.array(Name).max(256)])
     .default([])
     .transform((needs) => [needs].flat()),
   if: Condition.optional(),

@@ -2,7 +2,7 @@ import type { JobDefinition, StepDefinition, WorkflowDefinition } from '../../..
 import { retryOf } from '../steps/retry-policy.ts';
 import { names } from './compile-names.ts';
 import type { CompiledJob, CompiledStep, KindOf } from './compiled-workflow.ts';
-import { compileCondition, compileTemplate, type DefinitionIssue, type Path } from './templates.ts';
+import { addIssue, compileCondition, compileTemplate, type DefinitionIssue, type Path } from './templates.ts';
 
 /** The jobs of a definition, each after those it needs; faults are added to `issues`. */
 export function compileJobs(
@@ -20,7 +20,7 @@ function inOrder({ jobs }: WorkflowDefinition, issues: DefinitionIssue[]): strin
   function visit(id: string, trail: string[]): void {
     if (state.get(id) === 'done') return;
     if (state.get(id) === 'open') {
-      issues.push({
+      addIssue(issues, {
         path: ['jobs', id, 'needs'],
         message: `jobs need each other in a circle: ${[...trail, id].join(' -> ')}`,
       });
@@ -30,7 +30,7 @@ function inOrder({ jobs }: WorkflowDefinition, issues: DefinitionIssue[]): strin
     for (const [index, need] of jobs[id]!.needs.entries()) {
       if (Object.hasOwn(jobs, need)) visit(need, [...trail, id]);
       else
-        issues.push({
+        addIssue(issues, {
           path: ['jobs', id, 'needs', index],
           message: `there is no job "${need}"`,
           isReference: true,
@@ -54,7 +54,7 @@ function compileJob(
   const ids = job.steps.map((step, index) => step.id ?? `step${index + 1}`);
   for (const [index, name] of ids.entries()) {
     if (ids.indexOf(name) !== index)
-      issues.push({ path: [...path, 'steps', index, 'id'], message: `the job has two steps "${name}"` });
+      addIssue(issues, { path: [...path, 'steps', index, 'id'], message: `the job has two steps "${name}"` });
   }
   const outputs = compileTemplate(job.outputs, [...path, 'outputs'], issues);
   const condition = compileCondition(job.if, [...path, 'if'], issues);
@@ -98,12 +98,12 @@ function compileStep(
   const path = [...jobPath, 'steps', place.index];
   const kind = kindOf(step.uses);
   if (!kind)
-    issues.push({
+    addIssue(issues, {
       path: [...path, 'uses'],
       message: `nothing runs "${step.uses}": name a plugin's command ("<plugin>/<command>") or one of http, set, wait, approval, signal, workflow`,
     });
   for (const issue of kind?.check(step.with) ?? [])
-    issues.push({ path: [...path, 'with', ...issue.path], message: issue.message });
+    addIssue(issues, { path: [...path, 'with', ...issue.path], message: issue.message });
   const input = compileTemplate(step.with, [...path, 'with'], issues);
   const condition = compileCondition(step.if, [...path, 'if'], issues);
   const key =

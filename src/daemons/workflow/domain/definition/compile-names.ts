@@ -1,4 +1,7 @@
-import type { DefinitionIssue, Template } from './templates.ts';
+import { addIssue, type DefinitionIssue, excerpt, type Template } from './templates.ts';
+
+/** Names that a message lists: a job may have 200 steps, and an expression hundreds of wrong names. */
+const MAX_LISTED = 20;
 
 /** Every name an expression takes of `variable` must be one of `known`: a misspelt step would be noticed only when it is too late. */
 export function names<T extends Pick<Template, 'expressions'>>(
@@ -10,13 +13,20 @@ export function names<T extends Pick<Template, 'expressions'>>(
   for (const { expression, path, offset: start } of template.expressions)
     for (const { name, offset } of expression.namesOf(variable))
       if (!known.includes(name))
-        issues.push({
+        addIssue(issues, {
           path,
-          message: `"${variable}.${name}" is not there at this point${known.length > 0 ? `; there is ${known.map((one) => `${variable}.${one}`).join(', ')}` : ''}`,
+          message: `"${variable}.${excerpt(name)}" is not there at this point${listed(variable, known)}`,
           offset: start + offset,
           isReference: true,
         });
   return template;
+}
+
+function listed(variable: string, known: readonly string[]): string {
+  if (known.length === 0) return '';
+  const names = known.slice(0, MAX_LISTED).map((one) => `${variable}.${one}`);
+  const more = known.length > MAX_LISTED ? ` and ${known.length - MAX_LISTED} more` : '';
+  return `; there is ${names.join(', ')}${more}`;
 }
 
 /** Every variable of which an expression takes names. */

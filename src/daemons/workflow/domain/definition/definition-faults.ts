@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { PlatformError } from '../../../../kit/errors.ts';
 import { keysAt } from '../../../../kit/schema-keys.ts';
 import { problemsOf } from '../../../../kit/schema-problems.ts';
-import { type DefinitionIssue, formatPath, type Path, TemplateError } from './templates.ts';
+import { type DefinitionIssue, formatPath, MAX_ISSUES, type Path, TemplateError } from './templates.ts';
 
 /** A fault as it is told: `line` and `column` count from 1, in the text at `path`. */
 export interface ToldIssue {
@@ -19,15 +19,19 @@ export function isLostDefinition(error: unknown): error is PlatformError {
 
 /** What a schema finds wrong with a definition as written, a misspelt key with the one that was meant. */
 export function schemaIssues({ issues }: z.ZodError, written: unknown, schema: z.ZodType): DefinitionIssue[] {
-  return problemsOf(issues, written, (path) => keysAt(schema, path)).map(({ path, message }) => ({
-    path: path as Path,
-    message,
-  }));
+  const told = issues
+    .slice(0, MAX_ISSUES)
+    .map((issue) =>
+      issue.code === 'unrecognized_keys' ? { ...issue, keys: issue.keys.slice(0, MAX_ISSUES) } : issue,
+    );
+  return problemsOf(told, written, (path) => keysAt(schema, path))
+    .slice(0, MAX_ISSUES)
+    .map(({ path, message }) => ({ path: path as Path, message }));
 }
 
-/** VALIDATION_ERROR with every fault and its place in `details.issues`. */
+/** VALIDATION_ERROR with every fault, up to MAX_ISSUES, and its place in `details.issues`. */
 export function invalidDefinition(issues: DefinitionIssue[], written: unknown): PlatformError {
-  const told = issues.map((issue) => toTold(issue, written));
+  const told = issues.slice(0, MAX_ISSUES).map((issue) => toTold(issue, written));
   const [first] = told;
   const more = told.length > 1 ? ` (and ${told.length - 1} more, see details.issues)` : '';
   const place = first!.line ? `${first!.path}:${first!.line}:${first!.column}` : first!.path;

@@ -20,6 +20,13 @@ export interface DefinitionIssue {
   isReference?: true;
 }
 
+/** Faults of one definition that are told: a small text can have a hundred thousand. */
+export const MAX_ISSUES = 100;
+
+export function addIssue(issues: DefinitionIssue[], issue: DefinitionIssue): void {
+  if (issues.length < MAX_ISSUES) issues.push(issue);
+}
+
 /** What expressions stand in, compiled. */
 export interface Evaluable<Value> {
   /** Throws TemplateError, and OverBudget. */
@@ -47,6 +54,9 @@ export class TemplateError extends Error {
   }
 }
 
+/** What each expression in a template begins with. */
+export const OPENING = '${{';
+
 /** CEL as it stands in a template. */
 export const inBraces = (cel: string): string => `\${{ ${cel} }}`;
 
@@ -56,12 +66,21 @@ type Node = (scope: Scope, budget: Budget) => JsonValue;
 /** Compiles; faults are added to `issues`, and then the template must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
   const expressions: Array<{ expression: Expression; path: Path; offset: number }> = [];
+  // One path for all values, copied where an expression stands: copies for each value of a deep list take gigabytes.
+  const here = [...path];
 
-  function compile(item: JsonValue, at: Path): Node | undefined {
-    if (typeof item === 'string') return compileText(item, at);
+  function compileAt(key: string | number, child: JsonValue): Node | undefined {
+    here.push(key);
+    const node = compile(child);
+    here.pop();
+    return node;
+  }
+
+  function compile(item: JsonValue): Node | undefined {
+    if (typeof item === 'string') return item.includes(OPENING) ? compileText(item, [...here]) : undefined;
     if (typeof item !== 'object' || item === null) return undefined;
     if (Array.isArray(item)) {
-      const nodes = item.map((child, index) => compile(child, [...at, index]));
+      const nodes = item.map((child, index) => compileAt(index, child));
       if (nodes.every((node) => node === undefined)) return undefined;
       return (scope, budget) =>
         item.map((child, index) => {
@@ -69,9 +88,7 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
           return node ? node(scope, budget) : child;
         });
     }
-    const nodes = Object.entries(item).map(
-      ([key, child]) => [key, child, compile(child, [...at, key])] as const,
-    );
+    const nodes = Object.entries(item).map(([key, child]) => [key, child, compileAt(key, child)] as const);
     if (nodes.every(([, , node]) => node === undefined)) return undefined;
     return (scope, budget) =>
       Object.fromEntries(nodes.map(([key, child, node]) => [key, node ? node(scope, budget) : child]));
@@ -93,7 +110,7 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
       );
   }
 
-  const node = compile(value, path);
+  const node = compile(value);
   return {
     expressions,
     written: { kind: 'template', value, path },
@@ -130,7 +147,7 @@ function run(
 const MOST_EXCERPT_CHARS = 200;
 
 /** A text of a definition as messages show it. */
-function excerpt(text: string): string {
+export function excerpt(text: string): string {
   const trimmed = text.trim();
   return trimmed.length <= MOST_EXCERPT_CHARS ? trimmed : `${trimmed.slice(0, MOST_EXCERPT_CHARS)}…`;
 }
@@ -145,12 +162,12 @@ function splitText(text: string, path: Path, issues: DefinitionIssue[]): Part[] 
   const parts: Part[] = [];
   let rest = 0;
   for (;;) {
-    const open = text.indexOf('${{', rest);
+    const open = text.indexOf(OPENING, rest);
     if (open === -1) break;
     if (open > rest) parts.push(text.slice(rest, open));
     const close = closingAt(text, open + 3);
     if (close === -1) {
-      issues.push({ path, message: 'the opening braces have no closing "}}"', offset: open });
+      addIssue(issues, { path, message: 'the opening braces have no closing "}}"', offset: open });
       return [];
     }
     const source = text.slice(open + 3, close);
@@ -158,7 +175,7 @@ function splitText(text: string, path: Path, issues: DefinitionIssue[]): Part[] 
       parts.push({ expression: compileExpression(source), text: source, offset: open + 3 });
     } catch (error) {
       const { message, offset } = error as ExpressionError;
-      issues.push({ path, message: `\`${excerpt(source)}\`: ${message}`, offset: open + 3 + offset });
+      addIssue(issues, { path, message: `\`${excerpt(source)}\`: ${message}`, offset: open + 3 + offset });
     }
     rest = close + 2;
   }
@@ -220,7 +237,7 @@ export function compileCondition(
     expression = compileExpression(source);
   } catch (error) {
     const { message, offset: place } = error as ExpressionError;
-    issues.push({ path, message: `\`${excerpt(source)}\`: ${message}`, offset: offset + place });
+    addIssue(issues, { path, message: `\`${excerpt(source)}\`: ${message}`, offset: offset + place });
     return WHEN_SUCCESSFUL;
   }
   return {
