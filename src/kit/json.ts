@@ -36,3 +36,21 @@ export function readDotPath(value: unknown, path: string): unknown {
   }
   return current;
 }
+
+/** Whether a value takes more characters as JSON, without writing it. Escapes are not counted. */
+export function isLongerThan(value: unknown, chars: number): boolean {
+  const open: unknown[] = [value];
+  let left = chars;
+  while (open.length > 0) {
+    const one = open.pop();
+    left -= typeof one === 'string' ? one.length + QUOTES : 1;
+    // Before many items are put aside.
+    if (left < 0 || (Array.isArray(one) && one.length > left)) return true;
+    if (typeof one !== 'object' || one === null) continue;
+    if (!Array.isArray(one)) for (const key in one) left -= key.length + QUOTES;
+    for (const item of Object.values(one)) open.push(item);
+  }
+  return left < 0;
+}
+
+const QUOTES = 2;

@@ -3,7 +3,7 @@ import type { JsonValue } from '../../../../store/ports/index.ts';
 import { Budget, OverBudget } from './budget.ts';
 import type { Variable } from './cel-environment.ts';
 import type { Scope } from './expressions.ts';
-import type { CheckedInput } from './input-schema.ts';
+import type { CheckedInput, InputSchema } from './input-schema.ts';
 import type { Evaluable, Written } from './templates.ts';
 
 /** Work for a thread whose time and memory are limited. */
@@ -26,8 +26,8 @@ export interface Evaluator {
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
   /** One or the other. */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
-  /** Holds an input against a JSON Schema in a thread. Rejects with TemplateError. */
-  check(schema: object, input: JsonValue, tenantId: string): Promise<CheckedInput>;
+  /** Holds an input against its schema, in a thread where that may cost more. Rejects with TemplateError. */
+  check(schema: InputSchema, input: JsonValue, tenantId: string): MaybePromise<CheckedInput>;
 }
 
 /** What one value may cost at once: about half a millisecond. */
@@ -38,7 +38,8 @@ const UNITS_IN_A_TURN = 100_000;
 export function createEvaluator(threads: ConfinedThreads): Evaluator {
   let leftInTurn = UNITS_IN_A_TURN;
 
-  function now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined {
+  /** Undefined for work that costs more than is done at once. */
+  function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
     if (leftInTurn === UNITS_IN_A_TURN)
       setImmediate(() => {
         leftInTurn = UNITS_IN_A_TURN;
@@ -46,13 +47,17 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
     const given = Math.min(UNITS_AT_ONCE, leftInTurn);
     const budget = new Budget(given, false);
     try {
-      return { value: what.evaluate(scope, budget) };
+      return { value: work(budget) };
     } catch (error) {
       if (error instanceof OverBudget) return undefined;
       throw error;
     } finally {
       leftInTurn -= given - Math.max(0, budget.left);
     }
+  }
+
+  function now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined {
+    return atOnce((budget) => what.evaluate(scope, budget));
   }
 
   async function later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value> {
@@ -67,8 +72,15 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
       const known = now(what, scope);
       return known ? known.value : later(what, scope, tenantId);
     },
-    check: (schema, input, tenantId) =>
-      threads.run({ kind: 'check', schema, input }, tenantId) as Promise<CheckedInput>,
+    check(schema, input, tenantId) {
+      const known = atOnce((budget) => {
+        schema.spendOnCheck(input, budget);
+        return schema.check(input);
+      });
+      if (known) return known.value;
+      const task: ConfinedTask = { kind: 'check', schema: schema.written, input };
+      return threads.run(task, tenantId) as Promise<CheckedInput>;
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { LIMITS, type PlatformConfig, type RunTrigger } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
+import { isLongerThan } from '../../../../kit/json.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
 import { canonicalJson, invalidInput } from '../definition/compile-common.ts';
@@ -9,6 +10,7 @@ import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-work
 import { expressionFault } from '../definition/definition-faults.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
+import { MAX_INPUT_CHARS } from '../definition/input-schema.ts';
 import type { Engine } from '../engine/engine-ports.ts';
 import { overLimit } from './over-limit.ts';
 
@@ -45,7 +47,6 @@ export type CheckCodeInput = (code: CompiledCode, input: JsonValue, tenantId: st
 
 /** A workflow that starts itself would never end. */
 const MOST_DEPTH = 16;
-const MOST_INPUT_CHARS = 1024 * 1024;
 
 export function createRunStarter(deps: {
   store: Pick<RunStore, 'start'>;
@@ -70,16 +71,16 @@ export function createRunStarter(deps: {
 
   /** The input with defaults filled in. */
   async function checkedInput(
-    { inputSchema, definition }: CompiledWorkflow,
+    { inputSchema }: CompiledWorkflow,
     input: JsonValue,
     tenantId: string,
   ): Promise<JsonValue> {
+    if (isLongerThan(input, MAX_INPUT_CHARS)) throw inputTooLarge();
     if (!inputSchema) return input;
     try {
-      const checked = inputSchema.isCheap
-        ? inputSchema.check(input)
-        : await evaluator.check(definition.inputs!, input, tenantId);
+      const checked = await evaluator.check(inputSchema, input, tenantId);
       if ('value' in checked) return checked.value;
+      if ('tooLarge' in checked) throw inputTooLarge();
       throw invalidInput(checked.issues);
     } catch (error) {
       if (error instanceof RangeError)
@@ -144,11 +145,7 @@ export function createRunStarter(deps: {
       const { workflow, parent, idempotencyKey, runAt } = request;
       const input = await checkedInput(workflow, request.input, starter.tenantId);
       const inputJson = JSON.stringify(input);
-      if (inputJson.length > MOST_INPUT_CHARS)
-        throw new PlatformError(
-          'PAYLOAD_TOO_LARGE',
-          `The input takes ${inputJson.length} characters as JSON; a run takes ${MOST_INPUT_CHARS}.`,
-        );
+      if (inputJson.length > MAX_INPUT_CHARS) throw inputTooLarge();
       if (parent && parent.depth + 1 > MOST_DEPTH)
         throw new PlatformError(
           'VALIDATION_ERROR',
@@ -193,6 +190,13 @@ export function createRunStarter(deps: {
       return started.run;
     },
   };
+}
+
+function inputTooLarge(): PlatformError {
+  return new PlatformError(
+    'PAYLOAD_TOO_LARGE',
+    `The input takes more than ${MAX_INPUT_CHARS} characters as JSON, its defaults included; keep large data in storage and hand on its key.`,
+  );
 }
 
 function keyScope(workflow: CompiledWorkflow, input: JsonValue, runId: string, starter: Starter): Scope {

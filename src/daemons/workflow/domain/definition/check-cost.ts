@@ -1,0 +1,68 @@
+import { isRecord } from '../../../../kit/is-record.ts';
+import { ownValue } from '../../../../kit/own-value.ts';
+import type { JsonValue } from '../../../../store/ports/index.ts';
+import { type Budget, CHARS_PER_UNIT } from './budget.ts';
+
+/** Keywords that are held against a value once, at a cost that their own text tells. */
+const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
+  ...['$schema', '$id', '$comment', 'title', 'description', 'examples', 'default', 'deprecated'],
+  ...['type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items'],
+  ...['minItems', 'maxItems', 'minLength', 'maxLength', 'minimum', 'maximum'],
+  ...['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+]);
+
+const COST_OF_VALUE = 10;
+/** A choice that is no text is a schema of its own, and each one that a value misses a fault. */
+const COST_OF_CHOICE = 50;
+
+/**
+ * Spends what it costs at most to hold a value against a JSON Schema, before that is done: the defaults that are filled
+ * in and the faults that are told included. Throws OverBudget.
+ */
+export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budget: Budget): void {
+  budget.spend(COST_OF_VALUE);
+  if (!isRecord(schema)) return;
+  const { enum: choices, const: constant, type, default: fallback, properties, required, items } = schema;
+  for (const keyword in schema) if (!PLAIN_KEYWORDS.has(keyword)) budget.requireConfinement();
+  // Faults below a list of types are written anew at each level.
+  if (Array.isArray(items) || (Array.isArray(type) && (properties ?? items) !== undefined))
+    budget.requireConfinement();
+  if (value === undefined) budget.spendOn(fallback);
+  spendOnChoices(choices, budget);
+  budget.spendOn(constant);
+  if (Array.isArray(type)) budget.spend(type.length * COST_OF_CHOICE);
+  if (Array.isArray(value)) spendOnItems(items, value, budget);
+  else if (isRecord(value)) {
+    if (Array.isArray(required)) budget.spend(required.length);
+    spendOnKeys(schema, value as Record<string, JsonValue>, budget);
+  }
+}
+
+function spendOnChoices(choices: unknown, budget: Budget): void {
+  budget.spendOn(choices);
+  if (Array.isArray(choices) && choices.some((choice) => typeof choice !== 'string'))
+    budget.spend(choices.length * COST_OF_CHOICE);
+}
+
+function spendOnItems(items: unknown, value: JsonValue[], budget: Budget): void {
+  if (!isRecord(items)) budget.spend(value.length);
+  else for (const item of value) spendOnCheck(items, item, budget);
+}
+
+/** Every declared key costs, also one that the value does not have. */
+function spendOnKeys(
+  { properties, additionalProperties }: Record<string, unknown>,
+  value: Record<string, JsonValue>,
+  budget: Budget,
+): void {
+  const declared = isRecord(properties) ? properties : {};
+  for (const name in declared) {
+    budget.spend(name.length / CHARS_PER_UNIT);
+    spendOnCheck(declared[name], ownValue(value, name), budget);
+  }
+  for (const name in value) {
+    if (Object.hasOwn(declared, name)) continue;
+    budget.spend(1 + name.length / CHARS_PER_UNIT);
+    if (isRecord(additionalProperties)) spendOnCheck(additionalProperties, value[name], budget);
+  }
+}

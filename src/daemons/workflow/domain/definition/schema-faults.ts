@@ -1,0 +1,103 @@
+import { isRecord } from '../../../../kit/is-record.ts';
+import { ownValue } from '../../../../kit/own-value.ts';
+
+/** Schemas within a schema, each reference once: compiling one takes about 50 µs. */
+const MAX_PARTS = 1000;
+const MAX_DEPTH = 100;
+
+/** Keywords with lists of schemas that apply to the value itself, not to a part of it. */
+const IN_PLACE_LISTS = ['allOf', 'anyOf', 'oneOf'];
+const MAPS = ['properties', 'patternProperties'];
+const OTHERS = [
+  'items',
+  'prefixItems',
+  'additionalItems',
+  'additionalProperties',
+  'contains',
+  'propertyNames',
+];
+
+type Schema = Record<string, unknown>;
+
+/** Returns what keeps a JSON Schema from being compiled and used at a known cost. Each part is visited once. */
+export function schemaFault(root: object): string | undefined {
+  try {
+    const parts = new Set<Schema>();
+    collect(root, 0, { root, parts, refs: new Set(), count: 0 });
+    requireEnds(parts, root);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SchemaFault) return error.message;
+    throw error;
+  }
+}
+
+class SchemaFault extends Error {}
+
+interface Walk {
+  root: object;
+  parts: Set<Schema>;
+  refs: Set<string>;
+  count: number;
+}
+
+/** Visits the parts as the compiler does: it compiles what a reference names once for each spelling of the reference. */
+function collect(schema: unknown, depth: number, walk: Walk): void {
+  if (!isRecord(schema)) return;
+  if (depth > MAX_DEPTH) throw new SchemaFault(`it nests deeper than ${MAX_DEPTH} levels`);
+  const { $ref, type, enum: choices } = schema;
+  walk.parts.add(schema);
+  // Choices that are not all texts are compiled as a schema each.
+  const isMixed = Array.isArray(choices) && choices.some((choice) => typeof choice !== 'string');
+  walk.count += isMixed ? choices.length : 1;
+  if (walk.count > MAX_PARTS) throw new SchemaFault(`it has more than ${MAX_PARTS} parts`);
+  // The parts of a list of types are compiled once for each type that has them.
+  if (Array.isArray(type) && new Set(type).size < type.length)
+    throw new SchemaFault('a list under "type" has the same type twice');
+  if (typeof $ref === 'string' && !walk.refs.has($ref)) {
+    walk.refs.add($ref);
+    const target = resolve(walk.root, $ref);
+    if (target === undefined && $ref.startsWith('#'))
+      throw new SchemaFault(`"$ref": "${$ref}" names nothing; it can name "#" or "#/$defs/<name>"`);
+    collect(target, depth + 1, walk);
+  }
+  for (const part of partsOf(schema)) collect(part, depth + 1, walk);
+}
+
+function partsOf(schema: Schema): unknown[] {
+  const maps = MAPS.flatMap((key) => (isRecord(schema[key]) ? Object.values(schema[key]) : []));
+  return [...inPlace(schema), ...maps, ...OTHERS.flatMap((key) => schema[key])];
+}
+
+function inPlace(schema: Schema): unknown[] {
+  return IN_PLACE_LISTS.flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []));
+}
+
+/** Throws for a reference that leads back to its own schema before any part of the value is taken: it has no end. */
+function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
+  const states = new Map<Schema, 'open' | 'done'>();
+  function visit(schema: Schema): void {
+    states.set(schema, 'open');
+    const { $ref } = schema;
+    const target = typeof $ref === 'string' ? resolve(root, $ref) : undefined;
+    for (const next of [target, ...inPlace(schema)]) {
+      if (!isRecord(next)) continue;
+      // Only a reference leads to a schema that is open.
+      if (states.get(next) === 'open')
+        throw new SchemaFault(`"$ref": "${$ref}" refers to itself without an end`);
+      if (!states.has(next)) visit(next);
+    }
+    states.set(schema, 'done');
+  }
+  for (const part of parts) if (!states.has(part)) visit(part);
+}
+
+/** What a local reference names: the root, or one of its definitions. */
+function resolve(root: object, ref: string): unknown {
+  if (ref === '#') return root;
+  const [, keyword, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
+  if (keyword === undefined || name === undefined) return undefined;
+  const definitions = ownValue(root as Schema, keyword);
+  if (!isRecord(definitions)) return undefined;
+  return ownValue(definitions, decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
+}
