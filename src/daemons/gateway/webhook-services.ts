@@ -70,7 +70,7 @@ export async function webhookServices(
   };
   const services = new NeededServices({ peers, use, logger, onBack: () => dispatcher.runBacklog() });
   const dispatcher: WebhookDispatcher = createDispatcher(group, {
-    servicesOf: (target) => services.areThere(target),
+    services,
     call,
     inbox,
     targets,
@@ -154,7 +154,7 @@ export async function webhookServices(
     verifier,
     dispatcher,
     call,
-    servicesOf: (target) => services.areThere(target),
+    services,
     pauses: () => pauses,
     inbox,
     clock,

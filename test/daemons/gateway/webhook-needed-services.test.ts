@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { getDelivery, ManifestV3 } from '../../../src/contracts/index.ts';
 import { ServiceUse } from '../../../src/daemons/gateway/domain/webhooks/service-use.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
@@ -118,4 +120,36 @@ test('one call makes a service needed again, of the plugin that called alone', (
   expect(use.neededBy('a', permissions)).toEqual([]);
   use.forget();
   expect(use.neededBy('b', permissions)).toEqual(['state']);
+});
+
+test('a service that is away is probed twice a second, however many deliveries wait for it', async () => {
+  let probes = 0;
+  let isThere = false;
+  const health = createServer((_request, response) => {
+    probes++;
+    response.writeHead(isThere ? 200 : 503).end();
+  });
+  await new Promise<void>((resolve) => health.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void health.close());
+  const { port } = health.address() as AddressInfo;
+  const gateway = await startGateway({ peers: createPeers({ state: `http://127.0.0.1:${port}` }) });
+  const secret = await provision(gateway, 'later');
+  const send = async (id: number): Promise<string> => {
+    const headers = { 'x-delivery': String(id) };
+    return (await deliver(gateway, { event: 'later', secret, payload: {}, headers })).body.webhookId;
+  };
+  const held = [await send(0)];
+  await logged(gateway, 'does not answer');
+
+  const since = performance.now();
+  probes = 0;
+  for (let id = 1; id <= 30; id++) held.push(await send(id));
+  await eventually(() => expect(probes).toBeGreaterThanOrEqual(4));
+  // One may have been due when the count began.
+  expect(probes).toBeLessThanOrEqual((performance.now() - since) / 490 + 1);
+
+  expect(handlerRuns(gateway)).toBe(0);
+  isThere = true;
+  for (const webhookId of held) await ended(gateway, webhookId, 'succeeded');
+  expect(handlerRuns(gateway)).toBe(31);
 });

@@ -12,6 +12,7 @@ import { createAdmission } from './admission.ts';
 import { createAuthentication } from './authentication.ts';
 import type { WebhookDispatcher } from './dispatcher.ts';
 import type { CallHandler } from './handler-call.ts';
+import type { NeededServices } from './needed-services.ts';
 import { beginPassage, deliveryOf, type IncomingDelivery, type Passage } from './passage.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.ts';
@@ -40,8 +41,8 @@ export interface WebhookDeliveryDeps {
   verifier: WebhookVerifier;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
-  /** Whether the platform services answer that the plugin needs; default: they do. */
-  servicesOf?: (target: DeclaredWebhook) => true | Promise<boolean>;
+  /** The platform services that plugins may call; without it, all of them answer. */
+  services?: Pick<NeededServices, 'isAway' | 'confirm'>;
   pauses: () => WebhookPauses;
   inbox: WebhookInbox;
   createLimiter: CreateLimiter;
@@ -187,16 +188,19 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
 
   /** Before anything is claimed, so that the sender's next try runs the handler. */
   function requireServices(passage: Passage, target: DeclaredWebhook): Promise<void> | undefined {
-    const services = deps.servicesOf?.(target) ?? true;
-    if (services === true) return undefined;
-    return services.then((areThere) => {
-      if (areThere) return;
-      mark(passage, 'dispatch', 'held');
-      throw new PlatformError(
-        'SERVICE_UNAVAILABLE',
-        'A service of the platform that this webhook needs does not answer; send the delivery again later.',
-      );
-    });
+    const unsure = deps.services?.confirm(target);
+    if (unsure) return unsure.then(() => refuseHeld(passage, target));
+    refuseHeld(passage, target);
+    return undefined;
+  }
+
+  function refuseHeld(passage: Passage, target: DeclaredWebhook): void {
+    if (!deps.services?.isAway(target)) return;
+    mark(passage, 'dispatch', 'held');
+    throw new PlatformError(
+      'SERVICE_UNAVAILABLE',
+      'A service of the platform that this webhook needs does not answer; send the delivery again later.',
+    );
   }
 
   /** Keeps a record of what no handler saw; bodies of strangers are not kept. */

@@ -3,6 +3,7 @@ import { seconds } from '../../../../kit/duration.ts';
 import type { DeliveryRecord, NewDelivery } from '../../../../store/ports/index.ts';
 import { type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
 import { endpointName } from './endpoint-name.ts';
+import type { NeededServices } from './needed-services.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { type JsonPayload, payloadOf } from './payload.ts';
 import { createQueue } from './queue.ts';
@@ -11,8 +12,8 @@ import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: () => WebhookPauses;
-  /** Whether the platform services answer that the plugin may call; default: they do. */
-  servicesOf?: (target: DeclaredWebhook) => true | Promise<boolean>;
+  /** The platform services that plugins may call; without it, all of them answer. */
+  services?: Pick<NeededServices, 'isAway' | 'confirm'>;
   /** How many async deliveries run at a time, over all plugins. */
   concurrency: number;
 }
@@ -135,8 +136,10 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     let again: number | undefined;
     let isHeld = false;
     try {
-      const services = deps.servicesOf?.(target) ?? true;
-      isHeld = services !== true && !(await services);
+      const unsure = deps.services?.confirm(target);
+      if (unsure) await unsure;
+      // A service that answers again from now on finds this delivery in the store, not held here.
+      isHeld = deps.services?.isAway(target) ?? false;
       if (isHeld) return;
       const end = await attempt(item, target);
       again = end.nextAttemptAt;
@@ -232,7 +235,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     });
   }
 
-  /** What it runs on now. Undefined: it lies in the store until somebody resumes, or its plugin is back. */
+  /** What it runs on now. Undefined: it lies in the store until it is resumed, or its plugin or a service is back. */
   function runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
     if (pauses().isPaused(delivery)) return undefined;
     const { pluginId, event } = delivery;
@@ -245,7 +248,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
         pluginId,
       });
     }
-    return target;
+    return target && deps.services?.isAway(target) ? undefined : target;
   }
 
   function lookAtAll(): void {

@@ -23,7 +23,9 @@ const PROBE_AGAIN_MS = 500;
 interface Probed {
   okUntil: number;
   isAway: boolean;
-  probing: Promise<boolean> | undefined;
+  probing: Promise<void> | undefined;
+  /** Armed exactly while the service is away and no probe is in flight. */
+  stopTimer: () => void;
 }
 
 /** Tells whether the services answer that a plugin's handlers need. @spec docs/webhooks.md "Async" */
@@ -36,37 +38,47 @@ export class NeededServices {
     this.#deps = { clock: systemClock, ...deps };
   }
 
-  /** At once where nothing has to be asked. Services that this gateway was not told of are not waited for. */
-  areThere({ plugin }: DeclaredWebhook): true | Promise<boolean> {
-    const known = this.#deps.peers.known();
+  /** Whether one is known not to answer. Sends nothing: while a service is away, its timer alone probes it. */
+  isAway(target: DeclaredWebhook): boolean {
+    return this.#neededBy(target).some((name) => this.#stateOf(name).isAway);
+  }
+
+  /** Settles once `isAway` is certain; nothing where it is already. */
+  confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
+    const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
+    if (needed.some(({ state }) => state.isAway)) return undefined;
     const now = this.#deps.clock.monotonic();
-    const unsure = this.#deps.use
-      .neededBy(plugin.id, plugin.manifest.permissions)
-      .filter((name) => known[name] !== undefined && this.#stateOf(name).okUntil <= now);
-    if (unsure.length === 0) return true;
-    return Promise.all(unsure.map((name) => this.#probe(name))).then((answers) => answers.every(Boolean));
+    const unsure = needed.filter(({ state }) => state.okUntil <= now);
+    if (unsure.length === 0) return undefined;
+    return Promise.all(unsure.map(({ name, state }) => this.#probe(name, state)));
   }
 
   close(): void {
     this.#isClosed = true;
+    for (const { stopTimer } of this.#probed.values()) stopTimer();
+  }
+
+  /** Without those that this gateway was not told of: nothing waits for them. */
+  #neededBy({ plugin }: DeclaredWebhook): NeededService[] {
+    const { peers, use } = this.#deps;
+    const known = peers.known();
+    return use.neededBy(plugin.id, plugin.manifest.permissions).filter((name) => known[name] !== undefined);
   }
 
   #stateOf(name: NeededService): Probed {
     let state = this.#probed.get(name);
     if (!state) {
-      state = { okUntil: 0, isAway: false, probing: undefined };
+      state = { okUntil: 0, isAway: false, probing: undefined, stopTimer: () => {} };
       this.#probed.set(name, state);
     }
     return state;
   }
 
-  #probe(name: NeededService): Promise<boolean> {
-    const state = this.#stateOf(name);
-    state.probing ??= this.#ask(name)
-      .then((isThere) => this.#note(name, state, isThere))
-      .finally(() => {
-        state.probing = undefined;
-      });
+  #probe(name: NeededService, state: Probed): Promise<void> {
+    state.probing ??= this.#ask(name).then((isThere) => {
+      state.probing = undefined;
+      if (!this.#isClosed) this.#note(name, state, isThere);
+    });
     return state.probing;
   }
 
@@ -82,12 +94,12 @@ export class NeededServices {
     }
   }
 
-  #note(name: NeededService, state: Probed, isThere: boolean): boolean {
+  #note(name: NeededService, state: Probed, isThere: boolean): void {
     const { clock, logger, onBack } = this.#deps;
     const wasAway = state.isAway;
     state.isAway = !isThere;
     if (isThere) state.okUntil = clock.monotonic() + FRESH_MS;
-    else clock.after(PROBE_AGAIN_MS, () => void (this.#isClosed || this.#probe(name)));
+    else state.stopTimer = clock.after(PROBE_AGAIN_MS, () => void this.#probe(name, state));
     if (!isThere && !wasAway)
       logger.warn(
         `The ${name} service does not answer: async deliveries of plugins that need it wait, sync ones are answered 503`,
@@ -96,6 +108,5 @@ export class NeededServices {
       logger.info(`The ${name} service answers again: deliveries that waited for it run`);
       onBack();
     }
-    return isThere;
   }
 }
