@@ -7,6 +7,8 @@ export interface RunOptions {
   stream?: StreamSink;
   /** Called when the handler begins. The caller has time: the call waits for a process as long as that takes. */
   onBegun?: () => void;
+  /** No other call shares its process: it was lost with one before, and whose fault that was is to be known. */
+  alone?: boolean;
   /** Narrows the choice of the config; for the `host` backend alone. */
   target?: HostTarget;
   /** The request's input as JSON text, where the caller has it: whoever sends it on need not write it anew. */

@@ -42,7 +42,8 @@ test('quotas.concurrency lets calls share a process, and its fate', async () => 
   expect(backend.stats()[0]?.places).toBe(3);
   const exiting = failureOf(call('attacks.js#exits', { permissions, input: 5 }));
   for (const failure of await Promise.all([waiting, exiting])) {
-    expect([failure.code, failure.details]).toEqual(['EXECUTION_ERROR', { reason: 'exit', exitCode: 5 }]);
+    const details = { reason: 'exit', exitCode: 5, interrupted: true };
+    expect([failure.code, failure.details]).toEqual(['EXECUTION_ERROR', details]);
   }
   expect(await call('attacks.js#ok', { permissions })).toMatchObject({ ok: true });
 });

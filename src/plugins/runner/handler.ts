@@ -39,7 +39,10 @@ export function resolveInside(root: string, file: string, ref: string): string {
   // The sandbox refuses to look at a file outside, but would say less.
   if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
   if (!existsSync(path)) {
-    throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, { ref });
+    throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, {
+      ref,
+      reason: 'not_loaded',
+    });
   }
   const real = realpathSync(path);
   if (!isInside(root, real)) throw leadsOut();
@@ -98,7 +101,7 @@ export async function importModule(
     throw new RunnerFailure(
       'EXECUTION_ERROR',
       `"${ref}" could not be loaded: ${text}`,
-      { ref, ...at },
+      { ref, reason: 'not_loaded', ...at },
       error,
     );
   }

@@ -128,7 +128,7 @@ async function importFor(ref: string, specifier: string): Promise<Record<string,
     throw new RunnerFailure(
       'INVALID_HANDLER',
       `The schema "${ref}" could not be loaded: ${messageOf(error)}`,
-      { ref },
+      { ref, reason: 'not_loaded' },
       error,
     );
   }

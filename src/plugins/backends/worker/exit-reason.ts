@@ -28,11 +28,19 @@ export interface ProcessExit {
 /** What V8 prints before it gives up. */
 const HEAP_EXHAUSTED = /heap out of memory|Allocation failed|FatalProcessOutOfMemory/i;
 
-/** The failure of a call whose process went away: EXECUTION_ERROR that says how, in the words of whoever must mend it. */
-export function lostProcess(exit: ProcessExit, pluginId: string): PlatformError {
+/**
+ * The failure of a call whose process went away: EXECUTION_ERROR that says how, in the words of whoever must mend it.
+ * `shared`: other calls were lost with it; then `details.interrupted` says that this one need not be at fault.
+ */
+export function lostProcess(exit: ProcessExit, pluginId: string, shared = false): PlatformError {
   if (!exit.wasReady) return startFailure(exit, pluginId);
   const { message, details } = describeExit(exit);
-  return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, { details });
+  const phase = exit.hadLoaded || exit.ended ? {} : { diedLoading: true };
+  // Such a process was ended for a call that has its answer.
+  const isNeighbour = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
+  return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, {
+    details: { ...details, ...phase, ...(isNeighbour ? { interrupted: true } : {}) },
+  });
 }
 
 function startFailure(exit: ProcessExit, pluginId: string): PlatformError {

@@ -88,11 +88,11 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     return `${plugin.root}\n${plugin.id}\n${plugin.version}\n${key}`;
   }
 
-  function poolFor(request: ExecutionRequest): Pool {
-    const key = keyOf(request);
+  function poolFor(request: ExecutionRequest, alone: boolean): Pool {
+    const key = `${keyOf(request)}${alone ? '\nalone' : ''}`;
     const pool = pools.get(key)?.pool;
     if (!pool) {
-      const opened = openPool(request, () => {
+      const opened = openPool(request, alone, () => {
         retired.delete(opened);
         if (pools.get(key)?.pool === opened) pools.delete(key);
       });
@@ -102,15 +102,16 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     return pool;
   }
 
-  function openPool({ plugin, permissions }: ExecutionRequest, onEmpty: () => void): Pool {
+  /** `alone`: one process beside the others, for one call at a time. */
+  function openPool({ plugin, permissions }: ExecutionRequest, alone: boolean, onEmpty: () => void): Pool {
     // The operator's figure is the ceiling; a manifest can only ask for less.
     const memoryMb = Math.min(config.memoryMb, permissions.quotas?.memoryMb ?? config.memoryMb);
     let root = plugin.root;
     return createPool({
       pluginId: plugin.id,
-      maxProcesses: config.maxProcesses,
+      maxProcesses: alone ? 1 : config.maxProcesses,
       separateTenants: config.isolation === 'tenant',
-      concurrency: permissions.quotas?.concurrency ?? 1,
+      concurrency: alone ? 1 : (permissions.quotas?.concurrency ?? 1),
       idleMs: config.idleMs,
       maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, deps.maxQueue ?? MAX_QUEUE),
       clock,
@@ -147,7 +148,8 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     name: 'worker',
     async run(request, options = {}): Promise<CommandResult> {
       if (isClosed) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
-      return poolFor(request).run(request, options);
+      const isShared = (request.permissions.quotas?.concurrency ?? 1) > 1;
+      return poolFor(request, isShared && options.alone === true).run(request, options);
     },
     sandbox: () => sandboxInForce(config.sandbox),
     retire(isCurrent) {
@@ -178,6 +180,7 @@ export async function realRoot(plugin: ExecutionRequest['plugin']): Promise<stri
   } catch (cause) {
     throw new PlatformError('SANDBOX_ERROR', `The folder of plugin ${plugin.id} is gone: ${plugin.root}.`, {
       cause,
+      details: { reason: 'folder_gone' },
     });
   }
 }

@@ -13,6 +13,8 @@ import { type OpenStream, openStream } from './open-stream.ts';
 
 /** Between the abort of `ctx.signal` and the end of the process. */
 const GRACE_MS = 500;
+/** Then it waits so long for the calls beside it. */
+const NEIGHBOUR_GRACE_MS = 10_000;
 /** A plugin's code may take so long to load, where that is not counted as the handler's time. */
 const LOAD_MS = 15_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
@@ -35,6 +37,8 @@ export interface LiveCallsDeps {
 /** The calls that one process works on, those that timed out and have not stopped yet included. */
 export interface LiveCalls {
   readonly size: number;
+  /** A call does not stop although its time is up: the process takes no more, and ends once the others are done. */
+  readonly isStuck: boolean;
   /** False when an execution of that id is there already; the call has been rejected then. */
   add(call: Call): boolean;
   /** Takes a frame about an execution, and its length in characters; false when it meant nothing. */
@@ -49,6 +53,8 @@ interface LiveCall {
   abort?: AbortController;
   stopTimer: () => void;
   hasBegun?: true;
+  /** It was given up and has not stopped within the grace. */
+  isStuck?: true;
   /** Once the handler has returned a stream. */
   stream?: OpenStream;
 }
@@ -57,6 +63,8 @@ interface LiveCall {
 export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
   const { pluginId, services, sink, logger, clock, send, endProcess } = deps;
   const live = new Map<string, LiveCall>();
+  /** The end of the process that stuck calls have brought about. */
+  let ending: { reason: EndReason; stop(): void } | null = null;
   const router = createCallRouter({ services, logger, reply: send });
 
   function take(frame: RawFrame, length: number): boolean {
@@ -163,6 +171,10 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
   function settle(entry: LiveCall, run: () => void): boolean {
     entry.stopTimer();
     live.delete(entry.call.request.executionId);
+    if (!isStuck()) {
+      ending?.stop();
+      ending = null;
+    }
     try {
       run();
     } catch (error) {
@@ -170,8 +182,22 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
       entry.call.reject(error as PlatformError);
     }
     entry.abort?.abort(OVER);
+    endIfAlone();
     deps.onFree(entry.call);
     return true;
+  }
+
+  const isStuck = (): boolean => [...live.values()].some((entry) => entry.isStuck);
+
+  /** The calls beside one that does not stop have a while to finish. */
+  function overrun(entry: LiveCall, reason: EndReason): void {
+    entry.isStuck = true;
+    ending ??= { reason, stop: systemClock.after(NEIGHBOUR_GRACE_MS, () => endProcess(reason)) };
+    endIfAlone();
+  }
+
+  function endIfAlone(): void {
+    if (ending && [...live.values()].every(({ call }) => call.isSettled)) endProcess(ending.reason);
   }
 
   /** The caller gets its answer at once; the handler gets a moment to stop by itself, then its process goes. */
@@ -184,12 +210,15 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     if (live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
     send({ type: 'cancel', executionId, reason: error.message });
-    entry.stopTimer = systemClock.after(GRACE_MS, () => endProcess(reason));
+    entry.stopTimer = systemClock.after(GRACE_MS, () => overrun(entry, reason));
   }
 
   return {
     get size() {
       return live.size;
+    },
+    get isStuck() {
+      return isStuck();
     },
     take,
     add(call) {
@@ -208,11 +237,13 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     failAll(exit) {
       const entries = [...live.values()];
       live.clear();
+      ending?.stop();
       // One that ended between calls matters to nobody, unless what a handler left behind filled its memory.
       if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
       const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
       logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
-      const error = lostProcess(exit, pluginId);
+      const lost = entries.filter(({ call }) => !call.isSettled);
+      const error = lostProcess(exit, pluginId, lost.length > 1);
       for (const entry of entries) {
         entry.stopTimer();
         entry.stream?.close();

@@ -91,8 +91,8 @@ export function createPool(deps: PoolDeps): Pool {
     return call.promise;
   }
 
-  const hasRoom = ({ isReady, isEnding, load }: RunnerProcess): boolean =>
-    isReady && !isEnding && load < concurrency;
+  const hasRoom = ({ isReady, isEnding, isStuck, load }: RunnerProcess): boolean =>
+    isReady && !isEnding && !isStuck && load < concurrency;
 
   function freeProcess({ request }: Call): RunnerProcess | undefined {
     // A process that has room for others may have none for a tenant that has its share.

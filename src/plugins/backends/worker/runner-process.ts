@@ -47,6 +47,8 @@ export interface RunnerProcess {
   readonly isReady: boolean;
   /** True once it was told to go: it takes no more calls. */
   readonly isEnding: boolean;
+  /** A call of it does not stop: it takes no more until that has. */
+  readonly isStuck: boolean;
   /** Calls it is busy with, those that timed out and have not stopped yet included. */
   readonly load: number;
   readonly pid: number | undefined;
@@ -166,6 +168,9 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     },
     get isEnding() {
       return ended !== null || isGone;
+    },
+    get isStuck() {
+      return calls.isStuck;
     },
     get load() {
       return calls.size;
