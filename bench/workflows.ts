@@ -6,6 +6,7 @@ import { createDefinitions } from '../src/daemons/workflow/domain/definition/def
 import { createEvaluator } from '../src/daemons/workflow/domain/definition/evaluator.ts';
 import { createEngine } from '../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../src/daemons/workflow/domain/engine/engine-ports.ts';
+import { PluginWaits } from '../src/daemons/workflow/domain/engine/plugin-waits.ts';
 import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
@@ -145,6 +146,11 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     evaluator,
     passes: createPassDesk(async () => {
       throw new Error('No workflow in code is measured here.');
+    }),
+    pluginWaits: new PluginWaits({
+      ...{ clock: systemClock, logger: silentLogger },
+      alertMs: 600_000,
+      counted: () => {},
     }),
     limits: { runs: 500, steps: 64, poisonAfter: 3, leaseMs: 30_000, mostOutput: 1024 * 1024 },
     hooks: {

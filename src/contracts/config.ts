@@ -153,6 +153,7 @@ export const PlatformConfig = z.strictObject({
     maxRunningRuns: z.number().int().min(1).max(100_000).default(500),
     maxRunningSteps: z.number().int().min(1).max(10_000).default(64),
     poisonAfter: z.number().int().min(1).default(3),
+    pluginAlertMs: Ms.default(600_000),
     httpAllow: z.array(z.string().min(1)).default([]),
   }),
   marketplace: section(listener(5070)),

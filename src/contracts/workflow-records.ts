@@ -45,6 +45,10 @@ export type RunError = z.infer<typeof RunError>;
 export const RunTrigger = z.enum(['manual', 'schedule', 'webhook', 'child', 'rerun', 'job']);
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
+/** What a run waits for. `plugin`: a plugin that is not loaded, or whose code does not load. */
+export const WaitReason = z.enum(['plugin', 'decision', 'approval', 'signal', 'child', 'retry', 'time']);
+export type WaitReason = z.infer<typeof WaitReason>;
+
 /** One execution of a workflow definition. */
 export const WorkflowRun = z
   .object({
@@ -53,6 +57,9 @@ export const WorkflowRun = z
     definitionHash: z.string().describe('SHA-256 of the definition that this run keeps to'),
     status: RunStatus,
     queuedReason: z.string().nullable().describe('Why a queued run does not run yet'),
+    waitingReason: WaitReason.nullable().describe(
+      'What a waiting run waits for; of several, the first of this list',
+    ),
     trigger: RunTrigger,
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),
@@ -104,10 +111,16 @@ export type StepAttempt = z.infer<typeof StepAttempt>;
 /** What a waiting step waits for. */
 export const StepWait = z
   .object({
-    for: z.enum(['time', 'retry', 'signal', 'approval', 'child', 'decision']),
-    name: z.string().optional().describe('The signal'),
-    message: z.string().optional().describe('What is to be approved or decided'),
+    for: WaitReason,
+    name: z.string().optional().describe('The signal, or the plugin'),
+    message: z.string().optional().describe('What is to be approved or decided, or why the plugin is away'),
     runId: z.string().optional().describe('The child'),
+    interrupted: z
+      .literal(true)
+      .optional()
+      .describe(
+        'The step was interrupted before; once the plugin is back, it runs again or asks for a decision',
+      ),
   })
   .meta({ id: 'StepWait' });
 export type StepWait = z.infer<typeof StepWait>;

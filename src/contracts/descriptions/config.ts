@@ -112,6 +112,7 @@ const workflow: Descriptions = {
   maxRunningRuns: 'Runs in memory at a time; one tenant gets three quarters at most.',
   maxRunningSteps: 'Steps in flight at a time; one tenant gets three quarters at most.',
   poisonAfter: 'Crashes with work of a run in flight, and without progress, after which it fails as poison.',
+  pluginAlertMs: 'Time that runs wait for a plugin that is away before an error is logged, and logged again.',
   httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
 };
 

@@ -3,6 +3,7 @@ import { boundedLabel, type Metrics } from '../../kit/metrics.ts';
 
 const RUN_SECONDS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600];
 const MOST_WORKFLOWS = 200;
+const MOST_PLUGINS = 200;
 
 /** What an operator watches of runs and jobs. @spec Metrics: workflow daemon */
 export interface WorkflowMetrics {
@@ -10,6 +11,8 @@ export interface WorkflowMetrics {
   runEnded(workflowId: string, status: string, durationSeconds: number): void;
   jobStarted(): void;
   jobEnded(): void;
+  /** How many runs wait for a plugin that is away. */
+  waitForPlugin(pluginId: string, runs: number): void;
 }
 
 export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
@@ -35,6 +38,13 @@ export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
     registers,
   });
   inFlight.set({ service }, 0);
+  const waiting = new Gauge({
+    name: 'svc_workflow_runs_waiting_for_plugin',
+    help: 'Runs that wait for a plugin that is not loaded, or whose code does not load',
+    labelNames: ['service', 'plugin'],
+    registers,
+  });
+  const knownPlugin = boundedLabel(MOST_PLUGINS);
   // A run may bring a definition of its own, with any id.
   const known = boundedLabel(MOST_WORKFLOWS);
   return {
@@ -45,5 +55,6 @@ export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
     },
     jobStarted: () => inFlight.inc({ service }),
     jobEnded: () => inFlight.dec({ service }),
+    waitForPlugin: (pluginId, runs) => waiting.set({ service, plugin: knownPlugin(pluginId) }, runs),
   };
 }

@@ -43,6 +43,7 @@ export function createLogTee(target: Logger): LogTee {
 /** Plugins' commands and jobs, as steps call them. */
 export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
   return {
+    pluginOf: (name) => parts(name).id,
     command(uses) {
       const { plugin, name } = split(runtime.registry, uses);
       const declared = plugin.manifest.commands.find(({ id }) => id === name);
@@ -53,13 +54,17 @@ export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
       return handlerOf(plugin, declared);
     },
     job(handler) {
-      const missing = (why: string): PlatformError =>
+      const missing = (why: string, reason?: 'not_loaded'): PlatformError =>
         new PlatformError('JOB_NOT_FOUND', `There is no job handler "${handler}": ${why}`, {
-          details: { handler },
+          details: { handler, ...(reason ? { reason } : {}) },
         });
       const { id, name } = parts(handler);
       const plugin = runtime.registry.find(id);
-      if (!plugin) throw missing(`the plugin "${id}" is not loaded; \`svc plugins list\` shows which are.`);
+      if (!plugin)
+        throw missing(
+          `the plugin "${id}" is not loaded; \`svc plugins list\` shows which are.`,
+          'not_loaded',
+        );
       const declared = plugin.manifest.jobs.find((job) => job.id === name);
       if (!declared) {
         const known = plugin.manifest.jobs.map((job) => job.id).join(', ');
@@ -89,7 +94,7 @@ export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
               ...(declared.output ? { output: declared.output } : {}),
             },
           },
-          { signal, onBegun: call.begun, waitsForRoom: true },
+          { signal, onBegun: call.begun, alone: call.alone, waitsForRoom: true },
         );
       } finally {
         stopListening();

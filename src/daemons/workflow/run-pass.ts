@@ -3,35 +3,42 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { StepAccess } from '../../plugins/index.ts';
 import type { PassCall, PassDesk } from './domain/code/pass-desk.ts';
 import { CODE_JOB } from './domain/definition/compile-code.ts';
+import { interruptedOf } from './domain/steps/interrupted.ts';
 import type { Handlers } from './domain/steps/kinds/handlers.ts';
+import { pluginAwayOf } from './domain/steps/plugin-away.ts';
 
 /** Makes one pass through a workflow's function, wherever its plugin runs. Throws what kept it from running to an end. */
 export async function runPass(
   handlers: Handlers,
-  { code, run, requestId, spanId, input, pass, timeoutMs, signal, log }: PassCall,
+  { code, run, requestId, spanId, input, pass, timeoutMs, signal, alone, log }: PassCall,
 ): Promise<PassEnd> {
-  const { result, error, exitCode } = await handlers.execute({
-    declared: { ...code, idempotent: true },
-    host: 'workflow',
-    hostContext: {
+  const { result, error, exitCode } = await handlers
+    .execute({
+      declared: { ...code, idempotent: true },
       host: 'workflow',
-      runId: run.id,
-      workflowId: run.workflowId,
-      stepId: CODE_JOB,
-      attempt: 1,
-      pass,
-    },
-    input,
-    tenantId: run.tenantId,
-    hostId: run.hostId,
-    requestId,
-    traceId: run.traceId,
-    parentSpanId: spanId,
-    timeoutMs,
-    signal,
-    begun: () => {},
-    log,
-  });
+      hostContext: {
+        host: 'workflow',
+        runId: run.id,
+        workflowId: run.workflowId,
+        stepId: CODE_JOB,
+        attempt: 1,
+        pass,
+      },
+      input,
+      tenantId: run.tenantId,
+      hostId: run.hostId,
+      requestId,
+      traceId: run.traceId,
+      parentSpanId: spanId,
+      timeoutMs,
+      signal,
+      alone,
+      begun: () => {},
+      log,
+    })
+    .catch((thrown: unknown) => {
+      throw pluginAwayOf(thrown, code.pluginId) ?? interruptedOf(thrown) ?? thrown;
+    });
   const parsed = PassEnd.safeParse(result);
   if (exitCode === 0 && parsed.success) return parsed.data;
   throw new PlatformError(

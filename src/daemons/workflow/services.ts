@@ -19,6 +19,7 @@ import { createRunDesk, type RunDesk } from './domain/desks/run-desk.ts';
 import { createRunWatch, type RunWatch } from './domain/desks/run-watch.ts';
 import { createEngine } from './domain/engine/engine.ts';
 import type { Engine } from './domain/engine/engine-ports.ts';
+import { PluginWaits } from './domain/engine/plugin-waits.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createRunStarter, type RunStarter } from './domain/starts/run-starter.ts';
 import { scheduleFault } from './domain/starts/schedule-times.ts';
@@ -125,6 +126,11 @@ async function assemble(
   });
   const threads = createEvaluationThreads();
   const evaluator = createEvaluator(threads);
+  const pluginWaits = new PluginWaits({
+    ...{ clock, logger },
+    alertMs: config.workflow.pluginAlertMs,
+    counted: metrics.waitForPlugin,
+  });
   const engine = createEngine({
     store,
     clock,
@@ -136,6 +142,7 @@ async function assemble(
     definitionHere: definitions.here,
     evaluator,
     passes,
+    pluginWaits,
     limits: {
       runs: config.workflow.maxRunningRuns,
       steps: config.workflow.maxRunningSteps,
@@ -182,6 +189,7 @@ async function assemble(
     } catch (error) {
       logger.error('The workflows could not be registered anew after plugins changed', { error });
     }
+    await engine.pluginsChanged();
   });
   const fileWatch = await watchSources({
     stamp: () => workflowFileStamps(resources.projectDir, config.workflows),
@@ -209,6 +217,7 @@ async function assemble(
       stopListening();
       fileWatch.close();
       await engine.stop(DRAIN_MS);
+      pluginWaits.close();
       await threads.close();
       await housekeeping.stop();
     },

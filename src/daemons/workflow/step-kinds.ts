@@ -45,7 +45,7 @@ export function checkingKinds(): KindOf {
   };
   return stepKinds({
     http: refuse,
-    handlers: { command: refuse, job: refuse, execute: refuse },
+    handlers: { pluginOf: refuse, command: refuse, job: refuse, execute: refuse },
     children: { startChild: refuse },
     now: refuse,
   });

@@ -1,4 +1,4 @@
-import type { PartStatus, RunStatus, RunTrigger } from '../../contracts/index.ts';
+import type { PartStatus, RunStatus, RunTrigger, WaitReason } from '../../contracts/index.ts';
 
 /** Why a queued run does not run: no room yet, not yet its time, or its concurrency key is taken. */
 export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
@@ -8,7 +8,8 @@ export interface RunProgress {
   status: RunStatus;
   /** True: it may be claimed. It then holds its concurrency key, as every started run does until it ends. */
   ready: boolean;
-  reason: QueuedReason | null;
+  /** Why it is queued, or waits. */
+  reason: QueuedReason | WaitReason | null;
   /** Order in the queue, highest first: the priority, above all of them for what was interrupted. */
   rank: number;
   /** When it must be looked at again. Epoch ms, as all times here. */

@@ -142,6 +142,8 @@ export interface RunQueue {
   ): Promise<{ run: RunRecord; supersedes: string[] } | undefined>;
   /** Wakes a waiting run. */
   wake(id: string, at: number): Promise<void>;
+  /** Wakes every run whose `reason` is that it waits for a plugin. */
+  wakeForPlugins(at: number): Promise<void>;
 }
 
 /** Who holds runs. The number of a boot is the fence of its writes. */

@@ -3,6 +3,9 @@ import type { Migrations } from './migrate.ts';
 /** States in which a run is not over. Partial indexes name them literally: SQLite uses such an index only for the same words. */
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
+/** Runs that wait for a plugin or an operator. Named literally, for the same reason. */
+export const STUCK = `status = 'waiting' and reason in ('plugin', 'decision')`;
+
 /**
  * Runs are appended by `seq`, and so is the index of their ids, which are time-ordered. All that looks for work uses
  * partial indexes, so that a million finished runs cost nothing there. Parts lie beside each other under their run's number.
@@ -252,6 +255,16 @@ const END_ORDER = `
     from step where found is not null and finished_at is not null
   ) as ended
   where step.run_seq = ended.run_seq and step.job_key = ended.job_key and step.idx = ended.idx;`;
+/** Runs say what they wait for; those that wait for a plugin or a person are looked up by it. */
+
+const WAIT_REASONS = `
+  update run set reason = (
+    select json_extract(step.wait, '$.for') from step
+    where step.run_seq = run.seq and step.status = 'waiting' and step.wait is not null
+    order by case json_extract(step.wait, '$.for') when 'decision' then 0 when 'approval' then 1 when 'signal' then 2
+      when 'child' then 3 when 'retry' then 4 else 5 end limit 1)
+  where status = 'waiting';
+  create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
 
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
@@ -264,4 +277,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   LIVE_OF_CALLERS,
   IN_FLIGHT_AND_TIMES,
   END_ORDER,
+  WAIT_REASONS,
 ];

@@ -137,7 +137,9 @@ describe('plugin handlers', () => {
       message: expect.stringContaining('boom'),
     });
     expect((await errorOf('@acme/tools/nope')).error).toMatchObject({ code: 'INVALID_HANDLER' });
-    expect((await errorOf('@acme/nobody/x')).error).toMatchObject({ code: 'PLUGIN_NOT_FOUND' });
+    expect(await errorOf('@acme/nobody/x')).toMatchObject({
+      waitingFor: { for: 'plugin', name: '@acme/nobody' },
+    });
     const classed = await errorOf('@acme/tools/refuse', {
       with: { class: 'rate_limit' },
       retry: { maxAttempts: 2 },

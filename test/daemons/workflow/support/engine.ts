@@ -6,6 +6,7 @@ import {
 } from '../../../../src/daemons/workflow/domain/definition/evaluator.ts';
 import { createEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../../../../src/daemons/workflow/domain/engine/engine-ports.ts';
+import { PluginWaits } from '../../../../src/daemons/workflow/domain/engine/plugin-waits.ts';
 import {
   createRunStarter,
   type RunStarter,
@@ -71,6 +72,7 @@ export async function openEngine(options: {
     passes: createPassDesk(async () => {
       throw new Error('This engine has no plugins.');
     }),
+    pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),
     limits: { runs, steps: options.steps ?? 64, poisonAfter: 3, leaseMs, mostOutput: 1e6 },
     hooks: {
       jobStarted: () => {},

@@ -7,6 +7,7 @@ import type { Random } from '../../../../kit/random.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { FairSlots } from '../engine/slots.ts';
 import type { RunJournal } from '../run/run-journal.ts';
 import { type JobPart, type StepPart, stepIdOf } from '../run/run-parts.ts';
@@ -14,6 +15,8 @@ import type { RunRecorder } from '../run/run-recorder.ts';
 import { CANCELLED, type RunState } from '../run/run-state.ts';
 import { runSpan } from '../run/run-trace.ts';
 import { isFinal } from '../states.ts';
+import { Interrupted } from '../steps/interrupted.ts';
+import { PluginAway } from '../steps/plugin-away.ts';
 import { StepFailure, toStepFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
 import { type CodePass, createCodePass, LONGEST_STEP_MS } from './code-pass.ts';
@@ -33,6 +36,7 @@ export interface CodeDriverDeps {
   deadlines: Deadlines;
   random: Random;
   mostOutput: number;
+  pluginWaits: PluginWaits;
   cancelChild(runId: string): void;
 }
 
@@ -63,13 +67,20 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   /** Whose outcome the function waits for. */
   let owed: ReadonlySet<StepPart> = new Set();
   let failures = 0;
+  /** Processes that were lost under its passes since the run was taken up. */
+  let losses = 0;
   let stopResting: (() => void) | null = null;
   let withdraw: (() => void) | null = null;
   let holdsSlot = false;
+  /** The plugin of the function was away when a pass was to begin: until it is read anew, or the time. */
+  let away: { wakeAt: number } | null = null;
+  /** The run waited for its plugin, and is to be told where it stands although its job waits. */
+  let isBack = run.reason === 'plugin';
 
   function advance(job: JobPart): void {
     if (due === null) {
-      due = job.record.status !== 'waiting';
+      due = job.record.status !== 'waiting' || isBack;
+      isBack = false;
       owed = new Set(job.steps.filter(({ record }) => !isFinal(record.status)));
     }
     if (verdict) {
@@ -78,7 +89,8 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     }
     for (const part of job.steps) if (mayAdvance(part)) steps.advanceStep(part, job);
     pass?.answer();
-    const wanted = due || [...owed].some(isReady);
+    if (away && deps.deadlines.isPast(away.wakeAt)) away = null;
+    const wanted = !away && (due || [...owed].some(isReady));
     if (!pass && !stopResting && wanted && !state.draining) begin(job);
     note(job);
     const status = job.passing || wanted ? 'running' : 'waiting';
@@ -91,7 +103,17 @@ export function createCodeDriver(deps: CodeDriverDeps) {
 
   /** The function's own steps go on when it asks for them; whatever else it found goes on by itself. */
   function mayAdvance(part: StepPart): boolean {
-    return !isOwnStep(part.step) || (pass?.isAsked(part) === true && !isClosing());
+    if (!isOwnStep(part.step)) return true;
+    return pass?.isAsked(part) === true && !isClosing() && !isBehind(part);
+  }
+
+  /** After the loss of a process that several steps ran in, one at a time runs, so that the one at fault is known. */
+  function isBehind(part: StepPart): boolean {
+    const { steps: all } = part.job;
+    const isSuspect = ({ record, losses: lost }: StepPart): boolean => lost > 0 && !isFinal(record.status);
+    const runs = (other: StepPart): boolean =>
+      other !== part && isOwnStep(other.step) && other.abort !== null;
+    return all.some(isSuspect) && all.some(runs);
   }
 
   function isClosing(): boolean {
@@ -167,6 +189,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
         pass: { token: own.token, seed, startedAt, remembered },
         timeoutMs: PASS_MS,
         signal: own.signal,
+        alone: losses > 0,
         log: (level, message) => {
           journal.log({ level, message, job: job.record.key });
           void journal.flush();
@@ -177,7 +200,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       ended = toStepFailure(own.signal.aborted ? own.signal.reason : error);
     }
     close();
-    const inAir = own.close(ended instanceof StepFailure ? ended : null);
+    const inAir = own.close(ended instanceof StepFailure ? failureInAir(own, ended) : null);
     pass = null;
     recorder.leaveFlight();
     freeSlot();
@@ -188,6 +211,12 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       else judge(job, own, ended);
     }
     state.advance();
+  }
+
+  /** Of several steps in flight, or beside one that overran its time, none need be at fault. */
+  function failureInAir(own: CodePass, ended: StepFailure): StepFailure {
+    const isBlameless = own.signal.aborted || (ended.errorClass === 'code' && own.flights > 1);
+    return isBlameless ? new Interrupted(ended.message, ended.error.details) : ended;
   }
 
   function freeSlot(): void {
@@ -219,13 +248,22 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   function takeFailure(job: JobPart, own: CodePass, failure: StepFailure, inAir: readonly StepPart[]): void {
     const { error, errorClass } = failure;
     journal.log({ level: 'warn', message: error.message, job: job.record.key });
+    if (failure instanceof Interrupted || inAir.length > 1) losses++;
+    if (failure instanceof PluginAway) {
+      const pause = deps.pluginWaits.add(failure.pluginId, run.id, error.message);
+      away = { wakeAt: deps.deadlines.note(clock.now() + pause) };
+      owed = new Set([...own.owed, ...inAir]);
+      due = true;
+      return;
+    }
     if (inAir.length > 0 || own.settledSteps > 0) {
       failures = 0;
       owed = new Set([...own.owed, ...inAir]);
       due = inAir.length === 0;
       return;
     }
-    if (!PASSING_CLASSES.has(errorClass) || ++failures > MOST_FAILURES) {
+    const mayPass = failure instanceof Interrupted || PASSING_CLASSES.has(errorClass);
+    if (!mayPass || ++failures > MOST_FAILURES) {
       verdict = { error };
       return;
     }
@@ -285,6 +323,14 @@ export function createCodeDriver(deps: CodeDriverDeps) {
 
   return {
     advance,
+    /** Set while no pass can begin because the plugin is away. */
+    get away() {
+      return away;
+    },
+    /** The plugin may be back. */
+    tryPlugin(): void {
+      away = null;
+    },
     /** Ends what is in the air of it, for a run or job that is being ended, or left. */
     stop(job: JobPart, reason: unknown): void {
       stopResting?.();

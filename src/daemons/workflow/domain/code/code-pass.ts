@@ -194,6 +194,10 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
     get settledSteps() {
       return settledSteps;
     },
+    /** Steps whose function it runs now. */
+    get flights() {
+      return flying.size;
+    },
     answer,
     abort: (reason: unknown) => controller.abort(reason),
     /** Ends it: what was asked is answered no more, and what is in the air failed. Returns what was in the air. */

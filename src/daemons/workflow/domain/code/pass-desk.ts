@@ -17,6 +17,8 @@ export interface PassCall {
   pass: PassContext;
   timeoutMs: number;
   signal: AbortSignal;
+  /** No other call shares its process. */
+  alone: boolean;
   log(level: string, message: string): void;
 }
 

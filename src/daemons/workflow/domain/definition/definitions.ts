@@ -54,6 +54,8 @@ export function createDefinitions(deps: {
   findPlugin?: FindPlugin;
 }): Definitions {
   const registered = new Map<string, RegisteredWorkflow>();
+  /** The plugin that last brought a workflow. */
+  const lastPlugin = new Map<string, string>();
   const faults: WorkflowFault[] = [];
   const byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
   const compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (_, { body }) => body.length);
@@ -119,6 +121,7 @@ export function createDefinitions(deps: {
       registered.clear();
       faults.splice(0, faults.length, ...other);
       for (const one of found) registerOne(one);
+      for (const [id, { source }] of before) if (!isFile(source)) lastPlugin.set(id, source);
       // A file with a broken edit: its faults are told, and runs can still be started of what it held.
       for (const [id, kept] of before)
         if (!registered.has(id) && isBrokenFile(kept.source, faults)) registered.set(id, kept);
@@ -127,6 +130,13 @@ export function createDefinitions(deps: {
     require(id) {
       const found = registered.get(id);
       if (found) return found.workflow;
+      const pluginId = lastPlugin.get(id);
+      if (pluginId !== undefined && deps.findPlugin?.(pluginId) === undefined)
+        throw new PlatformError(
+          'WORKFLOW_NOT_FOUND',
+          `The workflow "${id}" is of plugin ${pluginId}, which is not loaded; \`svc plugins list\` shows its state.`,
+          { details: { workflowId: id, pluginId, reason: 'not_loaded' } },
+        );
       const near = nearest(id, [...registered.keys()]);
       throw new PlatformError(
         'WORKFLOW_NOT_FOUND',
@@ -156,9 +166,11 @@ export function createDefinitions(deps: {
 
 /** Whether a source is a file with faults; a plugin's workflows go with the version of the plugin. */
 function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean {
-  if (!/\.(?:ya?ml|json)$/.test(source)) return false;
+  if (!isFile(source)) return false;
   return faults.some((fault) => fault.source === source || fault.source.startsWith(`${source}:`));
 }
+
+const isFile = (source: string): boolean => /\.(?:ya?ml|json)$/.test(source);
 
 export function summaryOf({ workflow, source }: RegisteredWorkflow): WorkflowSummary {
   const { id, name, description, version, inputs, jobs } = workflow.definition;

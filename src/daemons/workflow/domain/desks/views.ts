@@ -1,4 +1,10 @@
-import type { Job, RunJob, RunStep, WorkflowRun } from '../../../../contracts/index.ts';
+import {
+  type Job,
+  type RunJob,
+  type RunStep,
+  WaitReason,
+  type WorkflowRun,
+} from '../../../../contracts/index.ts';
 import type { AttemptRecord, LoadedRun, RunRecord, StepRecord } from '../../../../store/ports/index.ts';
 import { type Outline, partsOf, stepIdOf } from '../run/run-parts.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
@@ -15,6 +21,10 @@ function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): str
   return 'It waits for its turn';
 }
 
+function waitingReason({ status, reason }: RunRecord): WaitReason | null {
+  return status === 'waiting' ? (WaitReason.safeParse(reason).data ?? null) : null;
+}
+
 export function viewRun(run: RunRecord): WorkflowRun {
   const { id, workflowId, definitionHash, status, trigger, rerunOf, priority, resumeCount } = run;
   return {
@@ -23,6 +33,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     definitionHash,
     status,
     queuedReason: queuedReason(run),
+    waitingReason: waitingReason(run),
     trigger,
     parentRunId: run.parentId,
     rerunOf,

@@ -7,6 +7,7 @@ import type { InboxRecord, RunRecord, WorkflowStore } from '../../../../store/po
 import type { PassDesk } from '../code/pass-desk.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
+import type { PluginWaits } from './plugin-waits.ts';
 
 export interface EngineDeps {
   store: WorkflowStore;
@@ -21,6 +22,8 @@ export interface EngineDeps {
   evaluator: Evaluator;
   /** What runs the functions of workflows in code. */
   passes: PassDesk;
+  /** What is known of runs that wait for a plugin. */
+  pluginWaits: PluginWaits;
   limits: EngineLimits;
   hooks: EngineHooks;
   /** Whether the file is ours alone, so that every earlier boot is dead. */
@@ -73,6 +76,8 @@ export interface Engine {
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
     options: { once: boolean },
   ): Promise<void>;
+  /** Plugins were read anew: runs that wait for one try again. */
+  pluginsChanged(): Promise<void>;
   /** Looks at what is due now, and calls what `onTick` gave. */
   tick(): Promise<void>;
   /** Called beside the look at runs, at least once a second; answers when it wants the next call. */

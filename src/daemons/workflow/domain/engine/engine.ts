@@ -39,6 +39,7 @@ export function createEngine(deps: EngineDeps): Engine {
 
   function ended(run: RunRecord, jobs?: JobCounts): void {
     hooks.ended(run, jobs);
+    deps.pluginWaits.remove(run.id);
     if (run.parentId !== null) void poke(run.parentId);
   }
 
@@ -103,6 +104,7 @@ export function createEngine(deps: EngineDeps): Engine {
         exclusive: deps.exclusive,
       });
       await recover(deps);
+      await store.queue.wakeForPlugins(clock.now());
       await taking.refresh();
       working = true;
       stopRenewing = keepLease(deps, fence, lost);
@@ -121,6 +123,12 @@ export function createEngine(deps: EngineDeps): Engine {
       if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
       hooks.changed(run.id);
       await poke(run.id, { ...entry, n: delivered.n, takenBy: null });
+    },
+    async pluginsChanged() {
+      if (!working) return;
+      for (const one of active.values()) one.pluginsChanged();
+      await store.queue.wakeForPlugins(clock.now());
+      void ticker.tick();
     },
     async tick() {
       await ticker.tick();

@@ -183,6 +183,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       mostOutput: limits.mostOutput,
       tracer: deps.tracer,
       passes: deps.passes,
+      pluginWaits: deps.pluginWaits,
       jobStarted: hooks.jobStarted,
       jobEnded: hooks.jobEnded,
       childEnd,

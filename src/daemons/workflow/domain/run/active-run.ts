@@ -9,6 +9,7 @@ import type { PassDesk } from '../code/pass-desk.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
+import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { FairSlots } from '../engine/slots.ts';
 import { isFinal, move } from '../states.ts';
 import { evaluationFailure } from '../steps/retry-policy.ts';
@@ -20,6 +21,7 @@ import { isInAir, type JobPart, newJobPart, partsOf, resultOf, type StepPart } f
 import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
 import { createRunScopes } from './run-scopes.ts';
 import { type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
+import { waitReasonOf } from './wait-reason.ts';
 
 export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   clock: Clock;
@@ -28,6 +30,7 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   logger: Logger;
   slots: FairSlots;
   evaluator: Evaluator;
+  pluginWaits: PluginWaits;
   /** How a child ended; undefined while it has not. */
   childEnd(runId: string): Promise<RunRecord | undefined>;
   cancelChild(runId: string): void;
@@ -46,6 +49,8 @@ export interface ActiveRun {
   jobs(): { total: number; failed: number };
   /** Something came, or may have: look again. */
   poke(entry?: InboxRecord): void;
+  /** Plugins were read anew: tries again what waits for one. */
+  pluginsChanged(): void;
   /** Durable once it resolves; false when it has ended, or was parked, meanwhile. */
   cancel(): Promise<boolean>;
   /** Lets go of it as it is: what is in the air is aborted, nothing more is written. */
@@ -120,6 +125,7 @@ export function createActiveRun(
       run.wakeAt = state.draining ? clock.now() : Math.min(...wakes());
       if (run.wakeAt === Number.POSITIVE_INFINITY) run.wakeAt = null;
       letGo();
+      run.reason = code?.away ? 'plugin' : waitReasonOf(parts);
       recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
       return;
     }
@@ -173,7 +179,9 @@ export function createActiveRun(
         ? record.startedAt + job.timeoutMs
         : null,
     ]);
-    return [...times, state.ending ? null : run.deadlineAt].filter((time) => time !== null);
+    return [...times, code?.away?.wakeAt ?? null, state.ending ? null : run.deadlineAt].filter(
+      (time) => time !== null,
+    );
   }
 
   /** Until the first of its waits ends: not always the one whose wall-clock time comes first. */
@@ -237,6 +245,14 @@ export function createActiveRun(
     gone.resolve(how);
   }
 
+  /** What waits for a plugin is due. */
+  function tryPlugins(): void {
+    deps.pluginWaits.remove(run.id);
+    for (const { record, wait } of allJobs().flatMap(({ steps: all }) => all))
+      if (record.status === 'waiting' && wait?.for === 'plugin') record.wakeAt = clock.now();
+    code?.tryPlugin();
+  }
+
   function begin(): void {
     const isFirst = run.startedAt === null;
     run.fence = fence;
@@ -246,6 +262,7 @@ export function createActiveRun(
     run.ready = false;
     run.reason = null;
     run.wakeAt = null;
+    tryPlugins();
     run.status = move('run', run.status, 'running', 'engine');
     journal.touch('run');
     journal.event({ type: isFirst ? 'run.started' : 'run.continued' });
@@ -275,6 +292,10 @@ export function createActiveRun(
       }
       if (state.departure || parking) pokedLate = true;
       else advance();
+    },
+    pluginsChanged() {
+      tryPlugins();
+      advance();
     },
     async cancel() {
       if (state.departure || parking || isFinal(run.status) || run.status === 'cancelling') return false;

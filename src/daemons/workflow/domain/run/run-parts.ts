@@ -26,6 +26,8 @@ export interface StepPart {
   withdraw: (() => void) | null;
   /** The end of its child is being looked up. */
   looking: boolean;
+  /** Processes that were lost under it since the run was taken up. */
+  losses: number;
   /** What the attempt under way is given; undefined until a thread has worked it out. */
   given: Record<string, JsonValue> | StepFailure | undefined;
   /** Does the work in place of its kind: for steps that only the run's own code can do. */
@@ -134,6 +136,7 @@ export function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): 
     slot: 'none',
     withdraw: null,
     looking: false,
+    losses: 0,
     given: undefined,
     perform: null,
   };

@@ -58,6 +58,7 @@ export function createAttemptInput({
       idempotencyKey: record.idempotencyKey,
       timeoutMs: step.timeoutMs,
       signal,
+      alone: part.losses > 0,
       begun,
       now: clock.now(),
       log(level, message) {

@@ -3,12 +3,15 @@ import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { FairSlots } from '../engine/slots.ts';
 import type { JobPart, StepPart } from '../run/run-parts.ts';
 import type { RunRecorder } from '../run/run-recorder.ts';
 import { type RunState, TIMED_OUT } from '../run/run-state.ts';
 import { isFinal } from '../states.ts';
 import { type AttemptInputDeps, createAttemptInput } from './attempt-input.ts';
+import { Interrupted } from './interrupted.ts';
+import { PluginAway } from './plugin-away.ts';
 import { evaluationFailure, retryDelay, StepFailure, toStepFailure } from './retry-policy.ts';
 import type { StepOutcome } from './step-kind.ts';
 import { createStepWaits } from './step-waits.ts';
@@ -20,6 +23,7 @@ export interface StepDriverDeps extends AttemptInputDeps {
   random: Random;
   logger: Logger;
   slots: FairSlots;
+  pluginWaits: PluginWaits;
   /** How a child ended; undefined while it has not. */
   childEnd(runId: string): Promise<RunRecord | undefined>;
 }
@@ -31,12 +35,15 @@ const ABORT_GRACE_MS = seconds(10);
 /** The beginning of a longer attempt is durable after so long: a crash then counts it as in flight. */
 const BEGUN_FLUSH_MS = 50;
 
+/** Processes that a step may lose before it counts as the one at fault. */
+const MAX_LOSSES = 3;
+
 /** The life of a step: its start, its attempts, its waits, its end. */
 export function createStepDriver(deps: StepDriverDeps) {
   const { run, journal, recorder, scopes, evaluations, state, clock, deadlines, random, slots } = deps;
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
   const { scopeOf, stateOf } = scopes;
-  const { tryWake } = createStepWaits(deps, startEffect);
+  const { tryWake } = createStepWaits(deps, { startEffect, goOn });
   const { callOf, givenNow, givenLater, noteBegun } = createAttemptInput(deps);
 
   /** Goes on with a step as far as it can. */
@@ -220,6 +227,10 @@ export function createStepDriver(deps: StepDriverDeps) {
       setStep(part, stopped);
       return;
     }
+    if (outcome instanceof PluginAway && (part.record.attemptAt === null || !part.step.kind.reportsBegin))
+      return parkForPlugin(part, outcome);
+    if (outcome instanceof Interrupted && !signal.aborted && part.losses < MAX_LOSSES)
+      return interrupt(part, outcome);
     const timedOut = signal.aborted && signal.reason === TIMED_OUT;
     const failure = timedOut ? stepTimeout(part) : outcome;
     endAttempt(part, timedOut ? 'timed_out' : 'failed', failure);
@@ -243,9 +254,40 @@ export function createStepDriver(deps: StepDriverDeps) {
     });
   }
 
+  /** As after a crash: what may run again does, anything else asks for a decision. */
+  function interrupt(part: StepPart, why: Interrupted): void {
+    const { record, step } = part;
+    part.losses++;
+    endAttempt(part, 'interrupted', why);
+    journal.log({ level: 'warn', message: why.message, job: record.jobKey, step: step.id });
+    if (record.attemptAt === null) park(part, { for: 'retry' }, clock.now());
+    else setStep(part, 'interrupted');
+  }
+
+  /** The attempt that found its plugin away does not count: its work never began. */
+  function parkForPlugin(part: StepPart, away: PluginAway): void {
+    const { record } = part;
+    record.attempts--;
+    record.attemptAt = null;
+    if (record.attempts === 0) record.startedAt = null;
+    waitForPlugin(part, away, {});
+  }
+
+  /** Until the plugins are read anew; where that may show nothing, also until a time. */
+  function waitForPlugin(part: StepPart, away: PluginAway, more: { interrupted?: true }): void {
+    const { pluginId, message } = away;
+    const pause = deps.pluginWaits.add(pluginId, run.id, message);
+    const isMissing = part.step.kind.away?.(part.step.uses) !== undefined;
+    const wakeAt = isMissing ? null : deadlines.note(clock.now() + pause);
+    park(part, { for: 'plugin', name: pluginId, message, ...more }, wakeAt, { plugin: pluginId });
+  }
+
   /** A step that a crash caught in mid-air: may it run again? */
   function goOn(part: StepPart) {
     const { step, record } = part;
+    const away = step.kind.away?.(step.uses);
+    // Its manifest says whether it may run again.
+    if (away && record.idempotencyKey === null) return waitForPlugin(part, away, { interrupted: true });
     // Its key is durable before its work begins, and so is the time of the beginning where the engine knows that.
     const hasBegun = step.idempotencyKey === null && (record.attemptAt !== null || step.kind.reportsBegin);
     if (!hasBegun || harmless(part)) return startEffect(part);

@@ -1,5 +1,6 @@
 import type { StepWait } from '../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { PluginAway } from './plugin-away.ts';
 
 /** What a step knows of its run. */
 export interface StepRun {
@@ -27,6 +28,8 @@ export interface StepCall {
   timeoutMs: number;
   /** Aborts when the run is cancelled or time is up. */
   signal: AbortSignal;
+  /** A process was lost under the step: its work shares no process any more. */
+  alone: boolean;
   /** To be called when the work begins, by a kind that `reportsBegin`. */
   begun(): void;
   now: number;
@@ -52,6 +55,8 @@ export interface StepKind {
   readonly reportsBegin?: true;
   /** What is wrong with the `with` of a definition, as far as it is known before expressions are evaluated. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
+  /** Why it cannot run now, though it may later: its plugin is not loaded. */
+  away?(uses: string): PluginAway | undefined;
   /** Whether it may be run a second time after it was interrupted in mid-air. */
   isIdempotent(uses: string, input: Record<string, JsonValue>): boolean;
   /** Throws StepFailure, or anything. `instant` and `wait` answer at once. */

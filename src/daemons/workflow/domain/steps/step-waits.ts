@@ -3,10 +3,18 @@ import { type StepPart, stepIdOf } from '../run/run-parts.ts';
 import { StepFailure } from './retry-policy.ts';
 import type { StepDriverDeps } from './step-driver.ts';
 
-/** What ends the wait of a step: a time, a signal, an approval, a decision, a child. `startEffect`: its next attempt. */
+/** What a step does once its wait is over. */
+export interface AfterWait {
+  /** Its next attempt. */
+  startEffect(part: StepPart): void;
+  /** After an interruption: its next attempt, or the wait for a decision. */
+  goOn(part: StepPart): void;
+}
+
+/** What ends the wait of a step: a time, a signal, an approval, a decision, a child, the return of its plugin. */
 export function createStepWaits(
   deps: Pick<StepDriverDeps, 'journal' | 'recorder' | 'state' | 'deadlines' | 'logger' | 'childEnd'>,
-  startEffect: (part: StepPart) => void,
+  { startEffect, goOn }: AfterWait,
 ) {
   const { journal, recorder, state, deadlines } = deps;
   const { endAttempt, succeed, failStep } = recorder;
@@ -16,6 +24,10 @@ export function createStepWaits(
     const { wait, record } = part;
     const isDue = record.wakeAt !== null && deadlines.isPast(record.wakeAt);
     if (wait?.for === 'retry' && isDue) return startEffect(part);
+    if (wait?.for === 'plugin') {
+      if (isDue && !state.draining) (wait.interrupted ? goOn : startEffect)(part);
+      return;
+    }
     if (wait?.for === 'time' && isDue) {
       succeed(part, { waitedUntil: record.wakeAt });
       return endAttempt(part, 'succeeded', null);

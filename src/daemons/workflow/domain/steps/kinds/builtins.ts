@@ -1,5 +1,7 @@
 import { days } from '../../../../../kit/duration.ts';
+import { PlatformError } from '../../../../../kit/errors.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
+import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepKind } from '../step-kind.ts';
 
@@ -88,15 +90,23 @@ export function workflowStep(children: ChildStarter): StepKind {
       ...('id' in input ? [] : [{ path: ['id'], message: 'is required: the workflow to run' }]),
     ],
     async run({ run, stepId, input }) {
-      const runId = await children.startChild({
-        parent: run,
-        stepId,
-        workflowId: textOf(input.id),
-        input: input.input ?? {},
-      });
-      return { wait: { for: 'child', runId }, until: null };
+      const workflowId = textOf(input.id);
+      try {
+        const runId = await children.startChild({
+          ...{ parent: run, stepId, workflowId },
+          input: input.input ?? {},
+        });
+        return { wait: { for: 'child', runId }, until: null };
+      } catch (error) {
+        throw childPluginAway(error) ?? error;
+      }
     },
   };
+}
+
+function childPluginAway(thrown: unknown): PluginAway | undefined {
+  const pluginId = thrown instanceof PlatformError ? thrown.details.pluginId : undefined;
+  return typeof pluginId === 'string' ? pluginAwayOf(thrown, pluginId) : undefined;
 }
 
 function unknownKeys(input: Record<string, JsonValue>, known: string[]): Issue[] {

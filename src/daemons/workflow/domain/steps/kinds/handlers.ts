@@ -7,6 +7,8 @@ import {
 import { minutes } from '../../../../../kit/duration.ts';
 import { PlatformError } from '../../../../../kit/errors.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
+import { interruptedOf } from '../interrupted.ts';
+import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { classOfCode, StepFailure } from '../retry-policy.ts';
 import type { StepCall, StepKind } from '../step-kind.ts';
 
@@ -33,6 +35,8 @@ export interface HandlerCall {
   parentSpanId: string;
   timeoutMs: number;
   signal: AbortSignal;
+  /** No other call shares its process. */
+  alone: boolean;
   /** Called when the handler begins: until then the call may wait for a process of its plugin. */
   begun(): void;
   /** Takes the lines that the handler logs. */
@@ -40,6 +44,8 @@ export interface HandlerCall {
 }
 
 export interface Handlers {
+  /** The plugin that a step or job names. */
+  pluginOf(name: string): string;
   /** Throws PLUGIN_NOT_FOUND, INVALID_HANDLER. */
   command(uses: string): DeclaredHandler;
   /** Throws JOB_NOT_FOUND. */
@@ -55,6 +61,16 @@ const DEFAULT_TIMEOUT_MS = minutes(5);
 export function handlerStep(handlers: Handlers): StepKind {
   const declared = (uses: string): DeclaredHandler =>
     uses.startsWith(JOB_PREFIX) ? handlers.job(uses.slice(JOB_PREFIX.length)) : handlers.command(uses);
+
+  function away(uses: string): PluginAway | undefined {
+    try {
+      declared(uses);
+      return undefined;
+    } catch (error) {
+      const name = uses.startsWith(JOB_PREFIX) ? uses.slice(JOB_PREFIX.length) : uses;
+      return pluginAwayOf(error, handlers.pluginOf(name));
+    }
+  }
   return {
     name: 'plugin',
     mode: 'effect',
@@ -62,6 +78,7 @@ export function handlerStep(handlers: Handlers): StepKind {
     reportsBegin: true,
     defaultTimeoutMs: DEFAULT_TIMEOUT_MS,
     check: () => [],
+    away,
     isIdempotent(uses) {
       try {
         return declared(uses).idempotent;
@@ -71,6 +88,8 @@ export function handlerStep(handlers: Handlers): StepKind {
     },
     async run(step) {
       const isJob = step.uses.startsWith(JOB_PREFIX);
+      const missing = away(step.uses);
+      if (missing) throw missing;
       const found = declared(step.uses);
       const result = await execute(handlers, found, step, isJob);
       if (result.exitCode === 0) return { output: (result.result ?? null) as JsonValue };
@@ -106,10 +125,13 @@ async function execute(
       parentSpanId: run.spanId,
       timeoutMs: Math.min(step.timeoutMs, declared.timeoutMs ?? step.timeoutMs),
       signal: step.signal,
+      alone: step.alone,
       begun: step.begun,
       log: step.log,
     });
   } catch (error) {
+    const known = pluginAwayOf(error, declared.pluginId) ?? interruptedOf(error);
+    if (known) throw known;
     // What a handler throws is a step that failed; what kept it from running keeps its own code. @spec STEP_FAILED
     if (error instanceof PlatformError && error.code === 'EXECUTION_ERROR')
       throw new StepFailure('code', { code: 'STEP_FAILED', message: error.message, details: error.details });
