@@ -255,8 +255,8 @@ const END_ORDER = `
     from step where found is not null and finished_at is not null
   ) as ended
   where step.run_seq = ended.run_seq and step.job_key = ended.job_key and step.idx = ended.idx;`;
-/** Runs say what they wait for; those that wait for a plugin or a person are looked up by it. */
 
+/** Runs say what they wait for; those that wait for a plugin or a person are looked up by it. */
 const WAIT_REASONS = `
   update run set reason = (
     select json_extract(step.wait, '$.for') from step
