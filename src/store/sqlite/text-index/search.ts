@@ -50,7 +50,7 @@ export function textCandidates(
     const [first, ...others] = trigrams;
     const found = new Uint8Array(docsOf(segment, first!));
     for (const bucket of others) {
-      if (countOf(found) <= FEW) break;
+      if (hasFew(found)) break;
       and(found, docsOf(segment, bucket));
     }
     if (statuses) {
@@ -59,7 +59,7 @@ export function textCandidates(
       and(found, any);
     }
     or(found, docsOf(segment, OPEN_BUCKET));
-    for (const bucket of facts) if (countOf(found) > 0) and(found, docsOf(segment, bucket));
+    for (const bucket of facts) if (!isEmpty(found)) and(found, docsOf(segment, bucket));
     return found;
   }
 
@@ -70,10 +70,12 @@ export function textCandidates(
       try {
         const segment = sql.segment.get(first);
         if (!segment) return [];
-        const places = new Float64Array(new Uint8Array(segment.places).buffer);
+        const docs = candidates(segment.id);
+        // Most segments have none, and the places are most of what there is to read.
+        if (isEmpty(docs)) return [];
+        const places = new Float64Array(new Uint8Array(sql.places.get(segment.id)!.places).buffer);
         const count = places.length / 2;
         const found: DeliveryPlace[] = [];
-        const docs = candidates(segment.id);
         for (let doc = 0; doc < count; doc++)
           if ((docs[doc >> 3]! >> (doc & 7)) & 1)
             found.push({ position: places[doc]!, receivedAt: places[count + doc]! });
@@ -93,7 +95,19 @@ function or(target: Uint8Array, other: Uint8Array): void {
   for (let at = 0; at < target.length; at++) target[at]! |= other[at]!;
 }
 
-function countOf(bitmap: Uint8Array): number {
+const isEmpty = (bitmap: Uint8Array): boolean => bitmap.every((byte) => byte === 0);
+
+function hasFew(bitmap: Uint8Array): boolean {
+  let count = 0;
+  for (const byte of bitmap) {
+    if (byte === 0) continue;
+    count += countOf([byte]);
+    if (count > FEW) return false;
+  }
+  return true;
+}
+
+function countOf(bitmap: Iterable<number>): number {
   let count = 0;
   for (let byte of bitmap) for (; byte !== 0; byte &= byte - 1) count++;
   return count;
@@ -106,9 +120,8 @@ function statements(db: Database) {
     segments: db.prepare<[], SegmentRange>(
       'select first, last, newest_at as newestAt, oldest_at as oldestAt from segment order by newest_at desc',
     ),
-    segment: db.prepare<[number], { id: number; places: Buffer }>(
-      'select id, places from segment where first = ?',
-    ),
+    segment: db.prepare<[number], { id: number }>('select id from segment where first = ?'),
+    places: db.prepare<[number], { places: Buffer }>('select places from segment where id = ?'),
     docs: db.prepare<[number, number], { docs: Buffer }>(
       'select docs from posting where segment = ? and bucket = ?',
     ),
