@@ -1,10 +1,19 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { LIMITS } from '../../../src/contracts/index.ts';
+import type { Principal } from '../../../src/daemons/gateway/domain/identity/authenticator.ts';
+import { createSocketProxy } from '../../../src/daemons/gateway/proxy/socket-proxy.ts';
+import type { Upstream } from '../../../src/daemons/gateway/proxy/upstreams.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
-import { minutes } from '../../../src/kit/duration.ts';
+import { refuseUpgrade } from '../../../src/http/index.ts';
+import { manualClock } from '../../../src/kit/clock.ts';
+import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { toPlatformError } from '../../../src/kit/errors.ts';
 import { ADMIN_TOKEN, startGateway as startHosts } from '../../support/gateway.ts';
 import { registerTestHost } from '../../support/host-agent.ts';
 import { clientFrame, openRawSocket, type RawSocket } from './support/raw-socket.ts';
@@ -116,3 +125,162 @@ describe('a proxied WebSocket', () => {
     expect(await socket.closed).toBe(CLOSED_AWAY);
   });
 });
+
+/** A service that takes upgrades by hand, to leave its side open when the client has ended. */
+async function withHalfOpen() {
+  const server = createServer();
+  const { promise, resolve } = Promise.withResolvers<Duplex>();
+  server.on('upgrade', (_request, socket) => {
+    socket.on('error', () => {});
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n');
+    resolve(socket);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const gateway = await startGateway({ peers: createPeers({ rest: url }) });
+  const { port, hostname } = new URL(gateway.url);
+  const client = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  client.on('error', () => {});
+  const handshake = ['GET /api/v1/live HTTP/1.1', 'host: localhost', `authorization: Bearer ${CI_TOKEN}`];
+  const upgrade = ['connection: upgrade', 'upgrade: websocket', 'sec-websocket-version: 13'];
+  const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==';
+  client.write(`${[...handshake, ...upgrade, key].join('\r\n')}\r\n\r\n`);
+  const service = await promise;
+  await once(client, 'data');
+  onTestFinished(() => {
+    client.destroy();
+    service.destroy();
+    server.close();
+  });
+  return { gateway, client, service };
+}
+
+test('when the client of a proxied WebSocket has ended, the service has ten seconds', async () => {
+  const { gateway, client, service } = await withHalfOpen();
+  const ended = once(service.resume(), 'end');
+  client.end();
+  await ended;
+  const said = once(client, 'data');
+  service.write(Buffer.from([0x81, 0x02, 0x68, 0x69]));
+  expect(String((await said)[0]).slice(2)).toBe('hi');
+
+  let isClosed = false;
+  const closed = once(client.resume(), 'close').then(() => {
+    isClosed = true;
+  });
+  gateway.clock.advance(seconds(9));
+  await gateway.fetch('/health');
+  expect(isClosed).toBe(false);
+  gateway.clock.advance(seconds(1));
+  await closed;
+});
+
+test('when the service has ended, the client is closed within that time', async () => {
+  const { gateway, client, service } = await withHalfOpen();
+  const ended = once(client.resume(), 'end');
+  service.end();
+  await ended;
+  const closed = once(service.resume(), 'close');
+  gateway.clock.advance(seconds(10));
+  await closed;
+});
+
+describe('a gateway opens so many proxied WebSockets at a time', () => {
+  test('a tenant gets three quarters of them and then 429; 503 when none is free; what closes is free again', async () => {
+    const { url } = await echoService();
+    const { open } = await proxyOf(url, 8);
+    const first = await Promise.all(Array.from({ length: 6 }, () => open('acme')));
+    expect(first.map(({ status }) => status)).toEqual(Array(6).fill(101));
+    const refused = await open('acme');
+    expect([refused.status, refused.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+    const others = [await open('b'), await open('c')];
+    expect(others.map(({ status }) => status)).toEqual([101, 101]);
+    const full = await open('d');
+    expect([full.status, full.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect((await open('acme', '/refused')).status).toBe(503);
+
+    first[0]!.end();
+    first[1]!.end();
+    first[2]!.end();
+    await expect.poll(async () => (await open('acme', '/refused')).status).toBe(403);
+    // What the service refused holds no place.
+    expect((await open('acme', '/refused')).status).toBe(403);
+    expect((await open('d')).status).toBe(101);
+  });
+});
+
+/** A service that takes every upgrade but one path. */
+async function echoService(): Promise<{ url: string }> {
+  const server = createServer();
+  const sockets = new WebSocketServer({ noServer: true });
+  server.on('upgrade', (request, socket, head) => {
+    if (request.url === '/refused') socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
+    else sockets.handleUpgrade(request, socket, head, (opened) => opened.on('error', () => {}));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets.clients) socket.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+interface Opened {
+  status: number;
+  code?: string;
+  end(): void;
+}
+
+/** The gateway's proxy of WebSockets with few places, before that service. */
+async function proxyOf(origin: string, maxOpen: number) {
+  const proxy = createSocketProxy({
+    internalSecret: 'an-internal-test-secret-of-enough-length',
+    timeoutMs: 5000,
+    revocations: { isRevoked: () => false, onRevoked: () => {} },
+    count: () => {},
+    clock: manualClock(),
+    clientSideOf: () => ({ ip: '127.0.0.1', host: 'localhost', proto: 'http' }),
+    maxOpen,
+  });
+  const upstream: Upstream = {
+    ...{ name: 'rest', prefixes: ['/'], websocket: true, basePath: '' },
+    origin: () => origin,
+  };
+  const server = createServer();
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    const namespaceId = String(request.headers['x-tenant']);
+    const caller: Principal = {
+      jti: null,
+      hostId: 'h',
+      namespaceId,
+      kind: 'static',
+      expiresAt: Number.POSITIVE_INFINITY,
+    };
+    const ids = { requestId: 'r', traceId: 't'.repeat(32), spanId: 's'.repeat(16), ip: '127.0.0.1' };
+    proxy
+      .join(upstream, { request, socket, head, caller, ...ids })
+      .catch((error) => refuseUpgrade(socket, toPlatformError(error), 'r'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    proxy.closeAll();
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const open = (tenant: string, path = '/live') =>
+    new Promise<Opened>((resolve, reject) => {
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: { 'x-tenant': tenant } });
+      socket.on('open', () => resolve({ status: 101, end: () => socket.terminate() }));
+      socket.on('unexpected-response', (_request, response) => {
+        text(response).then((body) => {
+          const code = body === '' ? {} : { code: JSON.parse(body).error.code };
+          resolve({ status: response.statusCode!, ...code, end: () => {} });
+        }, reject);
+      });
+      socket.on('error', reject);
+    });
+  return { open };
+}

@@ -4,7 +4,7 @@ import type { ClientSideOf } from '../../../http/index.ts';
 import { type Clock, every } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
-import { createFairShares } from '../../../kit/fair-shares.ts';
+import { createFairShares, type FairShares } from '../../../kit/fair-shares.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
@@ -24,6 +24,8 @@ export interface SocketProxyDeps {
   count: CountUpstreamRequest;
   clock: Clock;
   clientSideOf: ClientSideOf;
+  /** Open at a time, shared between the tenants; default 4,000. */
+  maxOpen?: number;
 }
 
 export interface ProxySocket {
@@ -37,7 +39,7 @@ const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
-/** Open at a time, shared between the tenants. Each costs two file descriptors. */
+/** Each costs two file descriptors. */
 const MAX_OPEN = 4000;
 /** A tunnel that moves nothing either way for so long is closed: its client may be gone without a word. */
 const IDLE_MINUTES = 10;
@@ -49,10 +51,10 @@ const DROPPED_FROM_REFUSALS = new Set(
 
 /** WebSockets through the gateway. One whose token expires, or is revoked with its host, is closed: it would not be let in now. */
 export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
-  const { revocations, count, timeoutMs, clock } = deps;
+  const { revocations, count, timeoutMs, clock, maxOpen = MAX_OPEN } = deps;
   const headersFor = createRequestHeaders(deps.internalSecret);
   const open = new Map<Tunnel, Principal>();
-  const shares = createFairShares(MAX_OPEN);
+  const shares = createFairShares(maxOpen);
   const stopSweeping = every(clock, minutes(1), createIdleSweep(open));
 
   revocations.onRevoked(() => {
@@ -64,6 +66,7 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
     let stopWatching = (): void => {};
     const tunnel = openTunnel(client, upstream, {
       maxMessageBytes: LIMITS.webSocketMessageBytes,
+      clock,
       onClosed() {
         open.delete(tunnel);
         shares.release(caller.namespaceId);
@@ -106,7 +109,7 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
   return {
     async join(upstream, upgrade) {
       const { namespaceId } = upgrade.caller;
-      if (!shares.take(namespaceId)) throw tooManyOpen(namespaceId, shares.free);
+      if (!shares.take(namespaceId)) throw tooManyOpen(namespaceId, shares);
       try {
         const status = await joined(upstream, upgrade);
         if (status !== 101) shares.release(namespaceId);
@@ -163,15 +166,15 @@ function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
   };
 }
 
-function tooManyOpen(namespaceId: string, free: number): PlatformError {
+function tooManyOpen(namespaceId: string, { free, count }: FairShares): PlatformError {
   if (free === 0)
     return new PlatformError(
       'SERVICE_UNAVAILABLE',
-      `All ${MAX_OPEN} WebSockets of this gateway are in use; try again later.`,
+      `All ${count} WebSockets of this gateway are in use; try again later.`,
     );
   return new PlatformError(
     'RATE_LIMIT_EXCEEDED',
-    `The namespace "${namespaceId}" has its share of the ${MAX_OPEN} WebSockets of this gateway; close one of its sockets, or try again later.`,
+    `The namespace "${namespaceId}" has its share of the ${count} WebSockets of this gateway; close one of its sockets, or try again later.`,
     { details: { namespaceId }, headers: { 'retry-after': '5' } },
   );
 }

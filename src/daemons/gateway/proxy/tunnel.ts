@@ -1,4 +1,6 @@
 import type { Duplex } from 'node:stream';
+import type { Clock } from '../../../kit/clock.ts';
+import { seconds } from '../../../kit/duration.ts';
 import { closeFrame, createFrameBoundary } from './frame-boundary.ts';
 
 /** Two sockets joined after a WebSocket handshake. */
@@ -9,9 +11,15 @@ export interface Tunnel {
   close(code: number, reason: string): void;
 }
 
+export interface TunnelOptions {
+  maxMessageBytes: number;
+  clock: Clock;
+  onClosed: () => void;
+}
+
 const CLOSE_WITHIN_MS = 1000;
 /** How long one side may stay open after the other has ended. */
-const HALF_OPEN_MS = 10_000;
+const HALF_OPEN_MS = seconds(10);
 
 /**
  * Joins client and upstream: bytes pass both ways untouched, so that messages, pings, subprotocols, extensions and close
@@ -20,7 +28,7 @@ const HALF_OPEN_MS = 10_000;
 export function openTunnel(
   client: Duplex,
   upstream: Duplex,
-  { maxMessageBytes, onClosed }: { maxMessageBytes: number; onClosed: () => void },
+  { maxMessageBytes, clock, onClosed }: TunnelOptions,
 ): Tunnel {
   const inbound = createFrameBoundary(maxMessageBytes);
   // Services behind the gateway are the operator's own: their messages may be of any size.
@@ -30,10 +38,12 @@ export function openTunnel(
   /** Nothing of the client goes to the upstream any more. */
   let isClosing = false;
   let over = false;
+  let stopHalfOpen: (() => void) | undefined;
 
   function end(): void {
     if (over) return;
     over = true;
+    stopHalfOpen?.();
     client.destroy();
     upstream.destroy();
     onClosed();
@@ -44,15 +54,15 @@ export function openTunnel(
     client.end(closing);
     closing = undefined;
   }
-  function endWithin(ms: number): void {
-    setTimeout(end, ms).unref();
+  function limitHalfOpen(): void {
+    if (!over) stopHalfOpen ??= clock.after(HALF_OPEN_MS, end);
   }
   function close(code: number, reason: string): void {
     if (isClosing) return;
     isClosing = true;
     closing = closeFrame(code, reason);
     sendClose();
-    endWithin(CLOSE_WITHIN_MS);
+    setTimeout(end, CLOSE_WITHIN_MS).unref();
   }
 
   client.on('data', (chunk: Buffer) => {
@@ -75,11 +85,11 @@ export function openTunnel(
   upstream.on('drain', () => client.resume());
   client.on('end', () => {
     upstream.end();
-    endWithin(HALF_OPEN_MS);
+    limitHalfOpen();
   });
   upstream.on('end', () => {
     client.end();
-    endWithin(HALF_OPEN_MS);
+    limitHalfOpen();
   });
   for (const side of [client, upstream]) side.on('error', end);
   client.on('close', end);
