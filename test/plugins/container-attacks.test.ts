@@ -79,23 +79,36 @@ describe.each(ENGINES)('in a container of %s', { timeout: 120_000 }, (name) => {
 
   test('nothing can be written but memory, and /tmp holds little and runs nothing', async () => {
     const { attack } = await startAttacks({ config: { memoryMb: 512 } });
-    const mounts = await attack<Array<{ target: string; type: string }>>('mounts');
+    const mounts = await attack<Array<{ target: string; type: string; limits: string[] }>>('mounts');
     const folders = [
       ...new Set(['/', ROOT, '/etc', '/usr/local/bin', ...mounts.map(({ target }) => target)]),
     ];
     const writable = await attack<string[]>('writable', folders);
-    // Podman adds such to a read-only root; their bytes count as the container's memory.
-    const inMemory = mounts
-      .filter(({ type }) => ['tmpfs', 'mqueue'].includes(type))
-      .map(({ target }) => target);
-    expect(writable.filter((folder) => !inMemory.includes(folder))).toEqual([]);
+    // Podman adds /run and /var/tmp to a read-only root, unless they are mounted already.
+    expect(writable.filter((folder) => !['/tmp', '/dev/shm', '/dev/mqueue'].includes(folder))).toEqual([]);
+    expect(writable).toContain('/tmp');
+    for (const folder of ['/tmp', '/dev/shm', '/run', '/var/tmp']) {
+      const limits = mounts.findLast(({ target }) => target === folder)?.limits ?? [];
+      expect([folder, limits.some((limit) => /^size=\d+k$/.test(limit))]).toEqual([folder, true]);
+    }
     expect(await attack('runsFromTmp')).toMatchObject({ refused: 'EACCES' });
-    expect((await attack<Outcome>('fillsTmp')).refused).toMatch(/ENOSPC|ENOMEM/);
+    for (const folder of ['/tmp', '/dev/shm'])
+      expect((await attack<Outcome>('fills', folder)).refused).toMatch(/ENOSPC|ENOMEM/);
     expect(
       await attack('linksOut', { folder: '/tmp', target: join(ROOT, '../attacker/attacks.js') }),
     ).toEqual({
       refused: 'ENOENT',
     });
+  });
+
+  test('files without content count as memory of the container, and end it alone', async () => {
+    const { attack, call } = await startAttacks();
+    for (const folder of ['/tmp', '/dev/shm']) {
+      const error = await failureOf(attack('makesFiles', folder));
+      expect([folder, error.code]).toEqual([folder, 'EXECUTION_ERROR']);
+    }
+    expect(await call('ok', 1)).toBe(1);
+    await expect.poll(containersLeft).toEqual([]);
   });
 
   test('the kernel, the devices, the runner and the plugin cannot be changed', async () => {

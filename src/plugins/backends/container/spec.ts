@@ -14,6 +14,9 @@ const MEGABYTE = 1024 * 1024;
 /** In every runner image. */
 const NODE = '/usr/local/bin/node';
 const TMP = 'rw,noexec,nosuid,nodev,size=64m';
+/** What Podman would else add to a read-only root, writable and without a limit. */
+const SEALED = 'ro,noexec,nosuid,nodev,size=64k';
+const SHM_BYTES = 16 * MEGABYTE;
 /** Nobody, on every Linux. */
 const NOBODY = '65534:65534';
 
@@ -85,7 +88,8 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
       MemorySwap: memoryMb * MEGABYTE,
       PidsLimit: config.pidsLimit,
       ...(config.cpus === null ? {} : { NanoCpus: Math.round(config.cpus * 1e9) }),
-      Tmpfs: { '/tmp': TMP },
+      Tmpfs: { '/tmp': TMP, '/run': SEALED, '/var/tmp': SEALED },
+      ShmSize: SHM_BYTES,
       Mounts: [...mountsOf(grants), ...(access.socket ? [mount(access.socket, GATEWAY_SOCKET, true)] : [])],
       // Frames carry inputs and results: they belong into no file of the engine.
       LogConfig: { Type: 'none' },
