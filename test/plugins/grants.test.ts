@@ -1,12 +1,13 @@
 import { link as hardLink, mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
-import { Permissions } from '../../src/contracts/index.ts';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { Permissions, PlatformConfig } from '../../src/contracts/index.ts';
 import { systemRandom } from '../../src/kit/random.ts';
 import { createDescriber, loadPlugins, projectSecrets, validatePlugin } from '../../src/plugins/index.ts';
 import { resolveGrants } from '../../src/plugins/sandbox/grants.ts';
 import { tempDir } from '../support/daemon.ts';
-import { startBackend } from './support.ts';
+import { requestFor, SANDBOXES, startBackend } from './support.ts';
 
 /** A project with a data folder and a plugin, and a link beside it by which all of it can be named again. */
 let project: string;
@@ -88,7 +89,14 @@ test('a star in a granted path, which Node would read as any name, is refused', 
 
 describe('files with secrets of the platform are granted by no name', () => {
   const secretsOf = (configFile: string | null) =>
-    projectSecrets({ projectDir: project, configFile, env: { HOME: join(project, 'home') } });
+    projectSecrets({
+      projectDir: project,
+      configFile,
+      config: PlatformConfig.parse({
+        execution: { container: { socket: join(project, 'engine/engine.sock') } },
+      }),
+      env: { HOME: join(project, 'home') },
+    });
   const secretive = (fs: { read?: string[]; write?: string[] }, configFile: string | null = null) =>
     resolveGrants({
       root: join(project, 'plugin'),
@@ -116,6 +124,35 @@ describe('files with secrets of the platform are granted by no name', () => {
         opensSecrets,
       );
   });
+
+  test.each(SANDBOXES)(
+    'a plugin with all of the network does not reach the container engine by its folder (%s)',
+    async (sandbox) => {
+      const socket = join(project, 'engine/engine.sock');
+      await mkdir(join(project, 'engine'));
+      let connections = 0;
+      const server = createServer((connection) => {
+        connections++;
+        connection.end();
+      });
+      await new Promise<void>((resolve) => server.listen(socket, resolve));
+      onTestFinished(() => void server.close());
+      const { backend } = await startBackend({ sandbox, secrets: secretsOf(null) });
+      const connects = (fs: { read?: string[]; write?: string[] }) =>
+        backend.run(
+          requestFor('attacks.js#connectsToSocket', { input: socket, permissions: { network: ['*'], fs } }),
+        );
+      for (const path of [join(project, 'engine'), socket, project])
+        for (const kind of ['read', 'write'])
+          await expect(connects({ [kind]: [path] })).rejects.toMatchObject({
+            code: 'SANDBOX_ERROR',
+            message: expect.stringMatching(/container engine's socket|data folder|holds secrets/),
+          });
+      const ungranted = await connects({});
+      expect(ungranted.result).toBe('EACCES');
+      expect(connections).toBe(0);
+    },
+  );
 
   test('nor by a symbolic link, a hard link, or as what a dependency is a link to', async () => {
     await symlink(join(project, '.env'), join(project, 'plugin/soft'));

@@ -12,6 +12,8 @@ const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 const LAST_WORDS_MS = 200;
 
 export interface Channel {
+  /** The inherited socket; undefined where frames go over stdin and stdout, as in a container. */
+  readonly socket: net.Socket | undefined;
   send(frame: FromRunner): void;
   /** Sends a frame that is JSON text already. */
   sendText(json: string): void;
@@ -21,7 +23,8 @@ export interface Channel {
 
 /** Opens the frames' channel. When the parent closes it or dies, this process ends. */
 export function openChannel(onFrame: (frame: ToRunner, chars: number) => void): Channel {
-  const { input, output } = process.argv.includes(STDIO_FLAG) ? overStdio() : overDescriptor();
+  const isOverStdio = process.argv.includes(STDIO_FLAG);
+  const { input, output } = isOverStdio ? overStdio() : overDescriptor();
   const reader = createLineReader(MAX_FRAME_BYTES, (line) =>
     onFrame(JSON.parse(line) as ToRunner, line.length),
   );
@@ -31,6 +34,7 @@ export function openChannel(onFrame: (frame: ToRunner, chars: number) => void): 
   input.on('end', () => process.exit(0));
   for (const end of new Set([input, output])) end.on('error', () => process.exit(0));
   return {
+    socket: isOverStdio ? undefined : input,
     send: (frame) => void output.write(`${JSON.stringify(frame)}\n`),
     sendText: (json) => void output.write(`${json}\n`),
     sendLast(frame, exitCode) {

@@ -116,7 +116,7 @@ function guardHistogram(): void {
 }
 
 /** Sets a property for good; a getter, which the property may be now, goes. */
-function lock(target: object, name: string, value: unknown): void {
+export function lock(target: object, name: string, value: unknown): void {
   if (typeof value === 'function') Object.freeze(value);
   const enumerable = Object.getOwnPropertyDescriptor(target, name)?.enumerable ?? true;
   Object.defineProperty(target, name, { value, writable: false, configurable: false, enumerable });

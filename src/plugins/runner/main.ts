@@ -9,9 +9,10 @@ import { type Channel, openChannel } from './channel.ts';
 import { createExecutions, type Executions } from './executions.ts';
 import { messageOf } from './failure.ts';
 import { routeGatewayToSocket } from './gateway-socket.ts';
-import { installGuards } from './guards.ts';
+import { installGuards, lock } from './guards.ts';
 import { captureConsole } from './log.ts';
 import { installModuleHooks } from './module-hooks.ts';
+import { guardPipes } from './pipe-guard.ts';
 import { type FatalFrame, type InitFrame, PROTOCOL_VERSION, type ToRunner } from './protocol.ts';
 
 const FATAL_EXIT_CODE = 70;
@@ -27,6 +28,8 @@ function start(): void {
     else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);
   });
+  // A container holds no sockets but the gateway's.
+  if (channel.socket) guardPipes(channel.socket, lock);
 }
 
 function initialise(frame: InitFrame, channel: Channel): Executions {

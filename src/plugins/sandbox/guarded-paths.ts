@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { PlatformConfig } from '../../contracts/index.ts';
 import { CONFIG_FILE, type Environment } from '../../kit/config.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { userConfigFolder } from '../../kit/user-folder.ts';
@@ -10,7 +11,7 @@ import { realPathOf } from './real-path.ts';
 export interface GuardedPaths {
   /** `.svc`, save for what the marketplace installed in `plugins` below it. */
   dataDir: string;
-  /** Files and folders with secrets outside of it. */
+  /** Files and folders with secrets outside of it, and sockets of container engines. */
   secrets: readonly string[];
 }
 
@@ -19,23 +20,39 @@ export interface SecretPlaces {
   projectDir: string;
   /** The config in force, whatever its name; null: the defaults. */
   configFile: string | null;
+  config: Pick<PlatformConfig, 'execution'>;
   env: Environment;
 }
 
-/** The project's `.env` and config, and the user's folder with logins and the host agent's registration. */
-export function projectSecrets({ projectDir, configFile, env }: SecretPlaces): string[] {
+/** Code that reaches a container engine is root on the machine; a read-only mount does not keep it from connecting. */
+const ENGINE_SOCKETS = [
+  '/run/docker.sock',
+  '/run/podman/podman.sock',
+  '/run/containerd/containerd.sock',
+  '/run/crio/crio.sock',
+];
+
+/** The project's `.env` and config, what the user has, and the container engine that the config names. */
+export function projectSecrets({ projectDir, configFile, config, env }: SecretPlaces): string[] {
   const { SVC_AGENT_HOME } = env;
   return [
     join(projectDir, '.env'),
     join(projectDir, CONFIG_FILE),
     ...(configFile === null ? [] : [configFile]),
     ...userSecrets(env),
+    config.execution.container.socket,
     ...(SVC_AGENT_HOME ? [resolve(SVC_AGENT_HOME)] : []),
   ];
 }
 
+/** The user's folder with logins and the host agent's registration, and the container engines of the machine. */
 export function userSecrets(env: Environment): string[] {
-  return [join(userConfigFolder(env), 'svc')];
+  const { XDG_RUNTIME_DIR } = env;
+  return [
+    join(userConfigFolder(env), 'svc'),
+    ...ENGINE_SOCKETS,
+    ...(XDG_RUNTIME_DIR ? [join(XDG_RUNTIME_DIR, 'podman/podman.sock')] : []),
+  ];
 }
 
 /** Throws SANDBOX_ERROR for a real path that is one of the secrets, lies in one, or holds one. */
@@ -52,10 +69,16 @@ export async function refuseSecrets(
     if (!isWithin && !isInside(path, secret) && !(await isSameFile(path, secret))) continue;
     throw new PlatformError(
       'SANDBOX_ERROR',
-      `${what} (${path}) would open ${named}, which holds secrets of the platform, to the plugin; name a path apart from it.`,
+      `${what} (${path}) would open ${named}, which ${whatIs(named)}, to the plugin; name a path apart from it.`,
       { details: { path, secret: named } },
     );
   }
+}
+
+function whatIs(named: string): string {
+  return named.endsWith('.sock')
+    ? "is a container engine's socket and makes its user root"
+    : 'holds secrets of the platform';
 }
 
 /** A hard link has a path of its own. */
