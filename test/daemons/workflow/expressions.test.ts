@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { Budget, OverBudget } from '../../../src/daemons/workflow/domain/definition/budget.ts';
+import { compileTemplate } from '../../../src/daemons/workflow/domain/definition/templates.ts';
+import type { JsonValue } from '../../../src/store/ports/index.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
 /** `cel.bind` within `cel.bind`: each level uses the one before it twice. */
@@ -8,6 +11,7 @@ function doubled(first: string, twice: (name: string) => string, levels = 28): s
   return `cel.bind(x0, ${first}, ${text})`;
 }
 
+const EMPTY_SCOPE = { run: {}, matrix: {}, steps: {}, needs: {}, jobs: {}, state: 'success' } as const;
 const LIST = Array.from({ length: 1000 }, (_, i) => i);
 const INPUT = {
   list: LIST,
@@ -18,6 +22,8 @@ const INPUT = {
 
 const LARGE_LIST = doubled('[0]', (x) => `${x} + ${x}`);
 const NESTED_LISTS = doubled('[0]', (x) => `[${x}, ${x}]`);
+/** Two million characters, that are written when they are first read. */
+const JOINED = `(${doubled('"xxxxxxxx"', (x) => `${x} + ${x}`, 18)})`;
 const ENDLESS_PATTERN = 'input.almost.matches("^(a+)+$")';
 
 const ATTACKS: Record<string, string> = {
@@ -35,6 +41,11 @@ const ATTACKS: Record<string, string> = {
   'a long text that is searched for a long one': `size(${doubled('input.digits', (x) => x, 1)}.split("1").map(i, input.digits.contains(input.digits + "2")))`,
   'an error that another operand would hide': `size(${LARGE_LIST}) == 1 || true`,
   'a pattern that backtracks': ENDLESS_PATTERN,
+  'keys that are joined texts': `size(input.list.map(i, {(${JOINED} + string(i)): 1}))`,
+  'a joined text as an index': `size(input.list.map(i, input[?${JOINED} + string(i)].orValue(1)))`,
+  'a joined text among the keys of a map': `size(input.list.filter(i, (${JOINED} + string(i)) in input))`,
+  'a joined text among the items of a list': `size(input.list.filter(i, (${JOINED} + "a") in [${JOINED} + "b"]))`,
+  'a list as a key': `size({(${NESTED_LISTS}): 1})`,
   'a number of 400,000 digits': 'duration(input.digits + "s") == duration("1s")',
 };
 
@@ -226,5 +237,46 @@ describe('a schema of inputs that cannot be used is refused with the definition'
       code: 'EXPRESSION_LIMIT_EXCEEDED',
       message: 'input: it took longer than 1000 ms',
     });
+  });
+});
+
+describe('what is evaluated in place costs no more than its budget', () => {
+  /** A template, and the scope's input that makes it large. */
+  const LARGE: Record<string, [template: JsonValue, input: JsonValue]> = {
+    'keys that are joined texts': [
+      cel(`cel.bind(j, ${JOINED}, size(input.map(i, {(j + string(i)): 1})))`),
+      LIST.slice(0, 50),
+    ],
+    'an index that is a joined text': [cel(`input[?${JOINED}].orValue(1)`), {}],
+    'a text of 100,000 characters': [
+      cel(`cel.bind(t, ${doubled('"xxxxxxxx"', (x) => `${x} + ${x}`, 14)}, 1)`),
+      {},
+    ],
+    'large input as text, again and again': [Array(500).fill(`x${cel('input')}`), Array(20_000).fill([])],
+  };
+
+  test.each(Object.entries(LARGE))('%s: not on the main thread', (_, [template, input]) => {
+    const what = compileTemplate(template, [], []);
+    expect(() => what.evaluate({ ...EMPTY_SCOPE, input }, new Budget(5000, false))).toThrow(OverBudget);
+  });
+
+  test('a path hands on what the run holds, and many of them are one large value', () => {
+    const input = Array(20_000).fill([]);
+    const budget = new Budget(5000, false);
+    const once = compileTemplate({ body: cel('input') }, [], []);
+    expect(once.evaluate({ ...EMPTY_SCOPE, input }, budget)).toEqual({ body: input });
+    const often = compileTemplate(Array(1000).fill(cel('input')), [], []);
+    expect(() => often.evaluate({ ...EMPTY_SCOPE, input }, budget)).toThrow('more than 4194304 characters');
+  });
+
+  test('a map keeps its keys, whatever they are', () => {
+    const evaluate = (text: string) =>
+      compileTemplate(cel(text), [], []).evaluate(
+        { ...EMPTY_SCOPE, input: { a: 1 } },
+        new Budget(5000, false),
+      );
+    expect(evaluate('{"a": 1, 2: [3], true: {"b": 2} }')).toEqual({ a: 1, '2': [3], true: { b: 2 } });
+    expect(evaluate('{"con" + "structor": 1, "b": input["a"]}')).toEqual({ b: 1 });
+    expect(evaluate('"a" in input && !("b" in input) && "x" in ["x"] && {"a": 2}["a"] == 2')).toBe(true);
   });
 });

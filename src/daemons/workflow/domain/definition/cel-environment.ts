@@ -16,6 +16,13 @@ export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
 /** Characters that one value may have: joining doubles a text with each sign. */
 export const MOST_CHARS = 4 * 1024 * 1024;
+/** Of a text that is made outside of the threads. */
+const MAX_CHARS_IN_PLACE = 64 * 1024;
+/** Of a key that is worked out: the engine keeps every text that was a key for as long as an object has it. */
+const MAX_KEY_CHARS = 1024;
+
+/** The library leaves these out of a map that an expression writes, without a word. */
+export const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** A value is larger than an expression may make. */
 export class TooLarge extends Error {}
@@ -101,6 +108,7 @@ function countOperations(evaluator: Evaluator): void {
 
 const COST_OF_ERROR = 50;
 const COST_OF_CALL = 5;
+const INDEX = new Set(['[]', '[?]']);
 const BINARY = new Set(['!=', '==', 'in', '+', '-', '*', '/', '%', '<', '<=', '>', '>=']);
 /** A pattern may backtrack for ever, and a long number takes the square of its length. */
 const UNKNOWN_COST = new Set(['matches', 'duration']);
@@ -112,6 +120,8 @@ function counted(evaluator: Evaluator, written: Node, context: unknown, own?: Ev
   const evaluate = own ?? node.evaluate;
   if (node.meta.macro !== undefined) return evaluate.call(node, evaluator, node, context);
   if (BINARY.has(node.op)) return binary(evaluator, node, context);
+  if (INDEX.has(node.op)) return index(evaluator, node, context);
+  if (node.op === 'map') return mapLiteral(evaluator, node, context);
   if (node.op === 'call' || node.op === 'rcall') return call(evaluator, node, context);
   if (node.op === 'comprehension') return comprehension(evaluator, node, context);
   return evaluate.call(node, evaluator, node, context);
@@ -124,14 +134,41 @@ function binary(evaluator: Evaluator, node: Node, context: unknown): unknown {
   return limited(node.handle(left, right, node, evaluator));
 }
 
+function index(evaluator: Evaluator, node: Node, context: unknown): unknown {
+  const value = evaluator.run(node.left, context);
+  const key = evaluator.run(node.right, context);
+  spendOnKey(key);
+  return node.handle(value, key, node, evaluator);
+}
+
+/** The library takes the keys of a map as they are; reading one that was joined writes all of its text. */
+function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown {
+  const entries = (node.args as Array<[Node, Node]>).map(([key, value]) => {
+    const name = evaluator.run(key, context);
+    spendOnKey(name);
+    if (typeof name === 'string' && name.length > MAX_KEY_CHARS)
+      throw new TooLarge(`it makes a key of ${name.length} characters; a key may have ${MAX_KEY_CHARS}`);
+    return [String(name), evaluator.run(value, context)] as const;
+  });
+  return Object.fromEntries(entries.filter(([name]) => !NO_KEYS.has(name)));
+}
+
+/** A key that is a list is written as text too. */
+function spendOnKey(key: unknown): void {
+  if (isScalar(key)) budget.spend(textOf(key));
+  else budget.spendOn(key);
+}
+
 function spendOnBinary(op: string, left: unknown, right: unknown): void {
   if (op === '+') budget.spend(itemsOf(left) + itemsOf(right));
   else if (op === 'in') {
-    if (isScalar(left) && Array.isArray(right)) budget.spend(right.length);
-    else if (!isScalar(left)) {
+    if (!isScalar(left)) {
       budget.spendOn(left);
       budget.spendOn(right);
-    }
+    } else if (Array.isArray(right)) {
+      budget.spend(right.length);
+      for (const item of right) budget.spend(Math.min(textOf(left), textOf(item)));
+    } else spendOnKey(left);
   } else if (op === '==' || op === '!=') {
     if (isScalar(left) || isScalar(right)) budget.spend(Math.min(textOf(left), textOf(right)));
     else {
@@ -189,7 +226,9 @@ function comprehension(evaluator: Evaluator, node: Node, context: unknown): unkn
 }
 
 function limited(value: unknown): unknown {
-  if (typeof value === 'string' && value.length > MOST_CHARS) throw tooLarge();
+  if (typeof value !== 'string' || value.length <= MAX_CHARS_IN_PLACE) return value;
+  if (value.length > MOST_CHARS) throw tooLarge();
+  budget.requireConfinement();
   return value;
 }
 

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { Budget } from './budget.ts';
 
 /** Values on their way into CEL and back. */
 
@@ -6,6 +7,8 @@ import type { JsonValue } from '../../../../store/ports/index.ts';
 const known = new WeakMap<object, boolean>();
 /** Looking through so many items costs less than remembering the answer. */
 const FEW = 64;
+/** Of an item that each expression looks at anew. */
+const COST_OF_LOOK = 0.1;
 /** Items that were looked at. */
 let looked = 0;
 
@@ -14,18 +17,20 @@ let looked = 0;
  * and an optional field in it (`input.?blocked`) would look absent. So a map with that key is handed over as a `Map`.
  * `madeAnew`: as many levels of the value live for one evaluation.
  */
-export function toCel(value: JsonValue | undefined, madeAnew = 0): unknown {
-  return isOdd(value, madeAnew) ? asMap(value) : value;
+export function toCel(value: JsonValue | undefined, madeAnew = 0, budget?: Budget): unknown {
+  return isOdd(value, madeAnew, budget) ? asMap(value) : value;
 }
 
-function isOdd(value: JsonValue | undefined, madeAnew: number): boolean {
+function isOdd(value: JsonValue | undefined, madeAnew: number, budget?: Budget): boolean {
+  budget?.spend(COST_OF_LOOK);
   if (typeof value !== 'object' || value === null) return false;
-  if (madeAnew > 0) return someOf(value, (item) => isOdd(item, madeAnew - 1));
+  if (madeAnew > 0) return someOf(value, (item) => isOdd(item, madeAnew - 1, budget));
   const before = known.get(value);
   if (before !== undefined) return before;
   looked = 0;
   const odd = isOddWithin(value);
   if (looked > FEW) known.set(value, odd);
+  else budget?.spend(looked * COST_OF_LOOK);
   return odd;
 }
 

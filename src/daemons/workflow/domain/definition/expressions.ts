@@ -1,9 +1,11 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
+import { isLongerThan } from '../../../../kit/json.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, OverBudget } from './budget.ts';
 import {
   compileProgram,
   MOST_CHARS,
+  NO_KEYS,
   type Program,
   type ScopeState,
   TooLarge,
@@ -55,8 +57,6 @@ export interface Expression {
   readonly asksForState: boolean;
 }
 
-/** The library leaves these out of a map that an expression writes, without a word. */
-const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor', 'prototype']);
 const STATE_FUNCTIONS = new Set(['success', 'failure', 'cancelled', 'always']);
 
 /** Parses and checks CEL text. Throws ExpressionError. */
@@ -97,10 +97,12 @@ export function compileExpression(text: string): Expression {
     evaluate(scope, budget) {
       try {
         const values: Record<string, unknown> = {};
-        for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name]);
+        for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name], budget);
         const found = program.run(values, scope.state, budget);
-        // A path makes nothing: its value is as large as what the run holds already.
-        if (!path) budget.spendOn(found);
+        // A path makes nothing: its value is a part of what the run holds already, and is handed on as it is.
+        if (path && [...uses.keys()].every((name) => values[name] === scope[name]))
+          return (found ?? null) as JsonValue;
+        budget.spendOn(found);
         const value = toJson(found);
         requireSize(value);
         return value;
@@ -118,16 +120,9 @@ function isPath({ op, args }: ASTNode): boolean {
   return op === '[]' && isPath(args[0]) && args[1].op === 'value';
 }
 
-/** Throws ExpressionError for more text than one expression may make: the memory is that of all runs. */
+/** Throws ExpressionError for more JSON than one expression may make: the memory is that of all runs. */
 export function requireSize(value: JsonValue): void {
-  let left = MOST_CHARS;
-  const count = (item: JsonValue): void => {
-    if (typeof item === 'string') left -= item.length;
-    else if (Array.isArray(item)) for (const one of item) count(one);
-    else if (typeof item === 'object' && item !== null) for (const one of Object.values(item)) count(one);
-    if (left < 0) throw expressionError(tooLarge());
-  };
-  count(value);
+  if (isLongerThan(value, MOST_CHARS)) throw expressionError(tooLarge());
 }
 
 /** Throws ExpressionError for a key that would not be there. */

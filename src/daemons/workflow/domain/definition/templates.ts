@@ -105,7 +105,7 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
     return (scope, budget) =>
       parts.reduce<string>(
         (text, part) =>
-          sized(text + (typeof part === 'string' ? part : asText(run(part, scope, budget, at))), at),
+          sized(text + (typeof part === 'string' ? part : asText(run(part, scope, budget, at), budget)), at),
         '',
       );
   }
@@ -152,9 +152,11 @@ export function excerpt(text: string): string {
   return trimmed.length <= MOST_EXCERPT_CHARS ? trimmed : `${trimmed.slice(0, MOST_EXCERPT_CHARS)}…`;
 }
 
-function asText(value: JsonValue): string {
+function asText(value: JsonValue, budget: Budget): string {
   if (value === null) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (typeof value !== 'object') return String(value);
+  budget.spendOn(value);
+  return JSON.stringify(value);
 }
 
 /** Text and `${{ }}` in turn. A `}}` within quotes ends nothing. */
