@@ -14,10 +14,11 @@ interface Started {
   /** Waits for so many lines that begin with the text; answers what follows in them. */
   saw(start: string, count: number): Promise<string[]>;
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  exited: Promise<unknown>;
 }
 
-function start(dataDir: string, { slots = 64, steps = 0, expressions = 0 } = {}): Started {
-  const args = [dataDir, slots, steps, expressions].map(String);
+function start(dataDir: string, { slots = 64, steps = 0, expressions = 0, deadly = 0 } = {}): Started {
+  const args = [dataDir, slots, steps, expressions, deadly].map(String);
   const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -28,6 +29,7 @@ function start(dataDir: string, { slots = 64, steps = 0, expressions = 0 } = {})
   const matching = (text: string) => lines.filter((line) => line.startsWith(text));
   return {
     lines,
+    exited,
     async saw(text, count) {
       await expect.poll(() => matching(text).length, POLL).toBeGreaterThanOrEqual(count);
       return matching(text).map((line) => line.slice(text.length).trim());
@@ -68,6 +70,25 @@ test('an expression that kills the service at each start fails its run at the th
   expect((await store.runs.attempts(after[0]!.seq)).map(({ status }) => status)).toEqual(
     Array(3).fill('interrupted'),
   );
+}, 60_000);
+
+test('an expression that kills the service in place, before anything is written, fails its run at the fourth', async () => {
+  const dataDir = await tempDir();
+  const innocent = start(dataDir, { steps: 1 });
+  const [other] = await innocent.saw('begun', 1);
+  await innocent.end('SIGTERM');
+  await start(dataDir, { deadly: 1 }).exited;
+  for (let round = 0; round < 3; round++) await start(dataDir).exited;
+  const it = await openEngine({ dataDir, exclusive: true, kinds: [] });
+  onTestFinished(() => it.close());
+  const { runs } = await it.store.runs.list('default', { kind: 'workflow', limit: 10 });
+  const guilty = runs.find(({ id }) => id !== other)!;
+  expect(guilty).toMatchObject({ status: 'running', inFlight: true, stalls: 2 });
+  await it.engine.start();
+  expect(await it.store.runs.find(null, guilty.id)).toMatchObject({
+    status: 'failed',
+    error: expect.stringContaining('"poison"'),
+  });
 }, 60_000);
 
 test('runs that waited for a slot at each crash are not to blame', async () => {

@@ -4,10 +4,16 @@ import { openEngine } from '../support/engine.ts';
 import { cel } from '../support/workflow.ts';
 
 /**
- * suspects.ts <data folder> <slots for steps> <new runs of an endless step> <new runs of an endless expression>: an engine
- * that has the folder for itself, and prints what begins.
+ * suspects.ts <data folder> <slots for steps> <new runs of an endless step> <new runs of an endless expression>
+ * <new runs whose second step kills the service in place>: an engine that has the folder for itself, and prints what begins.
  */
-const [dataDir, slots, steps, expressions] = process.argv.slice(2) as [string, string, string, string];
+const [dataDir, slots, steps, expressions, deadly] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 const say = (line: string): void => void writeSync(1, `${line}\n`);
 const it = await openEngine({
   dataDir,
@@ -20,6 +26,13 @@ const it = await openEngine({
     },
     close: async () => {},
   },
+  wrapEvaluator: (evaluator) => ({
+    ...evaluator,
+    now(what, scope) {
+      if (JSON.stringify(what.written.value).includes('deadly')) process.kill(process.pid, 'SIGKILL');
+      return evaluator.now(what, scope);
+    },
+  }),
   kinds: [
     {
       ...setStep,
@@ -38,10 +51,15 @@ process.on('SIGTERM', async () => {
   process.exit(0);
 });
 await it.engine.start();
-const begin = async (count: number, step: object): Promise<void> => {
-  for (let n = 0; n < count; n++) say(`begun ${await it.begin([step])}`);
+const begin = async (count: number, ...of: object[]): Promise<void> => {
+  for (let n = 0; n < count; n++) say(`begun ${await it.begin(of)}`);
 };
 await begin(Number(steps), { uses: 'endless' });
 await begin(Number(expressions), { uses: 'set', with: { v: cel('"x".matches("x")') } });
+await begin(
+  Number(deadly),
+  { uses: 'set', with: { v: cel('1') } },
+  { uses: 'set', with: { v: cel('"deadly"') } },
+);
 say('ready');
 setInterval(() => {}, 1000);

@@ -3,6 +3,7 @@ import { createDefinitions } from '../../../../src/daemons/workflow/domain/defin
 import {
   type ConfinedThreads,
   createEvaluator,
+  type Evaluator,
 } from '../../../../src/daemons/workflow/domain/definition/evaluator.ts';
 import { createEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../../../../src/daemons/workflow/domain/engine/engine-ports.ts';
@@ -41,6 +42,8 @@ export async function openEngine(options: {
   steps?: number;
   /** Whether the file is this engine's alone, so that every earlier one is dead. */
   exclusive?: boolean;
+  /** Stands in front of the evaluator. */
+  wrapEvaluator?(evaluator: Evaluator): Evaluator;
   /** Evaluates in place of the threads. */
   threads?: ConfinedThreads;
   /** Stands in front of the store. */
@@ -59,7 +62,8 @@ export async function openEngine(options: {
     find: options.find ? (hash) => options.find!(hash, store) : store.definition,
   });
   const threads = options.threads ?? createEvaluationThreads();
-  const evaluator = createEvaluator(threads);
+  const made = createEvaluator(threads);
+  const evaluator = options.wrapEvaluator?.(made) ?? made;
   const engine = createEngine({
     store,
     clock,

@@ -14,6 +14,7 @@ export function createEngine(deps: EngineDeps): Engine {
   const { store, clock, random, logger, limits, hooks } = deps;
   const lookers: Array<(now: number) => Promise<number | null>> = [];
   let fence = 0;
+  let startedAt = 0;
   let working = false;
   let stopRenewing: () => void = () => {};
   const ticker = createTicker({ clock, logger, look });
@@ -22,6 +23,7 @@ export function createEngine(deps: EngineDeps): Engine {
   const taking = createTakingUp({
     ...deps,
     fence: () => fence,
+    startedAt: () => startedAt,
     isWorking: () => working,
     ended,
     wake,
@@ -96,6 +98,7 @@ export function createEngine(deps: EngineDeps): Engine {
 
   return {
     async start() {
+      startedAt = clock.now();
       fence = await store.boots.begin({
         bootId: random.uuid(),
         pid: process.pid,

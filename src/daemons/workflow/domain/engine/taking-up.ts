@@ -20,6 +20,7 @@ const MAX_SHORT_WAITS = 10_000;
 export interface TakingUpDeps extends EngineDeps {
   /** Of this boot. */
   fence(): number;
+  startedAt(): number;
   /** False before the start and after the stop: nothing is taken up. */
   isWorking(): boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
@@ -180,6 +181,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       logger,
       slots,
       evaluator: deps.evaluator,
+      isFromBefore: (loaded.run.wakeAt ?? loaded.run.runAt ?? loaded.run.createdAt) < deps.startedAt(),
       mostOutput: limits.mostOutput,
       tracer: deps.tracer,
       passes: deps.passes,

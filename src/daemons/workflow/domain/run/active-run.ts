@@ -31,6 +31,8 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   slots: FairSlots;
   evaluator: Evaluator;
   pluginWaits: PluginWaits;
+  /** It was ready before this boot. */
+  isFromBefore: boolean;
   /** How a child ended; undefined while it has not. */
   childEnd(runId: string): Promise<RunRecord | undefined>;
   cancelChild(runId: string): void;

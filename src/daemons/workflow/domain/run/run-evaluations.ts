@@ -12,16 +12,20 @@ export interface RunEvaluationsDeps {
   journal: RunJournal;
   recorder: RunRecorder;
   state: RunState;
+  /** It was ready before this boot, so that an earlier one may have died of its expressions. */
+  isFromBefore: boolean;
 }
 
 /** What the expressions of a run came to, as far as the course of the run depends on it. */
 export interface RunEvaluations {
   /**
-   * The value for a part of the run, always the same. Undefined while a thread works on it: then `advance` is called
-   * once it is known. Throws TemplateError.
+   * The value for a part of the run, always the same. Undefined while it is worked on: then `advance` is called once it
+   * is known. Throws TemplateError.
    */
   ask<Value>(part: object, what: Evaluable<Value>, scope: () => Scope): { value: Value } | undefined;
-  /** A value for this once, from a thread. Undefined when the run is held by another boot by now. */
+  /** A value for this once, when it is known at once. Throws TemplateError. */
+  now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
+  /** A value for this once, begun when the run is marked as being at it. Undefined when another boot holds the run by now. */
   confined<Value>(what: Evaluable<Value>, scope: Scope): Promise<{ value: Value } | undefined>;
   readonly isPending: boolean;
 }
@@ -29,9 +33,14 @@ export interface RunEvaluations {
 type Answer = 'pending' | { value: unknown } | { error: unknown };
 
 export function createRunEvaluations(deps: RunEvaluationsDeps): RunEvaluations {
-  const { run, evaluator, journal, recorder, state } = deps;
+  const { run, evaluator, journal, recorder, state, isFromBefore } = deps;
   const answers = new WeakMap<object, Map<object, Answer>>();
   let pending = 0;
+
+  /** Of a run from before this boot nothing is evaluated in place until a mark of it is durable. */
+  function now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined {
+    return isFromBefore && what.expressions.length > 0 ? undefined : evaluator.now(what, scope);
+  }
 
   /** What may bring the service down begins only once the run is known to be at it. */
   async function confined<Value>(
@@ -43,7 +52,8 @@ export function createRunEvaluations(deps: RunEvaluationsDeps): RunEvaluations {
       // The write of what led here, which follows in this turn, takes the mark along.
       await null;
       if (!(await journal.flush())) return undefined;
-      return { value: await evaluator.later(what, scope, run.tenantId) };
+      const known = isFromBefore ? evaluator.now(what, scope) : undefined;
+      return known ?? { value: await evaluator.later(what, scope, run.tenantId) };
     } finally {
       recorder.leaveFlight();
     }
@@ -64,6 +74,7 @@ export function createRunEvaluations(deps: RunEvaluationsDeps): RunEvaluations {
   }
 
   return {
+    now,
     confined,
     ask<Value>(part: object, what: Evaluable<Value>, scope: () => Scope) {
       const answer = answers.get(part)?.get(what);
@@ -71,8 +82,8 @@ export function createRunEvaluations(deps: RunEvaluationsDeps): RunEvaluations {
       if (answer && 'error' in answer) throw answer.error;
       if (answer) return answer as { value: Value };
       const given = scope();
-      const now = evaluator.now(what, given);
-      if (now) return now;
+      const atOnce = now(what, given);
+      if (atOnce) return atOnce;
       const known = answers.get(part) ?? new Map<object, Answer>();
       answers.set(part, known.set(what, 'pending'));
       void settle(known, what, given);

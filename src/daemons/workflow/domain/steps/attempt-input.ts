@@ -1,6 +1,5 @@
 import type { Clock } from '../../../../kit/clock.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
-import type { Evaluator } from '../definition/evaluator.ts';
 import type { RunEvaluations } from '../run/run-evaluations.ts';
 import type { RunJournal } from '../run/run-journal.ts';
 import { type StepPart, stepIdOf } from '../run/run-parts.ts';
@@ -14,19 +13,11 @@ export interface AttemptInputDeps {
   journal: RunJournal;
   scopes: RunScopes;
   evaluations: RunEvaluations;
-  evaluator: Evaluator;
   clock: Clock;
 }
 
 /** What an attempt is given: its input and key, evaluated, and its context. */
-export function createAttemptInput({
-  run,
-  journal,
-  scopes,
-  evaluations,
-  evaluator,
-  clock,
-}: AttemptInputDeps) {
+export function createAttemptInput({ run, journal, scopes, evaluations, clock }: AttemptInputDeps) {
   const { scopeOf, stateOf } = scopes;
 
   function callOf(
@@ -72,8 +63,8 @@ export function createAttemptInput({
     const { record, step } = part;
     const scope = scopeOf(part.job, stateOf(part.job));
     try {
-      const key = step.idempotencyKey && evaluator.now(step.idempotencyKey, scope);
-      const values = key === undefined ? undefined : evaluator.now(step.with, scope);
+      const key = step.idempotencyKey && evaluations.now(step.idempotencyKey, scope);
+      const values = key === undefined ? undefined : evaluations.now(step.with, scope);
       if (!values) return undefined;
       record.idempotencyKey = key ? String(key.value) : null;
       return values.value as Record<string, JsonValue>;
