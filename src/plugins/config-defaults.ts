@@ -1,29 +1,100 @@
 import { isRecord } from '../kit/is-record.ts';
 import { ownValue } from '../kit/own-value.ts';
 
-/** A schema may refer to itself. */
-const MAX_DEPTH = 32;
+/** Schemas visited, values and keys copied, each 100 characters of text: a plugin may make a service do so much, about 20 ms. */
+const MAX_UNITS = 100_000;
+const CHARS_PER_UNIT = 100;
+const MAX_DEPTH = 256;
 
-/** A plugin's settings with the defaults that its `configSchema` declares, nested ones included. */
+/**
+ * A plugin's settings with the defaults that its `configSchema` declares, nested ones included. A reference is followed
+ * once for each value that was given, so a default of a schema within itself is filled in once. Throws for a schema that
+ * takes more than MAX_UNITS.
+ */
 export function withDefaults(schema: unknown, settings: unknown): unknown {
-  return fill(schema, settings, schema, 0);
+  const place = { given: settings, open: new Set([schema]), depth: 0 };
+  return new DefaultsFiller(schema).fill(schema, settings, place);
 }
 
-function fill(schema: unknown, value: unknown, root: unknown, depth: number): unknown {
-  if (!isRecord(schema) || depth > MAX_DEPTH) return value;
-  const { $ref, default: fallback, properties, items, allOf } = schema;
-  let filled = value === undefined && fallback !== undefined ? structuredClone(fallback) : value;
-  if (typeof $ref === 'string') filled = fill(target($ref, root), filled, root, depth + 1);
-  for (const part of Array.isArray(allOf) ? allOf : []) filled = fill(part, filled, root, depth + 1);
-  if (Array.isArray(filled) && isRecord(items))
-    return filled.map((item) => fill(items, item, root, depth + 1));
-  if (!isRecord(filled) || !isRecord(properties)) return filled;
-  const result: Record<string, unknown> = { ...filled };
-  for (const [name, property] of Object.entries(properties)) {
-    const inner = fill(property, ownValue(result, name), root, depth + 1);
-    if (inner !== undefined && name !== '__proto__') result[name] = inner;
+interface Place {
+  /** What the settings have here, before any default. */
+  given: unknown;
+  /** What references on the way from the nearest given value led to. */
+  open: ReadonlySet<unknown>;
+  depth: number;
+}
+
+class DefaultsFiller {
+  readonly #root: unknown;
+  #left = MAX_UNITS;
+
+  constructor(root: unknown) {
+    this.#root = root;
   }
-  return result;
+
+  fill(schema: unknown, value: unknown, place: Place): unknown {
+    this.#spend(1);
+    if (!isRecord(schema)) return value;
+    if (place.depth > MAX_DEPTH) throw new Error(`the schema leads deeper than ${MAX_DEPTH} levels`);
+    const { default: fallback, properties, items } = schema;
+    let filled = value === undefined && fallback !== undefined ? this.#copy(fallback) : value;
+    filled = this.#fillInPlace(schema, filled, { ...place, depth: place.depth + 1 });
+    if (Array.isArray(filled) && isRecord(items))
+      return filled.map((item, index) => this.fill(items, item, inner(place, itemOf(place.given, index))));
+    return isRecord(filled) && isRecord(properties) ? this.#fillKeys(properties, filled, place) : filled;
+  }
+
+  /** Schemas that apply to the same value. */
+  #fillInPlace({ $ref, allOf }: Record<string, unknown>, value: unknown, place: Place): unknown {
+    let filled = value;
+    if (typeof $ref === 'string') {
+      const named = target($ref, this.#root);
+      if (!place.open.has(named))
+        filled = this.fill(named, filled, { ...place, open: new Set(place.open).add(named) });
+    }
+    for (const part of Array.isArray(allOf) ? allOf : []) filled = this.fill(part, filled, place);
+    return filled;
+  }
+
+  #fillKeys(properties: object, value: Record<string, unknown>, place: Place): Record<string, unknown> {
+    const result = { ...value };
+    this.#spend(Object.keys(result).length);
+    for (const [name, property] of Object.entries(properties)) {
+      const given = isRecord(place.given) ? ownValue(place.given, name) : undefined;
+      const filled = this.fill(property, ownValue(result, name), inner(place, given));
+      if (filled !== undefined && name !== '__proto__') result[name] = filled;
+    }
+    return result;
+  }
+
+  #copy(value: unknown): unknown {
+    this.#spend(1 + (typeof value === 'string' ? value.length / CHARS_PER_UNIT : 0));
+    if (Array.isArray(value)) return value.map((item) => this.#copy(item));
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => {
+        this.#spend(key.length / CHARS_PER_UNIT);
+        return [key, this.#copy(item)];
+      }),
+    );
+  }
+
+  #spend(units: number): void {
+    this.#left -= units;
+    if (this.#left < 0)
+      throw new Error(
+        `filling in the defaults of the schema takes more than ${MAX_UNITS} steps; take out references that lead to each other`,
+      );
+  }
+}
+
+/** The place of a part of the value. */
+function inner({ open, depth }: Place, given: unknown): Place {
+  return { given, open: given === undefined ? open : new Set(), depth: depth + 1 };
+}
+
+function itemOf(list: unknown, index: number): unknown {
+  return Array.isArray(list) ? list[index] : undefined;
 }
 
 /** A `$ref` into the schema itself. */

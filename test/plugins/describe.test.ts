@@ -149,6 +149,33 @@ test('what never ends while plugins are read holds up the others for half of wha
   expect(clock.now() - startedAt).toBe(15_000);
 });
 
+test('a plugin whose defaults never end is broken, and the others load', async () => {
+  const $defs: Record<string, object> = { d30: {} };
+  for (let n = 0; n < 30; n++) $defs[`d${n}`] = { allOf: Array(2).fill({ $ref: `#/$defs/d${n + 1}` }) };
+  const folder = await folderOf({
+    'endless/svc.plugin.json': {
+      ...{ ...MANIFEST, id: 'endless' },
+      configSchema: { $ref: '#/$defs/d0', $defs },
+    },
+    'fine/svc.plugin.json': { ...MANIFEST, id: 'fine' },
+  });
+  const asked = await describer();
+  const { plugins, broken } = await loadPlugins({
+    projectDir: folder,
+    patterns: ['./endless', './fine'],
+    evaluate: asked.manifest,
+    checkConfig: (plugin) => configFaults(plugin, {}, asked),
+  });
+  expect(plugins.map(({ id }) => id)).toEqual(['fine']);
+  expect(broken.map(({ faults }) => faults[0])).toEqual([
+    {
+      code: 'VALIDATION_ERROR',
+      path: 'configSchema',
+      message: expect.stringContaining('takes more than 100000 steps'),
+    },
+  ]);
+});
+
 test('a manifest module that leads out of its folder is refused', async () => {
   const folder = await folderOf({
     'outside.js': 'export default {};',
