@@ -42,6 +42,31 @@ test('workflow files, .yaml and .yml, reload by themselves; a broken edit leaves
   await becomes(['b 4']);
 });
 
+test('a workflow that is renamed is gone under its former ids, also while its plugin is absent', async () => {
+  const { services } = await startWorkflow();
+  const { definitions } = services;
+  const register = (id: string, uses = 'absent/command') => {
+    const definition = {
+      id,
+      on: { schedule: [{ cron: '0 * * * *' }] },
+      jobs: { main: { steps: [{ uses }] } },
+    };
+    definitions.register([
+      { source: 'a.yaml', definition: { ...definition, id: 'other' } },
+      { source: 'b.yaml', definition },
+    ]);
+    return [...definitions.registered.keys()].toSorted();
+  };
+  for (const id of ['old', 'new', 'newer']) expect(register(id)).toEqual([id, 'other'].toSorted());
+  expect(definitions.faults).toMatchObject([{ unresolved: true }, { unresolved: true }]);
+  // Of broken edits, however many, the last one that was whole stays.
+  expect(register('broken', 'nothing-such')).toEqual(['newer', 'other']);
+  expect(register('broken-again', 'nothing-such')).toEqual(['newer', 'other']);
+  // An id that another file has is a fault too.
+  expect(register('other')).toEqual(['newer', 'other']);
+  expect(register('newest')).toEqual(['newest', 'other']);
+});
+
 test('a file is validated with every fault and its line, without a platform that runs', async () => {
   const cwd = await tempDir();
   await writeFile(join(cwd, 'good.yml'), text('good', '1'));

@@ -122,9 +122,11 @@ export function createDefinitions(deps: {
       faults.splice(0, faults.length, ...other);
       for (const one of found) registerOne(one);
       for (const [id, { source }] of before) if (!isFile(source)) lastPlugin.set(id, source);
-      // A file with a broken edit: its faults are told, and runs can still be started of what it held.
+      const sources = new Set(Array.from(registered.values(), ({ source }) => source));
+      // A file with a broken edit: its faults are told, and runs can still be started of what it held last.
       for (const [id, kept] of before)
-        if (!registered.has(id) && isBrokenFile(kept.source, faults)) registered.set(id, kept);
+        if (!registered.has(id) && !sources.has(kept.source) && isBrokenFile(kept.source, faults))
+          registered.set(id, kept);
     },
     fault: (fault) => faults.push(fault),
     require(id) {
