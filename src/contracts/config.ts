@@ -27,7 +27,11 @@ const entryQuota = (maxBytes: number, maxKeys: number) =>
     maxKeys: z.number().int().positive().default(maxKeys),
   });
 
-const listener = (port: number) => ({ host: Host.default('127.0.0.1'), port: Port.default(port) });
+const listener = (port: number) => ({
+  host: Host.default('127.0.0.1'),
+  port: Port.default(port),
+  drainMs: Ms.max(3600_000).default(8000),
+});
 
 const upstream = (prefix: string | string[], websocket = false) =>
   section({

@@ -14,6 +14,8 @@ export const CodeStepOptions = z.strictObject({
   timeoutMs: z.number().int().positive().max(3600_000).optional(),
   idempotent: z.boolean().optional(),
   idempotencyKey: z.string().min(1).max(1024).optional(),
+  /** After an interruption an operator decides whether it runs again. */
+  once: z.boolean().optional(),
 });
 
 /** A step that the function came to. */

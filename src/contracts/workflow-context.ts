@@ -6,8 +6,8 @@ import type { WorkflowHostContext } from './workflow-records.ts';
 /**
  * How a step is run. `retry` as in definitions (without it a failure is final): on a step it is consent to repeat that
  * step; as a default it repeats only steps that say `idempotent` or have a key. `timeoutMs` of each attempt, 5 minutes
- * unless told, an hour at most. A step that a crash caught in mid-air is run again when it says `idempotent` or has an
- * `idempotencyKey`; else an operator decides.
+ * unless told, an hour at most. After an interruption (a crash or restart of the service) `ctx.step` runs again, under the same
+ * `idempotencyKey`; with `once` an operator decides. `ctx.invoke` runs again when it is idempotent or has a key.
  */
 export type StepOptions = z.input<typeof CodeStepOptions>;
 

@@ -2,7 +2,17 @@ import { z } from 'zod';
 import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { AnyJson } from './workflow-definition.ts';
-import { RunEvent, RunId, RunJob, RunLogLine, RunStatus, RunStep, WorkflowRun } from './workflow-records.ts';
+import {
+  RunError,
+  RunEvent,
+  RunId,
+  RunJob,
+  RunLogLine,
+  RunStatus,
+  RunStep,
+  WaitReason,
+  WorkflowRun,
+} from './workflow-records.ts';
 
 const tags = ['workflows'];
 const params = z.object({ runId: RunId });
@@ -49,6 +59,7 @@ export const listRuns = endpoint({
   tags,
   query: z.object({
     status: RunStatus.optional(),
+    waitingReason: WaitReason.optional().describe('Only waiting runs that wait for that'),
     workflowId: z.string().max(256).optional(),
     cursor: Cursor,
     limit: Limit,
@@ -185,6 +196,32 @@ export const decideStep = endpoint({
   body: z.strictObject({ action: z.enum(['retry', 'succeed', 'fail']), output: AnyJson.default(null) }),
   reply: z.object({ accepted: z.literal(true) }),
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'],
+});
+
+const StepOfRun = z.object({ runId: z.string(), stepId: z.string() });
+
+/** The same for many: of the runs (jobs included) that wait for a decision, those that match. */
+export const decideSteps = endpoint({
+  method: 'POST',
+  path: '/api/v1/workflows/decisions',
+  summary: 'Decide on the interrupted steps of many runs',
+  tags,
+  body: z.strictObject({
+    action: z.enum(['retry', 'succeed', 'fail']),
+    output: AnyJson.default(null),
+    workflowId: z.string().max(256).optional().describe('Only runs of it; of a job its handler'),
+    stepId: z.string().min(1).max(256).optional().describe('Only steps of that id'),
+    cursor: Cursor,
+    limit: Limit.describe('Runs looked at in this call'),
+  }),
+  reply: z.object({
+    decided: z.array(StepOfRun),
+    refused: z
+      .array(StepOfRun.extend({ error: RunError }))
+      .describe('Decided by somebody else meanwhile, or ended'),
+    nextCursor: z.string().nullable(),
+  }),
+  errors: ['VALIDATION_ERROR'],
 });
 
 /** A definition that runs can be started of. */

@@ -72,6 +72,8 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'degradations'>>;
   /** Once the server listens: work that needs a running daemon. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
+  /** Beside the last requests: lets work under way finish, within the service's `drainMs`. */
+  drain?: (services: Services) => Promise<void>;
   /** After the last request was answered. */
   close?: (services: Services) => void | Promise<void>;
   /** How many processes share the daemon's port; one unless told. */

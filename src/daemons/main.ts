@@ -25,8 +25,8 @@ import { startByName } from './start-by-name.ts';
  * the daemon's first process, which then stands in the supervisor's place.
  */
 
-/** How long requests under way may take to finish once we are asked to stop. */
-const DRAIN_DEADLINE_MS = 10_000;
+/** Work under way has the service's `drainMs` to finish once we are asked to stop; this much later the process ends. */
+const END_MS = 2000;
 /** The same for a sibling whose first process died: the next one waits for it with its port and its store. */
 const ORPHAN_DEADLINE_MS = 2000;
 
@@ -43,6 +43,7 @@ process.title = `svc ${name}`;
 let daemon: RunningDaemon | undefined;
 let starting: Promise<void> | undefined;
 let stopping = false;
+let drainMs = 0;
 let exitCode = 0;
 /** Whether our parent is the daemon's first process instead of the supervisor. */
 let sibling = false;
@@ -56,7 +57,7 @@ process.on('message', (message: ToSibling, handle: unknown) => {
   else void stop();
 });
 // The channel ends with the supervisor, however that ended: nobody is left to watch over us or to stop us.
-process.on('disconnect', () => void stop(sibling ? ORPHAN_DEADLINE_MS : DRAIN_DEADLINE_MS));
+process.on('disconnect', () => void stop(sibling ? ORPHAN_DEADLINE_MS : undefined));
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());
 process.on('uncaughtException', die);
@@ -68,6 +69,7 @@ async function start(
   listener: Listener | undefined,
 ): Promise<void> {
   sibling = member !== undefined;
+  drainMs = told.config[name].drainMs;
   peers.set(told.peers);
   try {
     daemon = await startByName(name, {
@@ -112,7 +114,7 @@ function channelToPrimary(place: number): PrimaryChannel {
   };
 }
 
-async function stop(deadlineMs = DRAIN_DEADLINE_MS): Promise<void> {
+async function stop(deadlineMs = drainMs + END_MS): Promise<void> {
   if (stopping) return;
   stopping = true;
   setTimeout(() => die(new Error(`${name} did not drain within ${deadlineMs} ms`)), deadlineMs).unref();

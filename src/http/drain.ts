@@ -10,10 +10,12 @@ const QUIET_POLLS = 4;
 /** Longest time to accept during a drain. libuv accepts one connection a turn, and turns are slow on a loaded machine. */
 const MAX_ACCEPTING_MS = 6000;
 export const REAP_MS = 25;
+const DRAIN_MS = 8000;
+/** The wait for what is on the wire adds at most so much: together they stay below the supervisor's limit. */
+const ACCEPTING_SHARE_MS = 3000;
+
 /** Time that open requests get once the listener is closed. Event streams never end by themselves; clients reconnect. */
-export const DRAIN_DEADLINE_MS = 8000;
-/** Accepting and answering together stay below the supervisor's limit of 12 s. */
-const MAX_DRAIN_MS = 11_000;
+export const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
 /**
  * Ends connections politely. From the first moment every answer says `Connection: close`, but the listener and idle
@@ -30,7 +32,8 @@ export function drainPolitely(http: Http): void {
     if (!server.listening) return;
     const startedAt = performance.now();
     await untilQuiet(http);
-    const leftMs = Math.min(DRAIN_DEADLINE_MS, startedAt + MAX_DRAIN_MS - performance.now());
+    const drainMs = drainMsOf(http);
+    const leftMs = Math.min(drainMs, startedAt + drainMs + ACCEPTING_SHARE_MS - performance.now());
     // Node closes what is idle when the server closes, and leaves what becomes idle later to its keep-alive time.
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), leftMs);

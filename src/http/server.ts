@@ -81,6 +81,8 @@ export interface HttpKit {
   accountAnswered: Account;
   /** Whose `X-Forwarded-*` count. */
   trustedProxies?: readonly string[];
+  /** Time that open requests get once the daemon is being closed; default 8 s. */
+  drainMs?: number | undefined;
   /** Once the daemon is being closed: answers say `Connection: close`. */
   draining: boolean;
   /** `performance.now()` of the latest request; the drain waits for what is still arriving. */

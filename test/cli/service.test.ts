@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { launchdPlist, systemdUnit } from '../../src/cli/commands/service/unit.ts';
+import { launchdPlist, stopMsOf, systemdUnit } from '../../src/cli/commands/service/unit.ts';
+import { PlatformConfig } from '../../src/contracts/index.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runSvc } from './svc.ts';
 
@@ -67,7 +68,11 @@ test('units keep paths as they are, whatever is in them', () => {
     profile: 'production',
     ownHome: false,
     user: false,
+    stopMs: stopMsOf(PlatformConfig.parse({ workflow: { drainMs: 60_000 } })),
   };
+  // 60 s, four times 8 s, 4 s to force each, and a margin.
+  expect(systemdUnit(options)).toContain('TimeoutStopSec=127\n');
+  expect(launchdPlist(options)).toContain('<integer>127</integer>');
   expect(systemdUnit(options)).toContain('WorkingDirectory=/srv/50%% of "us" & <co>\n');
   expect(systemdUnit(options)).toContain(
     '--config "/srv/50%% of \\"us\\" & <co>/svc.config.json" --profile production\n',

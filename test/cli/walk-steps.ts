@@ -90,7 +90,10 @@ export const STEPS: Record<string, Step[]> = {
   ],
   'workflows runs': [step('workflows', 'runs')],
   'workflows show': [{ args: ({ run }) => ['workflows', 'show', run] }],
-  'workflows decide': [{ args: ({ run }) => ['workflows', 'decide', run, 'main.note', 'retry'], code: 1 }],
+  'workflows decide': [
+    { args: ({ run }) => ['workflows', 'decide', run, 'main.note', 'retry'], code: 1 },
+    step('workflows', 'decide', 'all', 'all', 'retry'),
+  ],
   'workflows approve': [{ args: ({ run }) => ['workflows', 'approve', run, 'main.gate'] }],
   'workflows signal': [{ args: ({ run }) => ['workflows', 'signal', run, 'paid', '--input', '{"n":1}'] }],
   'workflows cancel': [{ args: ({ run }) => ['workflows', 'cancel', run] }],

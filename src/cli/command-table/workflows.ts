@@ -35,7 +35,7 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
   ),
   entry(
     'workflows runs',
-    'List runs, newest first',
+    'List runs, newest first; those that wait for a decision apart',
     'svc workflows runs --status failed',
     async () => (await read()).runs,
   ),
@@ -71,7 +71,7 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
   ),
   entry(
     'workflows decide',
-    'Say what becomes of a step that a crash interrupted in mid-air',
+    'Decide what becomes of steps that were interrupted in mid-air',
     'svc workflows decide run_01b8dac5 pay.charge retry',
     async () => (await act()).decide,
   ),

@@ -1,20 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { seconds } from '../../kit/duration.ts';
+import { type PlatformConfig, SERVICE_NAMES } from '../../contracts/index.ts';
 import type { DataFolder } from './data-folder.ts';
 import { endByForce, isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
+import { FORCE_AFTER_MS } from './stop-deadline.ts';
 
 const POLL_MS = 25;
-/** Longer than the drain deadline of a daemon whose supervisor died. */
-const PATIENCE_MS = seconds(12);
 
 /** Waits until the daemons of a killed supervisor have stopped by themselves, and ends those that do not: never two sets on one folder. */
-export async function awaitLeftovers(folder: DataFolder, onWait: (reason: string) => void): Promise<void> {
+export async function awaitLeftovers(
+  folder: DataFolder,
+  config: PlatformConfig,
+  onWait: (reason: string) => void,
+): Promise<void> {
   const children = readRunFile(folder)?.children ?? [];
   const left = () => children.filter(isRunning);
   if (left().length === 0) return;
   onWait(`${left().length} daemons of a supervisor that was killed are finishing`);
-  for (let waited = 0; waited < PATIENCE_MS && left().length > 0; waited += POLL_MS) await sleep(POLL_MS);
+  const patienceMs = Math.max(...SERVICE_NAMES.map((name) => config[name].drainMs)) + FORCE_AFTER_MS;
+  for (let waited = 0; waited < patienceMs && left().length > 0; waited += POLL_MS) await sleep(POLL_MS);
   left().forEach(endByForce);
   while (left().length > 0) await sleep(POLL_MS);
 }

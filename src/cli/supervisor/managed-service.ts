@@ -12,10 +12,9 @@ import { waitHealthy } from './health.ts';
 import { createLogTail } from './log-tail.ts';
 import { findPortOwner } from './port-owner.ts';
 import { exitText, type Listening, type ServiceProcess, spawnService } from './service-process.ts';
+import { FORCE_AFTER_MS } from './stop-deadline.ts';
 
 const READY_DEADLINE_MS = seconds(30);
-/** Longer than the daemon's own drain deadline, so that it can say what held it up. */
-const STOP_DEADLINE_MS = seconds(12);
 
 export interface ManagedServiceOptions {
   name: ServiceName;
@@ -55,6 +54,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   const tail = createLogTail();
   let state: ServiceState = 'stopped';
   let current: ServiceProcess | null = null;
+  let drainMs = 0;
   let bound: Listening | null = null;
   /** On the monotonic clock. */
   let readyAt: number | null = null;
@@ -87,6 +87,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     tail.clear();
     sandbox = null;
     sandboxPreference = start.config.execution.worker.sandbox;
+    ({ drainMs } = start.config[name]);
     const child = spawnService({
       name,
       start: { ...start, listen },
@@ -220,7 +221,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       state = 'stopping';
       isForced = false;
       child.stop();
-      const timer = setTimeout(force, STOP_DEADLINE_MS);
+      const timer = setTimeout(force, drainMs + FORCE_AFTER_MS);
       await child.exited;
       clearTimeout(timer);
     },

@@ -86,7 +86,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       logEvent(logger, event);
       onEvent(event);
     };
-    await awaitLeftovers(folder, (reason) => report({ type: 'waiting', reason }));
+    await awaitLeftovers(folder, loaded.config, (reason) => report({ type: 'waiting', reason }));
     const secrets = loadSecrets(folder, loaded.env, random);
     const startedAt = clock.monotonic();
     const supervisor = createSupervisor({

@@ -3,6 +3,8 @@ import { type Descriptions, under } from './describe.ts';
 const listener = (port: string): Descriptions => ({
   host: 'Address to listen on. Use 0.0.0.0 only behind a firewall or a proxy with TLS.',
   port: `Port to listen on; 0 takes any free port. SVC_${port}_PORT and \`svc up --port\` win over it.`,
+  drainMs:
+    'Time that requests, and steps of workflows, get to finish when the service stops. It is ended by force 4 s later.',
 });
 
 const upstream: Descriptions = {

@@ -13,7 +13,7 @@ import type { Member, PrimaryProcess } from './process-group.ts';
 import { type SiblingProgram, type SiblingProgramOptions, startSiblingProgram } from './sibling-program.ts';
 
 /** A little less than this process has itself, so that it can still close its store. */
-const STOP_DEADLINE_MS = seconds(9);
+const END_MS = seconds(1);
 const NEWS_PATIENCE_MS = seconds(1);
 
 export interface PrimaryOptions {
@@ -38,13 +38,14 @@ export interface Primary extends PrimaryProcess {
   start(listen: { host: string; port: number }): void;
   /** Tells them to drain. They are still answered until they have ended. */
   stop(): void;
-  /** Resolves when they have; by force after nine seconds. */
+  /** Resolves when they have; by force a second after the service's `drainMs`. */
   ended(): Promise<void>;
 }
 
 /** Holds together the processes that share one port. The siblings never outlive this process. */
 export function createPrimary(options: PrimaryOptions): Primary {
   const { size, peers } = options;
+  const { drainMs } = options.describe().config[options.name];
   const answers = new Map<string, Answer<Member>>();
   const news = new Map<string, () => void | Promise<void>>();
   const lost: Array<(member: Member) => void> = [];
@@ -93,7 +94,7 @@ export function createPrimary(options: PrimaryOptions): Primary {
     async ended() {
       const late = setTimeout(() => {
         for (const program of up.values()) program.kill();
-      }, STOP_DEADLINE_MS);
+      }, drainMs + END_MS);
       await Promise.all(places.map((place) => place.ended()));
       clearTimeout(late);
     },

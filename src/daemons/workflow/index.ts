@@ -23,5 +23,6 @@ export const workflow = defineDaemon({
     rereadRoutes,
   ],
   ready: ({ engine }) => engine.start(),
+  drain: ({ drain }) => drain(),
   close: ({ close }) => close(),
 });

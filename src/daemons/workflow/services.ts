@@ -14,6 +14,7 @@ import { codeInputCheck } from './code-input.ts';
 import { createPassDesk, type PassDesk } from './domain/code/pass-desk.ts';
 import { createDefinitions, type Definitions } from './domain/definition/definitions.ts';
 import { createEvaluator } from './domain/definition/evaluator.ts';
+import { Decisions } from './domain/desks/decisions.ts';
 import { createJobDesk, type JobDesk } from './domain/desks/job-desk.ts';
 import { createRunDesk, type RunDesk } from './domain/desks/run-desk.ts';
 import { createRunWatch, type RunWatch } from './domain/desks/run-watch.ts';
@@ -39,8 +40,6 @@ import { readWorkflowFiles, workflowFileStamps } from './workflow-files.ts';
 /** A daemon that is restarted finds its predecessor still writing its last answers. */
 const LOCK_WAIT_MS = seconds(5);
 const LEASE_MS = seconds(30);
-/** Less than the process gets to drain. */
-const DRAIN_MS = seconds(8);
 
 export interface WorkflowServices extends DaemonServices {
   metrics: WorkflowMetrics;
@@ -49,6 +48,7 @@ export interface WorkflowServices extends DaemonServices {
   internalSecret: string;
   passes: PassDesk;
   desk: RunDesk;
+  decisions: Decisions;
   jobs: JobDesk;
   schedules: Schedules;
   definitions: Definitions;
@@ -57,6 +57,8 @@ export interface WorkflowServices extends DaemonServices {
   triggers: Triggers;
   watch: RunWatch;
   clock: Clock;
+  /** Lets steps under way finish, within `workflow.drainMs`; nothing more is taken up. */
+  drain(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -198,7 +200,13 @@ async function assemble(
   });
   engine.onTick(schedules.serve);
   const housekeeping = startHousekeeping({ store, clock, logger, keepMs: days(config.retention.runsDays) });
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => {
+    draining ??= engine.stop(config.workflow.drainMs);
+    return draining;
+  };
   return {
+    drain,
     metrics,
     plugins,
     reread: createReread(plugins, group),
@@ -211,12 +219,13 @@ async function assemble(
     definitions,
     triggers,
     schedules,
+    decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
     desk: createRunDesk({ store: store.runs, engine, starter, definitions, clock }),
     jobs: createJobDesk({ store: store.runs, engine, starter, definitions, handlers }),
     async stop() {
       stopListening();
       fileWatch.close();
-      await engine.stop(DRAIN_MS);
+      await drain();
       pluginWaits.close();
       await threads.close();
       await housekeeping.stop();

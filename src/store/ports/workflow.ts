@@ -1,4 +1,4 @@
-import type { RunError, RunStatus } from '../../contracts/index.ts';
+import type { RunError, RunStatus, WaitReason } from '../../contracts/index.ts';
 import type {
   AttemptRecord,
   DefinitionRecord,
@@ -78,8 +78,11 @@ export interface LoadedRun {
 }
 
 export interface RunFilter {
-  kind: 'workflow' | 'job';
+  /** Default: both. */
+  kind?: 'workflow' | 'job' | undefined;
   status?: RunStatus | undefined;
+  /** Waiting runs that wait for it. */
+  waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
   /** Only what is older than this `seq`. */
   before?: number | undefined;

@@ -2,7 +2,7 @@ import type { RunFilter, RunRecord, RunStore, RunWrite, WriteResult } from '../p
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
-import { LIVE } from './workflow-schema.ts';
+import { LIVE, STUCK } from './workflow-schema.ts';
 import { workflowStart } from './workflow-start.ts';
 
 /** How many rows one page of a list may look at: a rare status among a million must not stop the daemon. */
@@ -49,16 +49,18 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     return { cancelled: true, promoted: keys.promote(sql.keyOf.get({ seq })!) };
   }
 
-  function list(tenantId: string, { kind, status, workflowId, before, limit }: RunFilter) {
+  function listed({ status, waitingReason }: RunFilter) {
+    if (waitingReason === 'plugin') return sql.awaitsPlugin;
+    if (waitingReason === 'decision') return sql.awaitsDecision;
+    if (waitingReason !== undefined) return sql.live;
+    if (status === undefined || status === 'succeeded') return sql.all;
+    return UNHAPPY.includes(status) ? sql.unhappy : sql.live;
+  }
+
+  function list(tenantId: string, filter: RunFilter) {
+    const { kind, status, waitingReason, workflowId, before, limit } = filter;
     const state = { tenantId, before: before ?? Number.MAX_SAFE_INTEGER };
-    const query =
-      status === undefined
-        ? sql.all
-        : UNHAPPY.includes(status)
-          ? sql.unhappy
-          : status === 'succeeded'
-            ? sql.all
-            : sql.live;
+    const query = listed(filter);
     const found: RunRecord[] = [];
     let looked = 0;
     let last: number | null = null;
@@ -66,8 +68,9 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
       if (found.length === limit || looked++ === MOST_LOOKED_AT) return { runs: found, next: last };
       last = row.seq;
       const matches =
-        row.kind === kind &&
+        (kind === undefined || row.kind === kind) &&
         (status === undefined || row.status === status) &&
+        (waitingReason === undefined || (row.status === 'waiting' && row.reason === waitingReason)) &&
         (workflowId === undefined || row.workflowId === workflowId);
       if (matches) found.push(row as unknown as RunRecord);
     }
@@ -120,14 +123,14 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
   };
 }
 
-type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'workflowId'>;
+type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId'>;
 type ListState = { tenantId: string; before: number };
 
 function statements(db: Database) {
   const select = `select ${RUN_COLUMNS} from run`;
   const listed = (condition: string) =>
     db.prepare<[ListState], Listed>(`
-      select seq, kind, status, workflow_id as workflowId from run
+      select seq, kind, status, reason, workflow_id as workflowId from run
       where tenant_id = :tenantId and seq < :before ${condition} order by seq desc`);
   return {
     bySeq: db.prepare<[{ seq: number }], RunRow>(`${select} where seq = :seq`),
@@ -135,6 +138,8 @@ function statements(db: Database) {
     children: db.prepare<[{ id: string }], RunRow>(`${select} where parent_id = :id`),
     all: listed(''),
     live: listed(`and ${LIVE}`),
+    awaitsPlugin: listed(`and ${STUCK} and reason = 'plugin'`),
+    awaitsDecision: listed(`and ${STUCK} and reason = 'decision'`),
     unhappy: listed(`and status in ('failed', 'timed_out', 'cancelled')`),
     keyOf: db
       .prepare<[{ seq: number }], string | null>('select concurrency_key from run where seq = :seq')

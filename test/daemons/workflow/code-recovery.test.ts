@@ -25,7 +25,7 @@ const statusOf = async (daemon: DaemonProcess, id: string) => (await daemon.run(
 const POLL = { timeout: 20_000, interval: 20 };
 
 describe('after kill -9, a workflow in code', () => {
-  test('does not run finished steps again; a keyed one in the air is, another waits for a decision', async () => {
+  test('does not run finished steps again; one in flight is, under its key, unless it says once', async () => {
     const { ledger, start } = await setUp(
       () => `
       export const flow = defineWorkflow({
@@ -33,14 +33,15 @@ describe('after kill -9, a workflow in code', () => {
         run: async (ctx) => {
           const one = await ctx.step('one', async () => { await note(ctx, 'one'); return Math.random(); });
           await ctx.step('keyed', ({ idempotencyKey }) => note(ctx, 'keyed', idempotencyKey), { idempotencyKey: 'order-7' });
-          await ctx.step('plain', () => note(ctx, 'plain'));
+          await ctx.step('free', ({ idempotencyKey }) => note(ctx, 'free', idempotencyKey));
+          await ctx.step('plain', () => note(ctx, 'plain'), { once: true, idempotencyKey: 'plain-7' });
           await ctx.step('last', async () => { await note(ctx, 'last'); });
           return one;
         },
       });`,
     );
     // The first call of each is never answered: its step is in the air when the service dies.
-    for (const name of ['keyed', 'plain'])
+    for (const name of ['keyed', 'free', 'plain'])
       ledger.answer(name, (_, response, nth) => {
         if (nth > 1) response.end('{}');
       });
@@ -48,6 +49,9 @@ describe('after kill -9, a workflow in code', () => {
     const id = await begin(daemon, 'flow');
     await expect.poll(() => ledger.count('keyed'), POLL).toBe(1);
     const [one] = await daemon.steps(id);
+    await daemon.kill();
+    daemon = await start();
+    await expect.poll(() => ledger.count('free'), POLL).toBe(1);
     await daemon.kill();
     daemon = await start();
     await expect.poll(() => ledger.count('plain'), POLL).toBe(1);
@@ -59,7 +63,10 @@ describe('after kill -9, a workflow in code', () => {
     const params = { runId: id as never, stepId: 'main.plain' };
     await daemon.call(decideStep, { params, body: { action: 'retry' } as never });
     await expect.poll(() => statusOf(daemon, id), POLL).toBe('succeeded');
-    expect(['one', 'keyed', 'plain', 'last'].map((name) => ledger.count(name))).toEqual([1, 2, 2, 1]);
+    const counts = ['one', 'keyed', 'free', 'plain', 'last'].map((name) => ledger.count(name));
+    expect(counts).toEqual([1, 2, 2, 2, 1]);
+    const free = ledger.entries.filter(({ name }) => name === 'free').map(({ key }) => key);
+    expect(free).toEqual([`${id}/main.free`, `${id}/main.free`]);
     expect(new Set(ledger.entries.filter(({ name }) => name === 'keyed').map(({ key }) => key))).toEqual(
       new Set(['order-7']),
     );

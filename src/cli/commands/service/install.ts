@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
 import { placeOf, writePlace } from './place.ts';
-import { launchdPlist, systemdUnit } from './unit.ts';
+import { launchdPlist, stopMsOf, systemdUnit } from './unit.ts';
 
 interface Installed {
   manager: 'systemd' | 'launchd';
@@ -22,9 +22,10 @@ export const install = defineCommand({
     user: z.boolean().default(false).describe('a service of this user, not of the machine'),
   }),
   async run({ write, user }, { platform, env, ui }) {
-    const { projectDir, dataDir, configFile, profile } = platform();
+    const { projectDir, dataDir, configFile, profile, config } = platform();
     const place = placeOf(user, env);
-    const options = { projectDir, dataDir, configFile, profile, user, ownHome: Boolean(env.SVC_HOME) };
+    const ownHome = Boolean(env.SVC_HOME);
+    const options = { projectDir, dataDir, configFile, profile, user, ownHome, stopMs: stopMsOf(config) };
     const unit = place.manager === 'systemd' ? systemdUnit(options) : launchdPlist(options);
     if (write) {
       writePlace(place, unit);

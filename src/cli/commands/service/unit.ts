@@ -1,6 +1,9 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+import { type PlatformConfig, SERVICE_NAMES } from '../../../contracts/index.ts';
+import { seconds } from '../../../kit/duration.ts';
 import { packageRoot } from '../../../kit/paths.ts';
+import { FORCE_AFTER_MS } from '../../supervisor/stop-deadline.ts';
 
 /** What a unit is made for. */
 export interface UnitOptions {
@@ -12,7 +15,15 @@ export interface UnitOptions {
   ownHome: boolean;
   /** A unit of this user's own systemd, instead of the machine's. */
   user: boolean;
+  /** Time that the whole platform may take to stop. */
+  stopMs: number;
 }
+
+/** One service after another drains, and is ended by force a little later. */
+export function stopMsOf(config: PlatformConfig): number {
+  return SERVICE_NAMES.reduce((sum, name) => sum + config[name].drainMs + FORCE_AFTER_MS, MARGIN_MS);
+}
+const MARGIN_MS = seconds(15);
 
 /** Arguments of the program that a service manager starts: the foreground platform, whose stdout is its log. */
 function program({ configFile, profile }: Pick<UnitOptions, 'configFile' | 'profile'>): string[] {
@@ -42,8 +53,8 @@ ${home}${who}Restart=on-failure
 RestartSec=2
 # How the platform ends after SIGTERM; after "svc down" it ends with 0.
 SuccessExitStatus=143
-# A drain takes at most 12 s a service; what is left then is ended by force.
-TimeoutStopSec=75
+# A service takes at most its drainMs and 4 s; what is left then is ended by force.
+TimeoutStopSec=${Math.ceil(options.stopMs / 1000)}
 KillMode=mixed
 NoNewPrivileges=yes
 ProtectSystem=full
@@ -83,7 +94,7 @@ ${home}  <key>RunAtLoad</key>
     <false/>
   </dict>
   <key>ExitTimeOut</key>
-  <integer>75</integer>
+  <integer>${Math.ceil(options.stopMs / 1000)}</integer>
   <key>Umask</key>
   <integer>63</integer>
   <key>StandardOutPath</key>

@@ -1,14 +1,18 @@
 import { z } from 'zod';
 import {
+  type CallInput,
   cancelRun,
   decideApproval,
   decideStep,
+  decideSteps,
   type ReplyOf,
   rerunRun,
   sendSignal,
 } from '../../../contracts/index.ts';
+import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readJson } from '../../json-flag.ts';
+import { UsageError } from '../../parse-args.ts';
 import { InputFlag, readInput } from './input.ts';
 import { RunArg } from './read.ts';
 import { coloured, runPairs } from './views.ts';
@@ -58,23 +62,64 @@ export const approve = defineCommand({
     approved ? 'Approved; the run goes on.' : 'Refused; the step fails.',
 });
 
+const Decision = z.enum(['retry', 'succeed', 'fail']);
+type DecideReply = Pick<ReplyOf<typeof decideSteps>, 'decided' | 'refused'>;
+
 export const decide = defineCommand({
   name: 'workflows decide',
-  summary: 'Say what becomes of a step that a crash interrupted in mid-air',
+  summary: 'Decide what becomes of steps that were interrupted in mid-air',
   example: 'svc workflows decide run_01b8dac5 pay.charge retry',
   args: z.object({
-    run: RunArg,
-    step: StepArg,
-    action: z.enum(['retry', 'succeed', 'fail']).describe('retry, succeed or fail'),
-    output: InputFlag.describe('with succeed: the output of the step, as JSON'),
+    run: RunArg.describe('the run, several with commas, or "all" that wait for a decision'),
+    step: StepArg.describe('the step: <job>.<step>, or "all" (with the run "all")'),
+    action: Decision.describe('retry, succeed or fail'),
+    output: InputFlag.describe('with succeed: the output of the steps, as JSON'),
+    workflow: z.string().max(256).optional().describe('with "all": only runs of this workflow'),
   }),
-  async run({ run, step, action, output }, { client, cwd }) {
+  async run({ run, step, action, output, workflow }, { client, cwd }) {
+    if (run !== 'all' && (step === 'all' || workflow !== undefined))
+      throw new UsageError('The step "all" and --workflow go with the run "all" alone.', {
+        hint: 'svc workflows decide all all retry --workflow billing',
+      });
     const value = output === undefined ? null : ((await readJson('--output', output, cwd)) as never);
-    const params = { runId: run as never, stepId: step };
-    return ok(await client.call(decideStep, { params, body: { action, output: value } }));
+    const body = { action, output: value };
+    if (run === 'all') {
+      const stepId = step === 'all' ? undefined : step;
+      return ok<DecideReply>(await decideAll(client, { ...body, workflowId: workflow, stepId }));
+    }
+    const decided: DecideReply['decided'] = [];
+    for (const runId of new Set(run.split(','))) {
+      await client.call(decideStep, { params: { runId: runId as never, stepId: step }, body });
+      decided.push({ runId, stepId: step });
+    }
+    return ok<DecideReply>({ decided, refused: [] });
   },
-  text: () => 'Decided; the run goes on.',
+  text({ decided, refused }: DecideReply, style) {
+    const lines = refused.map(
+      ({ runId, stepId, error }) => `${style.red('refused')} ${runId} ${stepId}: ${error.message}`,
+    );
+    if (decided.length === 0 && lines.length === 0) return 'No run that matches waits for a decision.';
+    const runs = new Set(decided.map(({ runId }) => runId)).size;
+    return [`Decided ${decided.length} steps of ${runs} runs; they go on.`, ...lines].join('\n');
+  },
 });
+
+/** Page by page, as each is taken up by the service at once. */
+async function decideAll(
+  client: Pick<CommandContext['client'], 'call'>,
+  body: CallInput<typeof decideSteps>['body'],
+): Promise<DecideReply> {
+  const all: DecideReply = { decided: [], refused: [] };
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page: ReplyOf<typeof decideSteps> = await client.call(decideSteps, {
+      body: { ...body, limit: 200, ...(cursor === undefined ? {} : { cursor }) },
+    });
+    all.decided.push(...page.decided);
+    all.refused.push(...page.refused);
+    cursor = page.nextCursor;
+  }
+  return all;
+}
 
 export const signal = defineCommand({
   name: 'workflows signal',

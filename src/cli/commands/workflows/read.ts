@@ -8,6 +8,7 @@ import {
   type ReplyOf,
   type RunLogLine,
   RunStatus,
+  WaitReason,
 } from '../../../contracts/index.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
 import { moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
@@ -49,22 +50,45 @@ export const list = defineCommand({
   },
 });
 
+type RunsPage = ReplyOf<typeof listRuns>;
+/** What waits for a decision is shown first, however old it is. */
+const MAX_DECISIONS_SHOWN = 100;
+
 export const runs = defineCommand({
   name: 'workflows runs',
-  summary: 'List runs, newest first',
+  summary: 'List runs, newest first; those that wait for a decision apart',
   example: 'svc workflows runs --status failed',
   args: z.object({
     status: RunStatus.optional().describe('only those of this status'),
+    waitingFor: WaitReason.optional().describe('only waiting ones that wait for this'),
     workflow: z.string().optional().describe('only those of this workflow'),
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('how many'),
     cursor: z.string().optional().describe('where the page before ended'),
   }),
   short: pageShort,
-  run: async ({ status, workflow, limit, cursor }, { client }) =>
-    ok(await client.call(listRuns, { query: { status, workflowId: workflow, limit, cursor } })),
-  text({ items, nextCursor }: ReplyOf<typeof listRuns>, style) {
+  async run({ status, waitingFor, workflow, limit, cursor }, { client }) {
+    const query = { status, workflowId: workflow, limit, cursor };
+    const page = await client.call(listRuns, { query: { ...query, waitingReason: waitingFor } });
+    const isFirst = cursor === undefined && waitingFor === undefined;
+    if (!isFirst || (status !== undefined && status !== 'waiting')) return ok({ ...page, decisions: [] });
+    const { items } = await client.call(listRuns, {
+      query: { waitingReason: 'decision', workflowId: workflow, limit: MAX_DECISIONS_SHOWN },
+    });
+    return ok({ ...page, decisions: items });
+  },
+  text({ items, nextCursor, decisions }: RunsPage & { decisions: RunsPage['items'] }, style) {
     const more = nextCursor === null ? '' : `\n${style.dim(`more: --cursor ${nextCursor}`)}`;
-    return runsTable(items, style) + more;
+    if (decisions.length === 0) return runsTable(items, style) + more;
+    const shown = new Set(decisions.map(({ id }) => id));
+    return [
+      `Waiting for a decision (svc workflows decide <run> <step> retry, or "all" for both):`,
+      runsTable(decisions, style),
+      '',
+      `${runsTable(
+        items.filter(({ id }) => !shown.has(id)),
+        style,
+      )}${more}`,
+    ].join('\n');
   },
 });
 

@@ -26,12 +26,16 @@ export function runsTable(items: readonly WorkflowRun[], style: Style): string {
   const rows = items.map((run) => [
     run.id,
     run.workflowId,
-    coloured(run.status, style),
+    stateOf(run, style),
     run.trigger,
     timeText(run.createdAt),
     lasted(run),
   ]);
   return table(['run', 'workflow', 'status', 'trigger', 'created', 'took'], rows, style);
+}
+
+function stateOf({ status, waitingReason }: WorkflowRun, style: Style): string {
+  return `${coloured(status, style)}${waitingReason === null ? '' : ` (${waitingReason})`}`;
 }
 
 export function runPairs(run: WorkflowRun, style: Style): string {
@@ -40,7 +44,7 @@ export function runPairs(run: WorkflowRun, style: Style): string {
     [
       ['run', run.id],
       ['workflow', run.workflowId],
-      ['status', coloured(run.status, style)],
+      ['status', stateOf(run, style)],
       ...(run.queuedReason ? ([['reason', run.queuedReason]] as Array<[string, string]>) : []),
       ['trigger', run.trigger],
       ['created', timeText(run.createdAt)],

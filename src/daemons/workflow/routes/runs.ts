@@ -2,6 +2,7 @@ import {
   cancelRun,
   decideApproval,
   decideStep,
+  decideSteps,
   getRun,
   listRunEvents,
   listRunLogs,
@@ -53,7 +54,7 @@ export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): 
 }
 
 /** What is said to a run: signals, approvals, decisions. @spec docs/workflows.md "Waiting" */
-export function answerRoutes(http: Http, { desk }: WorkflowServices): void {
+export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices): void {
   const accepted = { accepted: true } as const;
   mount(http, decideApproval, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
     const decision = { approved: body.approved, by: caller.hostId, comment: body.comment ?? null };
@@ -64,6 +65,9 @@ export function answerRoutes(http: Http, { desk }: WorkflowServices): void {
     await desk.decide(caller.namespaceId, runId, stepId, { ...body, by: caller.hostId });
     return accepted;
   });
+  mount(http, decideSteps, { auth }, ({ body: { action, output, ...filter }, caller }) =>
+    decisions.decide(caller.namespaceId, filter, { action, output, by: caller.hostId }),
+  );
   mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller }) => {
     await desk.signal(caller.namespaceId, runId, name, body.payload);
     return accepted;

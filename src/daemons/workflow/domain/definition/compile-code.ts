@@ -98,8 +98,18 @@ function stepOf(
     timeoutMs: options.timeoutMs ?? kind.defaultTimeoutMs,
     continueOnError: true,
     idempotent: options.idempotent,
+    ...afterInterruption(kind, options),
     idempotencyKey: options.idempotencyKey === undefined ? null : constant(options.idempotencyKey),
   };
+}
+
+/** The function of `ctx.step` has a key that stays the same, so it runs again unless it says otherwise. */
+function afterInterruption(
+  kind: StepKind,
+  { once, idempotent }: FoundStep['options'],
+): Pick<CompiledStep, 'afterInterruption'> {
+  if (once) return { afterInterruption: 'ask' };
+  return kind === OWN_STEP && idempotent !== false ? { afterInterruption: 'repeat' } : {};
 }
 
 /** A step whose function the workflow's own code holds: its pass runs it, through `StepPart.perform`. */

@@ -21,6 +21,8 @@ export interface CompiledStep {
   timeoutMs: number;
   continueOnError: boolean;
   idempotent: boolean | undefined;
+  /** What follows an interruption, where that does not depend on the two beside it. */
+  afterInterruption?: 'repeat' | 'ask';
   idempotencyKey: Template | null;
 }
 

@@ -4,6 +4,7 @@ import type {
   RunLogLine,
   RunStatus,
   RunStep,
+  WaitReason,
   WorkflowRun,
 } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
@@ -54,6 +55,7 @@ export interface NewRunRequest {
 
 export interface ListFilter extends PageRequest {
   status?: RunStatus | undefined;
+  waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
 }
 export interface PageRequest {

@@ -289,8 +289,11 @@ export function createStepDriver(deps: StepDriverDeps) {
     // Its manifest says whether it may run again.
     if (away && record.idempotencyKey === null) return waitForPlugin(part, away, { interrupted: true });
     // Its key is durable before its work begins, and so is the time of the beginning where the engine knows that.
-    const hasBegun = step.idempotencyKey === null && (record.attemptAt !== null || step.kind.reportsBegin);
-    if (!hasBegun || harmless(part)) return startEffect(part);
+    const lacksKey = step.idempotencyKey !== null && record.idempotencyKey === null;
+    const hasBegun = !lacksKey && (record.attemptAt !== null || step.kind.reportsBegin);
+    const repeats =
+      step.afterInterruption === undefined ? harmless(part) : step.afterInterruption === 'repeat';
+    if (!hasBegun || repeats) return startEffect(part);
     const message = `The step was interrupted in mid-air (attempt ${record.attempts}) and may have had its effect. Say whether it is to be retried, taken as succeeded, or failed.`;
     park(part, { for: 'decision', message }, null);
     journal.log({ level: 'warn', message, job: record.jobKey, step: step.id });
