@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { entryFile } from '../../src/kit/paths.ts';
@@ -18,6 +18,8 @@ test('--yes makes a project that starts as it is, with the example loaded', { ti
   expect(made.json).toMatchObject({ ok: true, result: { plugin: 'github' } });
   expect(made.json.result.files).toEqual([
     { path: 'plugins/github/', action: 'created' },
+    { path: 'vendor/svc.schema.json', action: 'created' },
+    { path: 'vendor/workflow.schema.json', action: 'created' },
     { path: '.gitignore', action: 'created' },
     { path: '.env', action: 'created' },
     { path: 'svc.config.json', action: 'replaced' },
@@ -38,8 +40,12 @@ test('the config validates, names a schema that is there, and its secrets are fo
   expect([code, stdout.includes('cd shop')]).toEqual([0, true]);
   const project = join(folder, 'shop');
   expect((await runSvc(project, ['config', 'validate'])).code).toBe(0);
-  const { $schema } = JSON.parse(await readFile(join(project, 'svc.config.json'), 'utf8'));
-  expect(JSON.parse(await readFile(resolve(project, $schema), 'utf8')).title).toBe('svc.config.json');
+  // A colleague's clone lies elsewhere, on a machine with another installation of svc or none.
+  const clone = join(await tempDir(), 'deep', 'clone');
+  await cp(project, clone, { recursive: true });
+  const { $schema } = JSON.parse(await readFile(join(clone, 'svc.config.json'), 'utf8'));
+  expect(relative(clone, resolve(clone, $schema))).not.toMatch(/^\.\./);
+  expect(JSON.parse(await readFile(resolve(clone, $schema), 'utf8')).title).toBe('svc.config.json');
 
   expect((await stat(join(project, '.env'))).mode & 0o777).toBe(0o600);
   const secrets = await secretsOf(project);
@@ -67,6 +73,8 @@ test('a project that is there is refused; --force writes the config anew and kee
 
   const forced = await runSvc(folder, ['init', '--plugin', 'rest', '--force', '--json']);
   expect(forced.json.result.files.map(({ action }: { action: string }) => action)).toEqual([
+    'kept',
+    'kept',
     'kept',
     'kept',
     'kept',

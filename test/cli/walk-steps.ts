@@ -84,6 +84,11 @@ export const STEPS: Record<string, Step[]> = {
     { args: () => ['workflows', 'run', 'hold'], take: ({ id }) => ({ run: id }) },
     fails(1, 'workflows', 'run', 'nothing'),
   ],
+  'workflows create': [
+    step('workflows', 'create', 'fresh'),
+    fails(1, 'workflows', 'create', 'fresh'),
+    step('workflows', 'validate', 'workflows/fresh.yaml'),
+  ],
   'workflows validate': [
     step('workflows', 'validate', 'workflows/hold.yaml'),
     fails(1, 'workflows', 'validate', 'nowhere.yaml'),

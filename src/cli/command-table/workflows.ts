@@ -28,6 +28,12 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
     async () => (await import('../commands/workflows/run.ts')).run,
   ),
   entry(
+    'workflows create',
+    'Make a new workflow file that editors complete and check',
+    'svc workflows create nightly',
+    async () => (await import('../commands/workflows/create.ts')).create,
+  ),
+  entry(
     'workflows validate',
     'Check a workflow file, and list every fault with its line',
     'svc workflows validate workflows/nightly.yaml',

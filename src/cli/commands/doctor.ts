@@ -13,6 +13,7 @@ import { checkPorts } from './doctor/ports.ts';
 import { checkSecrets } from './doctor/secrets.ts';
 import { checkCredentials, checkStores } from './doctor/stores.ts';
 import { checkSupervision } from './doctor/supervision.ts';
+import { checkVendor } from './doctor/vendor.ts';
 import { checkAdapters, checkHosts, checkWorkflows } from './doctor/workflows.ts';
 
 export interface Diagnosis {
@@ -40,6 +41,7 @@ const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['upstreams', checkUpstreams],
   ['plugins', checkPlugins],
   ['workflows', checkWorkflows],
+  ['vendor', checkVendor],
   ['adapters', checkAdapters],
   ['hosts', checkHosts],
 ];

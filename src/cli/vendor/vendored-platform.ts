@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { CONFIG_FILE } from '../../kit/config.ts';
@@ -6,6 +7,7 @@ import { draftPathOf } from '../../kit/draft-path.ts';
 import { isRecord } from '../../kit/is-record.ts';
 import { version } from '../../kit/paths.ts';
 import { readPackageJson } from '../../plugins/index.ts';
+import { archiveContent } from './archive-content.ts';
 import { platformArchive } from './platform-archive.ts';
 
 const PACKAGE = 'svc-platform';
@@ -48,18 +50,47 @@ export interface VendoredState {
   fault: string | null;
 }
 
-/** Whether the archive that a plugin depends on is there, and of the version that runs. */
+/** Whether the archive that a plugin depends on is there, whole, and of the version that runs. */
 export async function vendoredState(plugin: string): Promise<VendoredState> {
   const manifest = await readPackageJson(plugin);
   const listed = isRecord(manifest?.devDependencies) ? manifest.devDependencies[PACKAGE] : undefined;
   if (typeof listed !== 'string' || !listed.startsWith('file:'))
     return { spec: typeof listed === 'string' ? listed : null, fault: null };
   const path = join(plugin, listed.slice('file:'.length));
-  const found = new RegExp(`${PACKAGE}-(.+)\\.tgz$`).exec(path)?.[1];
-  if (!existsSync(path)) return { spec: listed, fault: `${path} is missing` };
-  if (found !== undefined && found !== version)
-    return { spec: listed, fault: `${path} is of version ${found}, but svc ${version} runs` };
-  return { spec: listed, fault: null };
+  return { spec: listed, fault: await archiveFault(plugin, path) };
+}
+
+async function archiveFault(plugin: string, path: string): Promise<string | null> {
+  if (!existsSync(path)) return `${path} is missing`;
+  // A folder is linked by npm as it is.
+  if (!statSync(path).isFile()) return null;
+  const named = new RegExp(`${PACKAGE}-(.+)\\.tgz$`).exec(path)?.[1];
+  if (named !== undefined && named !== version)
+    return `${path} is of version ${named}, but svc ${version} runs`;
+  const content = await archiveContent(path);
+  if ('fault' in content) return `${path} is damaged (${content.fault})`;
+  if (content.name !== PACKAGE || content.version !== version)
+    return `${path} holds ${content.name} ${content.version}, but ${PACKAGE} ${version} runs`;
+  const locked = await lockedIntegrity(plugin);
+  if (locked?.startsWith('sha512-') && locked !== (await sha512Of(path)))
+    return `${path} is not the file whose digest package-lock.json has, so npm install fails with EINTEGRITY`;
+  return null;
+}
+
+/** The digest that `npm install` demands of the archive; undefined where it demands none. */
+async function lockedIntegrity(plugin: string): Promise<string | undefined> {
+  const lock = await readFile(join(plugin, 'package-lock.json'), 'utf8')
+    .then(JSON.parse)
+    .catch(() => null);
+  const packages: unknown = isRecord(lock) ? lock.packages : undefined;
+  const entry = isRecord(packages) ? packages[`node_modules/${PACKAGE}`] : undefined;
+  return isRecord(entry) && typeof entry.integrity === 'string' ? entry.integrity : undefined;
+}
+
+async function sha512Of(path: string): Promise<string> {
+  return `sha512-${createHash('sha512')
+    .update(await readFile(path))
+    .digest('base64')}`;
 }
 
 /**

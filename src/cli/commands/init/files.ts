@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { packageRoot } from '../../../kit/paths.ts';
+import { CONFIG_FILE } from '../../../kit/config.ts';
 import type { Random } from '../../../kit/random.ts';
+import { schemaPath } from '../../vendor/project-schemas.ts';
 
 const SECRET_BYTES = 32;
 const IGNORED = ['.svc*/', '.env', 'node_modules/'];
@@ -16,21 +16,12 @@ const SECRETS = [
 /** What differs from one project to the next, and what one looks for first; the schema knows the rest. */
 export function configText(folder: string): string {
   const config = {
-    $schema: schemaPath(folder),
+    $schema: schemaPath(folder, 'svc.schema.json', join(folder, CONFIG_FILE)),
     gateway: { port: 4000 },
     plugins: ['./plugins/*'],
     workflows: ['./workflows/*.{yaml,yml}'],
   };
   return `${JSON.stringify(config, null, 2)}\n`;
-}
-
-/** A file that editors read without a network: the project's own copy of the package, else the one that runs. */
-function schemaPath(folder: string): string {
-  const inPackage = join('config', 'svc.schema.json');
-  const own = join(folder, 'node_modules', 'svc-platform', inPackage);
-  const path = relative(folder, existsSync(own) ? own : join(packageRoot, inPackage));
-  const url = path.split(sep).join('/');
-  return url.startsWith('../') ? url : `./${url}`;
 }
 
 /** The text with a fresh secret for each that it lacks. */

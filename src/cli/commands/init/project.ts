@@ -1,11 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { CONFIG_FILE } from '../../../kit/config.ts';
 import { draftPathOf } from '../../../kit/draft-path.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import type { Random } from '../../../kit/random.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';
-import { type ExampleName, pluginOf, writeExample } from './examples.ts';
+import { PROJECT_SCHEMAS, schemaCopy, schemaText } from '../../vendor/project-schemas.ts';
+import { type ExampleName, pluginOf, workflowOf, writeExample } from './examples.ts';
 import { configText, extendedEnv, extendedIgnore } from './files.ts';
 
 export interface ProjectFile {
@@ -41,9 +42,11 @@ export async function createProject(
   try {
     makeFolder(folder, made);
     makeFolder(join(folder, 'plugins'), made);
+    makeFolder(join(folder, 'vendor'), made);
     const files = plugin && example !== 'none' ? await addPlugin(folder, example, plugin, made) : [];
+    if (example === 'workflow') makeFolder(join(folder, 'workflows'), made);
     // All that is kept from the reader is read before the first file is written.
-    for (const draft of draftsOf(folder, random)) {
+    for (const draft of draftsOf(folder, example, random)) {
       if (draft.text !== null) writeDraft(folder, draft, made);
       files.push({ path: draft.path, action: draft.action });
     }
@@ -96,14 +99,13 @@ async function addPlugin(
   const draft = draftPathOf(target);
   made.push(draft);
   const vendor = join(folder, 'vendor');
-  const hadVendor = existsSync(vendor);
-  if (!hadVendor) made.push(vendor);
+  const before = readdirSync(vendor);
   await writeExample(example, draft, vendor);
+  const vendored = readdirSync(vendor).filter((name) => !before.includes(name));
+  made.push(...vendored.map((name) => join(vendor, name)));
   renameSync(draft, target);
   made.push(target);
-  const vendored: ProjectFile[] =
-    existsSync(vendor) && !hadVendor ? [{ path: 'vendor/', action: 'created' }] : [];
-  return [{ path, action: 'created' }, ...vendored];
+  return [path, ...vendored.map((name) => `vendor/${name}`)].map((at) => ({ path: at, action: 'created' }));
 }
 
 function draftOf(folder: string, path: string, mode: number, next: (before: string) => string): Draft {
@@ -121,12 +123,21 @@ function secretDrafts(folder: string, random: Random): Draft[] {
   ];
 }
 
-function draftsOf(folder: string, random: Random): Draft[] {
-  const config = draftOf(folder, CONFIG_FILE, 0o644, () => configText(folder));
+function draftsOf(folder: string, example: ExampleName, random: Random): Draft[] {
+  const workflow = workflowOf(example, folder);
   return [
+    ...PROJECT_SCHEMAS.map((name) => replacing(folder, schemaCopy(name), () => schemaText(name))),
+    // One that the reader has edited stays.
+    ...(workflow ? [draftOf(folder, workflow.path, 0o644, (before) => before || workflow.text)] : []),
     ...secretDrafts(folder, random),
-    { ...config, action: config.action === 'extended' ? 'replaced' : config.action },
+    replacing(folder, CONFIG_FILE, () => configText(folder)),
   ];
+}
+
+/** A file that is ours as a whole. */
+function replacing(folder: string, path: string, text: () => string): Draft {
+  const draft = draftOf(folder, path, 0o644, text);
+  return { ...draft, action: draft.action === 'extended' ? 'replaced' : draft.action };
 }
 
 function writeDraft(folder: string, { path, text, mode, action }: Draft, made: string[]): void {

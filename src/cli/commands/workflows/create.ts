@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { z } from 'zod';
+import { WorkflowId } from '../../../contracts/index.ts';
+import { workflowFileStamps } from '../../../daemons/workflow/workflow-files.ts';
+import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { shellWord } from '../../shell-word.ts';
+import { writeWholeFile } from '../../supervisor/data-folder.ts';
+import { schemaState, writeSchema } from '../../vendor/project-schemas.ts';
+import { workflowText } from './template.ts';
+
+interface CreatedWorkflow {
+  id: string;
+  file: string;
+}
+
+/** Needs no platform that runs. @spec docs/workflows.md "From the command line" */
+export const create = defineCommand({
+  name: 'workflows create',
+  summary: 'Make a new workflow file that editors complete and check',
+  example: 'svc workflows create nightly',
+  args: z.object({
+    id: WorkflowId.describe("the workflow's id"),
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('where to put it; default: workflows/<id>.yaml of the project'),
+  }),
+  positionals: ['id'],
+  async run({ id, file: given }, context) {
+    const { projectDir, config } = context.platform();
+    const file = given ? resolve(context.cwd, given) : join(projectDir, 'workflows', `${basename(id)}.yaml`);
+    if (existsSync(file))
+      throw new PlatformError('CONFLICT', `${file} exists.`, {
+        details: { file, hint: 'Choose another with --file.' },
+      });
+    await writeWorkflow(id, projectDir, file);
+    const found = await workflowFileStamps(projectDir, config.workflows);
+    if (!found.has(file))
+      context.ui.warn(
+        `No pattern of "workflows" in svc.config.json finds ${file}: ${config.workflows.join(', ') || 'there is none'}.`,
+      );
+    const at = shellWord(relative(context.cwd, file));
+    context.ui.note(
+      `Next: svc workflows validate ${at}\nThen, with the platform running: svc workflows run ${shellWord(id)} --follow`,
+    );
+    return ok<CreatedWorkflow>({ id, file });
+  },
+  text: ({ id, file }: CreatedWorkflow, style) => `${style.green('created')} ${id} in ${file}`,
+});
+
+/** Throws STORE_ERROR where the file, or the schema that it names, cannot be written. */
+async function writeWorkflow(id: string, projectDir: string, file: string): Promise<void> {
+  try {
+    if (schemaState(projectDir, 'workflow.schema.json') === 'missing')
+      writeSchema(projectDir, 'workflow.schema.json');
+    await mkdir(dirname(file), { recursive: true });
+    writeWholeFile(file, workflowText(id, projectDir, file), 0o644);
+  } catch (error) {
+    throw new PlatformError(
+      'STORE_ERROR',
+      `The workflow cannot be written to ${file}: ${messageOf(error)}.`,
+      {
+        details: { file, hint: 'Choose another place with --file.' },
+        cause: error,
+      },
+    );
+  }
+}
