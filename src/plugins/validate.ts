@@ -21,6 +21,8 @@ export interface ValidatedPlugin {
   faults: PluginFault[];
 }
 
+type Awaitable<Value> = Value | Promise<Value>;
+
 /** What of a plugin's code is not run, and why: nobody has agreed to it, and nothing but its own process confines it. */
 export interface ValidateOptions {
   /** Reason not to run a manifest that is a module. */
@@ -32,7 +34,7 @@ export interface ValidateOptions {
   /** Called with the manifest before any handler is loaded; throws to stop. */
   agree?(manifest: ManifestV3): void;
   /** Compiles what the manifest says of workflows and schedules. */
-  compile?(manifest: ManifestV3): Array<{ path: string; message: string }>;
+  compile?(manifest: ManifestV3): Awaitable<Array<{ path: string; message: string }>>;
 }
 
 /** The hosts' own kind for each list of a manifest; a plain function serves any. */
@@ -70,7 +72,7 @@ export async function validatePlugin(
   const told = new Set(inText.map(({ path }) => path));
   const whenLoaded = handlersNotRun === undefined ? await codeFaults(plugin, describer) : [];
   const shapes = definitionFaults(manifest);
-  const compiled = compile(manifest)
+  const compiled = (await compile(manifest))
     .filter(({ path }) => !shapes.some((fault) => fault.path === path))
     .map(({ path, message }): PluginFault => ({ code: 'INVALID_MANIFEST', path, message }));
   return {

@@ -1,10 +1,114 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listPlugins } from '../../src/contracts/index.ts';
 import { startMarketplace, writeFiles } from '../daemons/marketplace/support.ts';
 import { tempDir } from '../support/daemon.ts';
+import { testPlatform } from './platform.ts';
 import { runSvc } from './svc.ts';
+
+const of = (id: string, more: object) => ({ schema: 'svc.plugin/3', id, version: '1.0.0', ...more });
+const HANDLER = 'export const run = () => 1;';
+const STOCK = {
+  'package.json': { type: 'module' },
+  'svc.plugin.json': of('stock', {
+    commands: [{ id: 'count', handler: 'h.js#run' }],
+    jobs: [{ id: 'tally', handler: 'h.js#run' }],
+    webhooks: [{ event: 'moved', handler: 'h.js#run', auth: { type: 'secret', header: 'x-s' } }],
+  }),
+  'h.js': HANDLER,
+};
+/** Names of plugins, commands, jobs and webhooks, half of which are misspelt. */
+const SHOP = {
+  'package.json': { type: 'module' },
+  'svc.plugin.json': of('shop', {
+    permissions: { invoke: ['stock/count', 'stock/cuont', 'optional/any'] },
+    commands: [{ id: 'sell', handler: 'h.js#run', permissions: { invoke: ['stock/tally', 'stock/tlly'] } }],
+    workflows: [
+      {
+        id: 'restock',
+        on: {
+          webhook: [
+            { pluginId: 'stock', event: 'moved' },
+            { pluginId: 'stock', event: 'mvoed' },
+          ],
+        },
+        jobs: {
+          a: {
+            steps: [
+              { uses: 'stock/count' },
+              { uses: 'stock/cuont' },
+              { uses: 'job:stock/tlly' },
+              { uses: 'away/go' },
+            ],
+          },
+        },
+      },
+    ],
+  }),
+  'h.js': HANDLER,
+};
+const MISSPELT = {
+  'permissions.invoke[1]': 'the plugin stock has no command or job "cuont"; there is count, tally',
+  'commands[0].permissions.invoke[1]': 'the plugin stock has no command or job "tlly"; there is count, tally',
+  'workflows[0].jobs.a.steps[1].uses': 'the plugin stock has no command "cuont"; there is count',
+  'workflows[0].jobs.a.steps[2].uses': 'the plugin stock has no job "tlly"; there is tally',
+  'workflows[0].on.webhook[1]': 'the plugin stock declares no webhook "mvoed"; there is moved',
+};
+const ABSENT = { 'workflows[0].jobs.a.steps[3].uses': 'there is no plugin "away" that runs' };
+
+async function faultsOf(
+  folder: string,
+  plugin: string,
+  env: Record<string, string> = {},
+): Promise<Record<string, string>> {
+  const { json } = await runSvc(folder, ['plugins', 'validate', plugin, '--json'], env);
+  const faults: Array<Record<string, string>> = json.ok ? [] : json.error.details.faults;
+  return Object.fromEntries(faults.map(({ path, message }) => [path, message]));
+}
+
+test('names are looked up among the plugins of the project, absent ones where it has run', async () => {
+  const folder = await tempDir();
+  await writeFile(join(folder, 'svc.config.json'), '{}');
+  await writeFiles(join(folder, 'plugins/stock'), STOCK);
+  const shop = await writeFiles(join(folder, 'plugins/shop'), SHOP);
+  // In a clone the plugins that are installed elsewhere are not known.
+  expect(await faultsOf(folder, shop)).toEqual(MISSPELT);
+  await mkdir(join(folder, '.svc'), { mode: 0o700 });
+  expect(await faultsOf(folder, shop)).toEqual({ ...MISSPELT, ...ABSENT });
+});
+
+test('dependencies and commands of other plugins of the project are looked at', async () => {
+  const folder = await tempDir();
+  await writeFile(join(folder, 'svc.config.json'), '{}');
+  await writeFiles(join(folder, 'plugins/stock'), STOCK);
+  // Of two that clash the one that is found first stays.
+  const manifest = of('wares', {
+    dependencies: { stock: '^2.0.0', away: '^1.0.0' },
+    commands: [{ id: 'count', handler: 'h.js#run' }],
+  });
+  const wares = await writeFiles(join(folder, 'plugins/wares'), { ...SHOP, 'svc.plugin.json': manifest });
+  const taken = { 'commands[0].id': 'The command "count" belongs to the plugin stock already.' };
+  expect(await faultsOf(folder, wares)).toEqual(taken);
+  await writeFile(join(wares, 'svc.plugin.json'), JSON.stringify({ ...manifest, commands: [] }));
+  await mkdir(join(folder, '.svc'), { mode: 0o700 });
+  expect(await faultsOf(folder, wares)).toEqual({
+    'dependencies.stock': 'The plugin stock is there in version 1.0.0, but ^2.0.0 is needed.',
+    'dependencies.away': 'The plugin away (^1.0.0) is needed, but it is not installed.',
+  });
+});
+
+test('outside of a project names are looked up at the gateway that commands talk to', async () => {
+  const { folder, svc } = await testPlatform();
+  await writeFiles(join(folder, 'plugins/stock'), STOCK);
+  await svc('up', '-d');
+  const { env } = (await svc('status', '--env')).json.result;
+  const shop = await writeFiles(join(await tempDir(), 'shop'), SHOP);
+  expect(await faultsOf(shop, '.')).toEqual({});
+  expect(await faultsOf(shop, '.', env)).toEqual({ ...MISSPELT, ...ABSENT });
+  // One that does not answer says nothing of the names.
+  expect(await faultsOf(shop, '.', { SVC_GATEWAY_URL: 'http://127.0.0.1:1' })).toEqual({});
+});
 
 test('svc plugins validate finds bad times, unknown names, keys that never match and URLs for hosts', async () => {
   const folder = await tempDir();

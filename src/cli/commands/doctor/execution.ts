@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { listPlugins } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors.ts';
-import { loadPlugins, projectSecrets, sandboxStatus } from '../../../plugins/index.ts';
+import { sandboxStatus } from '../../../plugins/index.ts';
 import { nodeHttp } from '../../supervisor/node-http.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
+import { loadProjectPlugins } from '../plugins/project-plugins.ts';
 import { type Fact, failure, fine, type Patient, warning } from './check.ts';
 
 const REACH_MS = 3000;
@@ -82,7 +83,7 @@ export async function checkUpstreams({ loaded: { config } }: Patient): Promise<F
 
 /** As the platform that runs tells; else as they would load now. */
 export async function checkPlugins(patient: Patient): Promise<Fact[]> {
-  const { loaded, folder, running, context } = patient;
+  const { running, context } = patient;
   const remedyOf = (id: string) =>
     `svc plugins show ${id}, or svc plugins validate <folder>, lists every fault.`;
   if (running) {
@@ -94,14 +95,8 @@ export async function checkPlugins(patient: Patient): Promise<Fact[]> {
       return failure(`The plugin ${id} ${state}: ${faults[0]?.message ?? 'see the log'}`, remedyOf(id));
     });
   }
-  const { plugins, broken } = await withDescriber(context, ({ manifest }) =>
-    loadPlugins({
-      projectDir: loaded.projectDir,
-      patterns: loaded.config.plugins,
-      dataDir: folder.root,
-      secrets: projectSecrets(loaded),
-      evaluate: manifest,
-    }),
+  const { plugins, broken } = await withDescriber(context, (describer) =>
+    loadProjectPlugins(context, describer),
   );
   if (broken.length === 0) return [fine(counted(plugins.length))];
   return broken.map(({ id, folder: at, faults }) =>

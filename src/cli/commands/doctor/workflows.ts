@@ -4,9 +4,9 @@ import { knownPlugin, manifestFaults } from '../../../daemons/workflow/manifest-
 import { checkingKinds } from '../../../daemons/workflow/step-kinds.ts';
 import { readWorkflowFiles } from '../../../daemons/workflow/workflow-files.ts';
 import { unsetSecrets } from '../../../kit/secret-ref.ts';
-import { loadPlugins } from '../../../plugins/index.ts';
 import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
+import { loadProjectPlugins } from '../plugins/project-plugins.ts';
 import { type Fact, failure, fine, type Patient } from './check.ts';
 
 /** Whatever `svc workflows list` calls refused. */
@@ -24,11 +24,9 @@ export async function checkWorkflows(patient: Patient): Promise<Fact[]> {
 }
 
 /** As the workflow service would find them. */
-async function faultsOnDisk({ loaded, folder, context }: Patient): Promise<WorkflowFault[]> {
+async function faultsOnDisk({ loaded, context }: Patient): Promise<WorkflowFault[]> {
   const { projectDir, config } = loaded;
-  const { plugins } = await withDescriber(context, ({ manifest }) =>
-    loadPlugins({ projectDir, patterns: config.plugins, dataDir: folder.root, evaluate: manifest }),
-  );
+  const { plugins } = await withDescriber(context, (describer) => loadProjectPlugins(context, describer));
   const known = new Map(plugins.map(({ id, manifest }) => [id, knownPlugin(manifest)]));
   const findPlugin = (id: string) => known.get(id);
   const definitions = createDefinitions({

@@ -1,0 +1,119 @@
+import { existsSync } from 'node:fs';
+import { getPlugin, type ManifestV3, type Permissions, PluginId } from '../../../contracts/index.ts';
+import type { FindPlugin, KnownPlugin } from '../../../daemons/workflow/domain/definition/unresolved.ts';
+import { knownPlugin, manifestFaults } from '../../../daemons/workflow/manifest-faults.ts';
+import { PlatformError } from '../../../kit/errors.ts';
+import {
+  type LoadedPlugin,
+  type PluginDescriber,
+  type PluginFault,
+  type PluginRegistry,
+  relate,
+} from '../../../plugins/index.ts';
+import type { CommandContext } from '../../context.ts';
+import { namedGateway } from '../../named-gateway.ts';
+import { loadProjectPlugins } from './project-plugins.ts';
+
+type Fault = Pick<PluginFault, 'path' | 'message'>;
+
+/** Checks a plugin against the others that it names: those of the project, and of the gateway that commands here talk to. */
+export class PluginsBeside {
+  readonly #context: CommandContext;
+  readonly #project: PluginRegistry | undefined;
+
+  private constructor(context: CommandContext, project: PluginRegistry | undefined) {
+    this.#context = context;
+    this.#project = project;
+  }
+
+  static async load(context: CommandContext, describer: PluginDescriber): Promise<PluginsBeside> {
+    const hasProject = context.platform().configFile !== null || existsSync(context.folder().root);
+    return new PluginsBeside(context, hasProject ? await loadProjectPlugins(context, describer) : undefined);
+  }
+
+  /** Workflows, schedules and `permissions.invoke` whose names lead nowhere, or that are wrong by themselves. */
+  async nameFaults(manifest: ManifestV3): Promise<Fault[]> {
+    const named = new Set(invoked(manifest).map(({ ref }) => pluginOf(ref)));
+    manifestFaults(manifest, (id) => {
+      named.add(id);
+      return 'anything';
+    });
+    const found = new Map(
+      await Promise.all([...named].map(async (id) => [id, await this.#find(id)] as const)),
+    );
+    const own = knownPlugin(manifest);
+    return [
+      ...manifestFaults(manifest, (id) => found.get(id)),
+      ...invokeFaults(manifest, (id) => (id === manifest.id ? own : found.get(id))),
+    ];
+  }
+
+  /** Dependencies that are not met, and commands that another plugin of the project has already. */
+  relationFaults(plugin: LoadedPlugin): PluginFault[] {
+    if (!this.#project) return [];
+    const others = this.#project.plugins.filter(({ id, root }) => id !== plugin.id && root !== plugin.root);
+    const { broken } = relate([...others, plugin], [...this.#project.broken]);
+    const faults = broken.filter(({ folder }) => folder === plugin.root).flatMap((one) => one.faults);
+    return this.#isComplete() ? faults : faults.filter(({ code }) => code !== 'MISSING_DEPENDENCY');
+  }
+
+  /** Installed plugins are in the data folder: a clone in which nothing was started does not know them. */
+  #isComplete(): boolean {
+    return this.#project !== undefined && existsSync(this.#context.folder().root);
+  }
+
+  async #find(id: string): Promise<ReturnType<FindPlugin>> {
+    const here = this.#project?.find(id);
+    if (here) return knownPlugin(here.manifest);
+    if (namedGateway(this.#context) !== undefined) return this.#findRemote(id);
+    return this.#isComplete() ? undefined : 'anything';
+  }
+
+  async #findRemote(id: string): Promise<KnownPlugin | 'anything' | undefined> {
+    const { success, data: pluginId } = PluginId.safeParse(id);
+    if (!success) return undefined;
+    try {
+      const { commands, jobs, webhooks } = await this.#context.client.call(getPlugin, {
+        params: { pluginId },
+      });
+      return {
+        commands: new Set(commands.map((command) => command.id)),
+        jobs: new Set(jobs.map((job) => job.id)),
+        webhooks: new Set(webhooks.map(({ event }) => event)),
+      };
+    } catch (error) {
+      // A gateway that does not answer, or not to this user, says nothing about the name.
+      const isAbsent = error instanceof PlatformError && error.code === 'PLUGIN_NOT_FOUND';
+      return isAbsent ? undefined : 'anything';
+    }
+  }
+}
+
+/** `<plugin>` or `<plugin>/<command or job>`; a plugin's id may have one slash of its own, after `@scope`. */
+function pluginOf(ref: string): string {
+  const parts = ref.split('/');
+  return parts.slice(0, ref.startsWith('@') ? 2 : 1).join('/');
+}
+
+function invoked({ permissions, commands, rest }: ManifestV3): Array<{ path: string; ref: string }> {
+  const of = (path: string, granted: Permissions | undefined) =>
+    (granted?.invoke ?? []).map((ref, index) => ({ path: `${path}permissions.invoke[${index}]`, ref }));
+  return [
+    ...of('', permissions),
+    ...commands.flatMap((command, index) => of(`commands[${index}].`, command.permissions)),
+    ...(rest?.routes ?? []).flatMap((route, index) => of(`rest.routes[${index}].`, route.permissions)),
+  ];
+}
+
+/** A plugin that is not there may be an optional one; a command that it does not have is a misspelt name. */
+function invokeFaults(manifest: ManifestV3, find: FindPlugin): Fault[] {
+  return invoked(manifest).flatMap(({ path, ref }) => {
+    const plugin = find(pluginOf(ref));
+    const name = ref.slice(pluginOf(ref).length + 1);
+    if (plugin === undefined || plugin === 'anything' || name === '') return [];
+    if (plugin.commands.has(name) || plugin.jobs.has(name)) return [];
+    const there = [...plugin.commands, ...plugin.jobs].slice(0, 20).join(', ');
+    const message = `the plugin ${pluginOf(ref)} has no command or job "${name}"${there === '' ? '' : `; there is ${there}`}`;
+    return [{ path, message }];
+  });
+}

@@ -1,0 +1,22 @@
+import {
+  loadPlugins,
+  type PluginDescriber,
+  type PluginRegistry,
+  projectSecrets,
+} from '../../../plugins/index.ts';
+import type { CommandContext } from '../../context.ts';
+
+/** The plugins of this project as the services would load them now; needs no platform that runs. */
+export function loadProjectPlugins(
+  { platform, folder }: Pick<CommandContext, 'platform' | 'folder'>,
+  { manifest }: Pick<PluginDescriber, 'manifest'>,
+): Promise<PluginRegistry> {
+  const loaded = platform();
+  return loadPlugins({
+    projectDir: loaded.projectDir,
+    patterns: loaded.config.plugins,
+    dataDir: folder().root,
+    secrets: projectSecrets(loaded),
+    evaluate: manifest,
+  });
+}
