@@ -74,7 +74,7 @@ export const PLUGIN_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'plugins dev',
-    summary: 'Link a folder, and have the services read it anew whenever it changes',
+    summary: 'Link a folder, have the services read it anew when it changes, and show failing calls',
     group: 'Plugins',
     example: 'svc plugins dev ./my-plugin',
     load: async () => (await import('../commands/plugins/dev.ts')).dev,

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { linkPlugin, listPlugins, type PluginRecord, reloadPlugins } from '../../../contracts/index.ts';
+import {
+  type LogRecord,
+  linkPlugin,
+  listPlugins,
+  type PluginRecord,
+  reloadPlugins,
+} from '../../../contracts/index.ts';
 import { watchSources } from '../../../daemons/plugin-runtime/source-watch.ts';
 import { toPlatformError } from '../../../kit/errors.ts';
 import { silentLogger } from '../../../kit/logger.ts';
@@ -9,14 +15,16 @@ import { sourceStamp } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { interruption } from '../../interruption.ts';
+import { formatRecord } from '../../log-format.ts';
 import { checkFolder } from './check-folder.ts';
+import { followFailures } from './plugin-failures.ts';
 
 const KEEP_ALIVE_MS = 60_000;
 
 /** Runs until it is interrupted. @spec docs/plugins.md "Developing" */
 export const dev = defineCommand({
   name: 'plugins dev',
-  summary: 'Link a folder, and have the services read it anew whenever it changes',
+  summary: 'Link a folder, have the services read it anew when it changes, and show failing calls',
   example: 'svc plugins dev ./my-plugin',
   streams: 'always',
   args: z.object({ folder: z.string().default('.').describe("the plugin's folder; default: this one") }),
@@ -28,8 +36,9 @@ export const dev = defineCommand({
     // What the services have read of it, if anything, is as old as their last look.
     if (known) await reload(folder, context);
     const how = known?.origin === 'project' ? 'lies in the project' : 'is linked';
-    context.ui.note(`${id} ${how}; waiting for changes in ${folder}`);
     const { signal, exitCode } = interruption();
+    await followFailures(id, context, signal, (record) => showFailure(record, context));
+    context.ui.note(`${id} ${how}; waiting for changes in ${folder}`);
     await watchFolder(folder, signal, () => reload(folder, context));
     return streamed(exitCode());
   },
@@ -39,6 +48,12 @@ export const dev = defineCommand({
 async function knownAt(folder: string, { client }: CommandContext): Promise<PluginRecord | undefined> {
   const { items } = await client.call(listPlugins);
   return items.find(({ root, origin }) => root === folder && origin !== 'installed');
+}
+
+function showFailure(record: LogRecord, { ui, globals, clock }: CommandContext): void {
+  const at = new Date(clock.now()).toISOString();
+  const line = JSON.stringify(record);
+  ui.line(globals.json ? JSON.stringify({ at, log: record }) : formatRecord(line, ui.out));
 }
 
 /** A folder that is broken for a moment is told, and what ran before goes on. */
