@@ -147,8 +147,10 @@ export type StandardResult<Output> =
  * with a numeric `exitCode` is taken as one, anything else is the `result` of a success.
  * @spec Command result; docs/decisions.md "Handler results"
  */
-export interface HandlerDefinition<Context = PluginContextV3, Input = unknown> {
+export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {
   readonly kind: HandlerKind;
+  /** For types alone: the `result` that callers get. Never set. */
+  readonly '~result'?: Result;
   /** A route's method: a call by another one fails with HOST_MISMATCH. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Checked unless the manifest names a schema of its own. */
@@ -158,3 +160,6 @@ export interface HandlerDefinition<Context = PluginContextV3, Input = unknown> {
 }
 
 export type HandlerReturn<Result = unknown> = Result | CommandResult<Result>;
+
+/** The `result` of what a handler returned: of a CommandResult its own, anything else itself. */
+export type ReturnedResult<Returned> = Returned extends CommandResult<infer Result> ? Result : Returned;

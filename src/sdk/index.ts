@@ -9,6 +9,7 @@ import type {
   HandlerReturn,
   PluginContextV3,
   PluginManifest,
+  ReturnedResult,
   RouteContext,
   StandardSchema,
   StepOptions,
@@ -80,23 +81,31 @@ export type ResultOf<Schema> = Schema extends {
   ? Input
   : unknown;
 
-type Execute<Context, Input, Result> = (ctx: Context, input: Input) => Awaitable<HandlerReturn<Result>>;
-
 type AnySchema = StandardSchema | undefined;
 
 /** The parts every definition has; `input` and `output` are zod schemas (or any Standard Schema). */
-interface Spec<Context, In, Out> {
+interface Spec<Context, In, Out, Returned> {
   input?: In;
   output?: Out;
-  execute: Execute<Context, InputOf<In>, ResultOf<Out>>;
+  execute: (ctx: Context, input: InputOf<In>) => Awaitable<Returned>;
 }
+
+/** What callers of a handler get: what its output schema makes of the result; without one, the result itself. */
+type GivenResult<Out, Returned> =
+  Out extends StandardSchema<infer Result> ? Result : ReturnedResult<Returned>;
 
 /** Takes a handler as a function, or as an object with `execute` and schemas that type it. */
 interface Define<Context, More = unknown> {
-  <Input = unknown>(execute: Execute<Context, Input, unknown>): HandlerDefinition<Context, Input>;
-  <In extends AnySchema = undefined, Out extends AnySchema = undefined>(
-    spec: Spec<Context, In, Out> & More,
-  ): HandlerDefinition<Context, InputOf<In>>;
+  <Input = unknown, Returned = unknown>(
+    execute: (ctx: Context, input: Input) => Awaitable<Returned>,
+  ): HandlerDefinition<Context, Input, ReturnedResult<Returned>>;
+  <
+    In extends AnySchema = undefined,
+    Out extends AnySchema = undefined,
+    Returned extends HandlerReturn<ResultOf<Out>> = HandlerReturn<ResultOf<Out>>,
+  >(
+    spec: Spec<Context, In, Out, Returned> & More,
+  ): HandlerDefinition<Context, InputOf<In>, GivenResult<Out, Returned>>;
 }
 
 function define(kind: HandlerKind, handler: object): object {

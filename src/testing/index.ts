@@ -4,7 +4,9 @@
  * @spec docs/plugins.md "Testing"
  */
 export type { CommandResult } from '../contracts/index.ts';
-export { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';
+export type { TestHost, TestHostOptions } from './host-types.ts';
+export type { PluginTypes, UntypedPlugin } from './result-types.ts';
+export { createTestHost } from './test-host.ts';
 export type {
   CallerOptions,
   CommandOptions,

@@ -13,8 +13,8 @@ import {
 import { createClient, serviceHeaders } from '../http/index.ts';
 import type { Clock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';
+import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
-import type { TestHost } from './test-host.ts';
 import type { CallerOptions } from './types.ts';
 
 /** In real time, as the engine works in real time between the waits that the test's clock ends. */
