@@ -1,6 +1,8 @@
 import { createDeadlines } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { DeliveryRecord, NewDelivery } from '../../../../store/ports/index.ts';
+import { AnswerGate } from './answer-gate.ts';
+import { AttemptTimers } from './attempt-timers.ts';
 import { type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
 import { endpointName } from './endpoint-name.ts';
 import type { NeededServices } from './needed-services.ts';
@@ -22,8 +24,6 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
 const HELD = 1000;
 const HELD_BYTES = 32 * 1024 * 1024;
 const PAGE = 200;
-/** Deliveries whose next attempt has a timer; those beyond it are looked for in the store. */
-const MOST_TIMERS = 10_000;
 const LOOK_AGAIN_MS = seconds(30);
 /** While deliveries come in faster than they are answered, so many handlers run at a time: senders give up, the inbox waits. */
 const BUSY_CONCURRENCY = 2;
@@ -79,11 +79,8 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       delivery.orderKey === null ? undefined : `${endpointName(delivery)} ${delivery.orderKey}`,
   });
   const running = new Map<string, Promise<void>>();
-  const timers = new Map<string, () => void>();
-  /** Deliveries whose 202 is not written yet. Their turn came where there is an item; it has its lane and its order. */
-  const unanswered = new Map<string, QueuedDelivery | undefined>();
-  /** Their turn came before their 202 was written. They go first. */
-  const delayed: QueuedDelivery[] = [];
+  const timers = new AttemptTimers(clock, deadlines);
+  const gate = new AnswerGate();
   /** Waiting, running, or finished while a page that still lists it was being read: never dispatched twice. */
   const known = new Set<string>();
   /** Deliveries lie in the store that are not held here. */
@@ -103,8 +100,6 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   const toldOf = new Set<string>();
 
   const isFull = (): boolean => queue.size >= HELD || queue.bytes >= HELD_BYTES;
-  /** In an order each may have one timer, whatever their number: those behind it would overtake it. */
-  const mayHaveTimer = ({ orderKey }: NewDelivery): boolean => timers.size < MOST_TIMERS || orderKey !== null;
 
   /** Whether a delivery that just came is to be left to the store: what lies there alone goes before it. */
   function goesBehind({ orderKey }: NewDelivery): boolean {
@@ -117,13 +112,10 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     const concurrency =
       receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, deps.concurrency) : deps.concurrency;
     while (!closed && running.size < concurrency) {
-      const item = delayed.shift() ?? queue.take();
+      const item = gate.next() ?? queue.take();
       if (!item) break;
       // It keeps none of the slots that all webhooks share: an answer behind a slow one of its connection takes long.
-      if (unanswered.has(item.delivery.webhookId)) {
-        unanswered.set(item.delivery.webhookId, item);
-        continue;
-      }
+      if (gate.keeps(item)) continue;
       const target = runnableTarget(item.delivery);
       if (target) running.set(item.delivery.webhookId, runItem(item, target));
       else for (const { delivery } of queue.drop(item)) known.delete(delivery.webhookId);
@@ -160,7 +152,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   function settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
     const { webhookId } = item.delivery;
     queue.done(item, { keepsOrder: again !== undefined });
-    if (again !== undefined && mayHaveTimer(item.delivery)) {
+    if (again !== undefined && timers.mayHave(item.delivery)) {
       // Its body waits in the store.
       schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
       return;
@@ -171,14 +163,11 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   }
 
   function schedule(item: QueuedDelivery, at: number): void {
-    const { webhookId } = item.delivery;
-    const stop = clock.after(deadlines.leftMs(at), () => {
-      timers.delete(webhookId);
+    timers.schedule(item.delivery.webhookId, at, () => {
       if (closed) return;
       queue.release(item);
       pump();
     });
-    timers.set(webhookId, stop);
   }
 
   async function refillOnce(): Promise<void> {
@@ -215,7 +204,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     if (!target) return;
     const { attempts, marker, nextAttemptAt } = record;
     const waits = nextAttemptAt !== null && !deadlines.isPast(nextAttemptAt);
-    if (waits && !mayHaveTimer(record)) {
+    if (waits && !timers.mayHave(record)) {
       lookAgainLater();
       return;
     }
@@ -272,13 +261,9 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       }
       pump();
     },
-    expectAnswer: (webhookId) => void unanswered.set(webhookId, undefined),
+    expectAnswer: (webhookId) => gate.expect(webhookId),
     answered(webhookId) {
-      const item = unanswered.get(webhookId);
-      unanswered.delete(webhookId);
-      if (!item) return;
-      delayed.push(item);
-      pump();
+      if (gate.answered(webhookId)) pump();
     },
     get load() {
       return { waiting: queue.size, running: running.size };
@@ -297,7 +282,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     async close() {
       closed = true;
       stopLooking?.();
-      for (const stop of timers.values()) stop();
+      timers.stopAll();
       await refilling;
       await Promise.all(running.values());
     },

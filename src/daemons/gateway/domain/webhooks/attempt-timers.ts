@@ -1,0 +1,36 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import type { Deadlines } from '../../../../kit/deadlines.ts';
+import type { NewDelivery } from '../../../../store/ports/index.ts';
+
+/** Deliveries whose next attempt has a timer; those beyond it are looked for in the store. */
+const MAX_TIMERS = 10_000;
+
+/** The timers of deliveries that wait for their next attempt. */
+export class AttemptTimers {
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
+  readonly #stops = new Map<string, () => void>();
+
+  constructor(clock: Clock, deadlines: Deadlines) {
+    this.#clock = clock;
+    this.#deadlines = deadlines;
+  }
+
+  /** In an order each may have one timer, whatever their number: those behind it would overtake it. */
+  mayHave({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
+    return this.#stops.size < MAX_TIMERS || orderKey !== null;
+  }
+
+  /** `at`: epoch ms of this machine's clock. */
+  schedule(webhookId: string, at: number, due: () => void): void {
+    const stop = this.#clock.after(this.#deadlines.leftMs(at), () => {
+      this.#stops.delete(webhookId);
+      due();
+    });
+    this.#stops.set(webhookId, stop);
+  }
+
+  stopAll(): void {
+    for (const stop of this.#stops.values()) stop();
+  }
+}
