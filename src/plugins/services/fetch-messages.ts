@@ -1,0 +1,101 @@
+import { PlatformError } from '../../kit/errors.ts';
+import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
+import { invalid, optionsArgument } from './arguments.ts';
+
+/** Headers that must not follow a redirect to another origin. */
+const CREDENTIAL_HEADERS = new Set(['authorization', 'cookie']);
+/** Of the response: what described bytes that have been decoded since. */
+const ENCODING_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding']);
+
+/** What plugin code sent, checked. Throws VALIDATION_ERROR. */
+export function readRequest(sent: unknown): FetchRequest {
+  const { url, method, headers, body, redirect } = optionsArgument(sent);
+  if (typeof url !== 'string' || !URL.canParse(url)) throw invalid('the URL must be absolute');
+  const { protocol, username, password } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw invalid(`ctx.fetch speaks http and https, not ${protocol}`);
+  if (username !== '' || password !== '')
+    throw invalid('credentials belong into the Authorization header, not the URL');
+  if (typeof method !== 'string' || !/^[A-Z]{1,16}$/i.test(method) || /^(?:connect|trace)$/i.test(method)) {
+    throw invalid('the method is not allowed');
+  }
+  if (!Array.isArray(headers) || headers.length > 200 || !headers.every(isPair)) {
+    throw invalid('headers must be at most 200 pairs of texts');
+  }
+  if (body !== null && typeof body !== 'string') throw invalid('the body must be base64 or null');
+  return {
+    url,
+    method: method.toUpperCase(),
+    headers,
+    body,
+    redirect: redirect === 'manual' || redirect === 'error' ? redirect : 'follow',
+  };
+}
+
+function isPair(value: unknown): value is [string, string] {
+  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string');
+}
+
+/** The next request of a redirect, as browsers make it; null when the answer is none. */
+export function redirectOf(request: FetchRequest, response: Response): FetchRequest | null {
+  const location = response.headers.get('location');
+  if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return null;
+  if (!URL.canParse(location, request.url))
+    throw upstream(`${request.url} redirected to "${location}", which is no URL`);
+  const url = new URL(location, request.url);
+  const { href } = readTarget(url);
+  const isSameOrigin = url.origin === new URL(request.url).origin;
+  const becomesGet =
+    (response.status === 303 && request.method !== 'HEAD') ||
+    ((response.status === 301 || response.status === 302) && request.method === 'POST');
+  const headers = request.headers.filter(([name]) => {
+    const lower = name.toLowerCase();
+    if (!isSameOrigin && CREDENTIAL_HEADERS.has(lower)) return false;
+    return !(becomesGet && lower.startsWith('content-'));
+  });
+  return { ...request, url: href, headers, ...(becomesGet ? { method: 'GET', body: null } : {}) };
+}
+
+function readTarget(url: URL): URL {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw upstream(`a redirect led to ${url.protocol}`);
+  if (url.username !== '' || url.password !== '') throw upstream('a redirect carried credentials in its URL');
+  return url;
+}
+
+/** Throws PAYLOAD_TOO_LARGE. */
+export async function readReply(
+  url: string,
+  response: Response,
+  redirected: boolean,
+  maxBytes: number,
+): Promise<FetchReply> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Counted after decoding: a small bomb is as large as what it unpacks to.
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > maxBytes) {
+      throw new PlatformError(
+        'PAYLOAD_TOO_LARGE',
+        `${url} answered with more than ${maxBytes} bytes; ask for less.`,
+        {
+          details: { maxBytes },
+        },
+      );
+    }
+    chunks.push(chunk);
+  }
+  return {
+    url,
+    status: response.status,
+    statusText: response.statusText,
+    headers: [...response.headers].filter(([name]) => !ENCODING_HEADERS.has(name)),
+    body: Buffer.concat(chunks).toString('base64'),
+    redirected,
+  };
+}
+
+export function upstream(what: string): PlatformError {
+  return new PlatformError('UPSTREAM_UNAVAILABLE', `The call failed: ${what}.`);
+}

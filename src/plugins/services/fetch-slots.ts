@@ -1,0 +1,58 @@
+import { createFairShares, createTenancy, type FairShares, type Tenancy } from '../../kit/fair-shares.ts';
+import { createTurns, type Turns } from '../../kit/turns.ts';
+import type { PlatformCallContext } from '../execution.ts';
+
+/** Calls of one plugin that hold a response in our memory at a time; further ones wait. Of several tenants one gets eight at most. */
+const MAX_AT_ONCE = 10;
+
+export interface FetchSlots {
+  /** Returns what releases the slot. Rejects with the signal's reason when that fires first. */
+  enter(context: PlatformCallContext): Promise<() => void>;
+}
+
+interface PluginSlots {
+  tenancy: Tenancy;
+  shares: FairShares;
+  waiting: Turns<() => void>;
+}
+
+/** At most ten calls a plugin at once, shared by tenants; the others wait their turn, as many as its processes may have under way. */
+export function createFetchSlots(): FetchSlots {
+  const busy = new Map<string, PluginSlots>();
+
+  function open(pluginId: string): PluginSlots {
+    const tenancy = createTenancy();
+    const shares = createFairShares(MAX_AT_ONCE, tenancy);
+    const opened = { tenancy, shares, waiting: createTurns<() => void>() };
+    busy.set(pluginId, opened);
+    return opened;
+  }
+  return {
+    async enter({ request: { plugin, tenantId }, signal }) {
+      const { tenancy, shares, waiting } = busy.get(plugin.id) ?? open(plugin.id);
+      tenancy.note(tenantId);
+      if (!shares.take(tenantId)) await turnIn(waiting, tenantId, signal);
+      const next = () => waiting.next((other) => shares.take(other));
+      return () => {
+        shares.release(tenantId);
+        for (let take = next(); take; take = next()) take();
+        if (shares.free === shares.count) busy.delete(plugin.id);
+      };
+    },
+  };
+}
+
+function turnIn(waiting: Turns<() => void>, tenantId: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const take = (): void => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    };
+    const leave = (): void => {
+      waiting.remove(tenantId, take);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    waiting.add(tenantId, take);
+  });
+}
