@@ -6,6 +6,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import type { Finding } from '../../src/cli/commands/doctor/check.ts';
 import { tempDir } from '../support/daemon.ts';
+import { connectRaw, registerTestHost } from '../support/host-agent.ts';
 import { FREE_PORTS, freePort } from '../support/ports.ts';
 import { occupyPort, testPlatform } from './platform.ts';
 import { runSvc } from './svc.ts';
@@ -65,6 +66,7 @@ test('a sound project passes, and every check says what it saw', SLOW, async () 
       'upstreams',
       'plugins',
       'workflows',
+      'vendor',
       'adapters',
       'hosts',
     ]),
@@ -247,12 +249,44 @@ test('of a platform that runs it tells the services that are down, and broken pl
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
 });
 
+test('a plugin that runs on a host alone is a fault while that host is offline', SLOW, async () => {
+  const { folder, svc } = await testPlatform();
+  const file = join(folder, 'svc.config.json');
+  const config = JSON.parse(await readFile(file, 'utf8'));
+  const runOn = (rule: object) =>
+    writeFile(
+      file,
+      JSON.stringify({ ...config, execution: { plugins: { orders: { backend: 'host', ...rule } } } }),
+    );
+  await svc('up', '-d');
+  const { SVC_GATEWAY_URL: url, SVC_TOKEN: token } = (await svc('status', '--env')).json.result.env;
+  const host = await registerTestHost({ url }, token, { labels: { zone: 'a' } });
+  await runOn({ hostId: host.hostId });
+  const offline = await doctor(folder);
+  expect(offline.code).toBe(1);
+  expect(offline.of('hosts')).toMatchObject([
+    {
+      status: 'fail',
+      message: `The plugin orders cannot run: its only host ${host.hostId} is offline.`,
+      remedy: expect.stringContaining('svc agent run'),
+    },
+  ]);
+
+  await connectRaw({ url }, await host.token(), host).hello();
+  expect((await doctor(folder)).only('hosts')).toBe('ok: every plugin that runs on a host has one');
+  await runOn({ labels: { zone: 'b' } });
+  expect((await doctor(folder)).only('hosts')).toBe(
+    'fail: The plugin orders cannot run: no host that fits is online.',
+  );
+});
+
 test(
   'what workflows list would refuse, unset keys of models and absent plugins are faults',
   SLOW,
   async () => {
     const folder = await project({
       adapters: {
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: the form in which the config names a variable.
         llm: { baseUrl: 'https://models.example.com', apiKey: '${NO_SUCH_KEY}', models: { default: 'm' } },
       },
     });

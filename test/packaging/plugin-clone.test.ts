@@ -1,40 +1,16 @@
-import { execFile } from 'node:child_process';
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
-import { tempDir } from '../support/daemon.ts';
-import { userEnvironment } from '../support/user-environment.ts';
+import { createPlugin } from '../support/created-plugin.ts';
 
-const execute = promisify(execFile);
-
-interface Ran {
-  code: number;
-  output: string;
-}
-
-/** Runs a program as a colleague would, with an empty npm cache and no registry. */
-async function run(cwd: string, cache: string, program: string, ...args: string[]): Promise<Ran> {
-  const env = { ...userEnvironment(), npm_config_cache: cache, npm_config_offline: 'true' };
-  return execute(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 }).then(
-    ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
-    ({ code, stdout, stderr }) => ({ code, output: `${stdout}${stderr}` }),
-  );
-}
-
-/** A project with a plugin, made by the built program, and a clone of it: without what `.gitignore` names. */
+/** A plain clone of a project with a plugin: without what `.gitignore` names. */
 async function clonedProject() {
-  const parent = await tempDir();
-  const project = join(parent, 'shop');
-  const cache = join(parent, 'cache');
-  const svc = (cwd: string, ...args: string[]) => run(cwd, cache, join(packageRoot, 'bin', 'svc'), ...args);
-  expect(await svc(parent, 'init', 'shop', '--plugin', 'none')).toMatchObject({ code: 0 });
-  expect(await svc(project, 'plugins', 'create', 'notes')).toMatchObject({ code: 0 });
-  const clone = join(parent, 'clone');
+  const { project, svc, npm } = await createPlugin('notes');
+  const clone = join(project, '..', 'clone');
   await cp(project, clone, { recursive: true, filter: (path) => !path.includes('node_modules') });
   const plugin = join(clone, 'plugins', 'notes');
-  return { clone, plugin, svc, npm: (...args: string[]) => run(plugin, cache, 'npm', ...args) };
+  return { clone, plugin, svc, npm: (...args: string[]) => npm(plugin, ...args) };
 }
 
 test('a plain clone installs without a registry, and its tests pass', { timeout: 300_000 }, async () => {

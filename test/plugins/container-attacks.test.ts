@@ -3,19 +3,19 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { entryFile } from '../../src/kit/paths.ts';
 import { splitStreams } from '../../src/plugins/backends/container/attached.ts';
+import { CONTAINER_ENGINES, containersOf, useEngine } from '../support/containers.ts';
 import { tempDir } from '../support/daemon.ts';
 import { type ContainerOptions, startContainerBackend } from './container-backend.ts';
-import { missing, startEngine, type TestEngine } from './engine.ts';
+import type { TestEngine } from './engine.ts';
 import { FIXTURES, failureOf, requestFor } from './support.ts';
 
 // Fork bombs, memory, networks, the lifetime of tokens and orphans: containers.test.ts. What a container's token and
 // socket open, and for which tenant: test/scenarios/container-callbacks.test.ts.
 const ROOT = join(FIXTURES, 'container-attacker');
 const SPAWNS = { platform: { childProcess: true } };
-const ENGINES = (['podman', 'docker'] as const).filter((name) => missing(name) === undefined);
 
 let engine: TestEngine;
 
@@ -31,15 +31,12 @@ async function startAttacks(options: ContainerOptions = {}) {
   return { ...started, attack };
 }
 
-const containersLeft = () => engine.cli('ps', '--all', '--quiet').trim().split('\n').filter(Boolean);
+const containersLeft = () => containersOf(engine);
 
-describe.each(ENGINES)('in a container of %s', { timeout: 120_000 }, (name) => {
-  beforeAll(async () => {
-    engine = await startEngine(name);
-  }, 120_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+describe.each(CONTAINER_ENGINES)('in a container of %s', { timeout: 120_000 }, (name) => {
+  useEngine(name, (started) => {
+    engine = started;
+  });
 
   test('a program is nobody, without capabilities, ways to gain any, or namespaces of the machine', async () => {
     const { attack } = await startAttacks();

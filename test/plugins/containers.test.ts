@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { CONTAINER_ENGINES, containersOf, useEngine } from '../support/containers.ts';
 import { tempDir } from '../support/daemon.ts';
 import { type ContainerOptions, startContainerBackend } from './container-backend.ts';
-import { missing, startEngine, type TestEngine } from './engine.ts';
+import { missing, type TestEngine } from './engine.ts';
 import { failureOf, requestFor } from './support.ts';
 
 const TOOLS = fileURLToPath(new URL('../fixtures/projects/hosts/plugins/tools', import.meta.url));
@@ -18,17 +19,12 @@ let engine: TestEngine;
 const startContainers = (options: ContainerOptions = {}) =>
   startContainerBackend(engine, { plugin: '@acme/tools', root: TOOLS, file: 'handlers.js', ...options });
 
-const containersLeft = () => engine.cli('ps', '--all', '--quiet').trim().split('\n').filter(Boolean).length;
+const containersLeft = () => containersOf(engine).length;
 
-const ENGINES = (['podman', 'docker'] as const).filter((name) => missing(name) === undefined);
-
-describe.each(ENGINES)('a container of %s', { timeout: 60_000 }, (name) => {
-  beforeAll(async () => {
-    engine = await startEngine(name);
-  }, 120_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+describe.each(CONTAINER_ENGINES)('a container of %s', { timeout: 60_000 }, (name) => {
+  useEngine(name, (started) => {
+    engine = started;
+  });
 
   test('runs a handler as a worker does, with state and log lines, and is gone afterwards', async () => {
     const { call, logs } = await startContainers();
@@ -175,12 +171,9 @@ describe.skipIf(missing('podman without root') !== undefined)(
   'an engine without root',
   { timeout: 60_000 },
   () => {
-    beforeAll(async () => {
-      engine = await startEngine('podman without root');
-    }, 120_000);
-    afterAll(async () => {
-      await engine?.stop();
-    }, 60_000);
+    useEngine('podman without root', (started) => {
+      engine = started;
+    });
 
     // Where cgroups v2 are delegated to the user there is nothing to refuse.
     const setsNone = !existsSync('/sys/fs/cgroup/cgroup.controllers');

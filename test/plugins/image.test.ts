@@ -1,10 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
+import { useEngine } from '../support/containers.ts';
 import { tempDir } from '../support/daemon.ts';
-import { engineMissing, startEngine, type TestEngine } from './engine.ts';
+import { engineMissing, type TestEngine } from './engine.ts';
 
 const BASE = 'docker.io/library/node:26-slim';
 
@@ -55,12 +56,9 @@ async function importBase(): Promise<void> {
 }
 
 describe.skipIf(engineMissing !== undefined)('npm run image:runner', { timeout: 120_000 }, () => {
-  beforeAll(async () => {
-    engine = await startEngine();
-  }, 120_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+  useEngine('podman', (started) => {
+    engine = started;
+  });
 
   test('without a registry the image is made from the Node of this machine', async () => {
     const { status, stdout, stderr } = imageRunner(await engineProgram(), 'from-this-node');

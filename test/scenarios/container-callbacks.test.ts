@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
-import { missing, startEngine, type TestEngine } from '../plugins/engine.ts';
+import type { TestEngine } from '../plugins/engine.ts';
+import { CONTAINER_ENGINES, useEngine } from '../support/containers.ts';
 import { startTestDaemon, TEST_KEYS, tempDir } from '../support/daemon.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 
 /** Calls from inside a container to a gateway that listens on the machine's loopback alone, as it does by default. */
 const PROJECT = join(import.meta.dirname, '../fixtures/projects/callbacks');
-const ENGINES = (['podman', 'docker'] as const).filter((name) => !missing(name));
 
 interface Reply {
   status?: number;
@@ -66,13 +66,10 @@ const socketsOf = ({ dataDir }: TestGateway) => {
   return existsSync(folder) ? readdirSync(folder) : [];
 };
 
-describe.each(ENGINES)('a container of %s', { timeout: 90_000 }, (name) => {
-  beforeAll(async () => {
-    engine = await startEngine(name);
-  }, 120_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+describe.each(CONTAINER_ENGINES)('a container of %s', { timeout: 90_000 }, (name) => {
+  useEngine(name, (started) => {
+    engine = started;
+  });
 
   test('without any network reaches the gateway, and dispatches for its tenant', async () => {
     const gateway = await start();

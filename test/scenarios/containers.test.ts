@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
 import { dispatch } from '../agent/support.ts';
-import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
+import { engineMissing, type TestEngine } from '../plugins/engine.ts';
+import { containersOf, useEngine } from '../support/containers.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startGateway } from '../support/gateway.ts';
 import { createKillableGateway } from '../support/gateway-process.ts';
@@ -15,12 +16,9 @@ const PROJECT = fileURLToPath(new URL('../fixtures/projects/hosts', import.meta.
 let engine: TestEngine;
 
 describe.skipIf(engineMissing !== undefined)('a plugin that runs in containers', { timeout: 60_000 }, () => {
-  beforeAll(async () => {
-    engine = await startEngine();
-  }, 120_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+  useEngine('podman', (started) => {
+    engine = started;
+  });
 
   async function start() {
     const stateDaemon = await startTestDaemon(state);
@@ -86,7 +84,7 @@ describe.skipIf(engineMissing !== undefined)('a plugin that runs in containers',
       plugins: [join(PROJECT, 'plugins/tools')],
       execution: { default: 'container', container: { socket: engine.socket } },
     });
-    const list = () => engine.cli('ps', '--all', '--quiet').trim().split('\n').filter(Boolean);
+    const list = () => containersOf(engine);
     const killed = await startProcess();
     const lost = call('spin', { timeoutMs: 600_000 }).catch(() => 'lost');
     await expect.poll(() => list().length).toBe(1);

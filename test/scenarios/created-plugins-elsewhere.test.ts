@@ -1,80 +1,75 @@
-import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writePlugin } from '../../src/cli/commands/plugins/create.ts';
+import { describe, expect, test } from 'vitest';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
 import { packageRoot } from '../../src/kit/paths.ts';
 import { startTestAgent } from '../agent/support.ts';
-import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
-import { startTestDaemon, TEST_KEYS, tempDir } from '../support/daemon.ts';
+import { engineMissing, type TestEngine } from '../plugins/engine.ts';
+import { useEngine } from '../support/containers.ts';
+import { type CreatedPlugin, createPlugin } from '../support/created-plugin.ts';
+import { startTestDaemon, TEST_KEYS } from '../support/daemon.ts';
 import { startGateway } from '../support/gateway.ts';
 
 /** Plugins as `svc plugins create` makes them, run where this machine's package is not. */
 const BACKENDS = ['host', ...(engineMissing === undefined ? (['container'] as const) : [])] as const;
 
 let engine: TestEngine | undefined;
-
-beforeAll(async () => {
-  if (engineMissing === undefined) engine = await startEngine();
-}, 120_000);
-afterAll(async () => {
-  await engine?.stop();
-}, 60_000);
+if (engineMissing === undefined)
+  useEngine('podman', (started) => {
+    engine = started;
+  });
 
 const platformOf = (folder: string) => join(folder, 'node_modules/svc-platform');
 
 /** Ways in which the platform lies in a plugin's folder. */
-const FORMS: Record<string, (folder: string) => Promise<void>> = {
+const FORMS: Record<string, (plugin: CreatedPlugin) => Promise<void>> = {
   'as it was created': async () => {},
-  async 'with the platform installed from a tarball'(folder) {
-    const platform = platformOf(folder);
-    await rm(platform, { recursive: true });
-    await mkdir(join(platform, 'bin'), { recursive: true });
-    await cp(join(packageRoot, 'package.json'), join(platform, 'package.json'));
-    await writeFile(join(platform, 'bin/svc'), 'throw new Error("not to be run");\n');
-    await writeFile(join(folder, 'node_modules/.package-lock.json'), '{}\n');
-    await mkdir(join(folder, 'vendor'), { recursive: true });
-    await writeFile(join(folder, 'vendor/svc-platform.tgz'), 'a tarball');
+  async 'after npm install of the vendored archive'({ folder, npm }) {
+    expect(await npm(folder, 'install')).toMatchObject({ code: 0 });
+    // The archive is unpacked there, with its program and the packages inside.
+    expect((await lstat(join(platformOf(folder), 'bin/svc'))).isFile()).toBe(true);
+    expect((await lstat(join(platformOf(folder), 'node_modules/better-sqlite3'))).isDirectory()).toBe(true);
   },
-  async 'with the platform linked as a whole'(folder) {
+  async 'with the platform linked as a whole'({ folder }) {
     await rm(platformOf(folder), { recursive: true });
     await symlink(packageRoot, platformOf(folder));
   },
 };
 
-describe.each(BACKENDS)('on a %s', { timeout: 90_000 }, (backend) => {
+describe.each(BACKENDS)('on a %s', (backend) => {
   test.each(Object.keys(FORMS))('a created plugin runs %s', async (form) => {
-    const projectDir = await tempDir();
-    const folder = join(projectDir, 'plugins/hello');
-    await mkdir(folder, { recursive: true });
-    await writePlugin(folder, 'command', 'hello');
-    await FORMS[form]!(folder);
+    const plugin = await createPlugin('hello', '--template', 'command');
+    await FORMS[form]!(plugin);
     const keeper = await startTestDaemon(state);
     const gateway = await startGateway({
-      projectDir,
+      projectDir: plugin.project,
       peers: createPeers({ state: keeper.url }),
       config: {
         execution: { default: backend, ...(engine ? { container: { socket: engine.socket } } : {}) },
       },
     });
     if (backend === 'host') await startTestAgent(gateway);
-    const { commands } = (gateway.services as { plugins: { registry: Registry } }).plugins.registry.require(
-      'hello',
-    ).manifest;
-    const reply = await gateway.fetch('/internal/dispatch', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-internal-secret': TEST_KEYS.internalSecret },
-      body: JSON.stringify({
-        plugin: { id: 'hello' },
-        handler: commands[0]!.handler,
-        input: { name: 'Ada' },
-      }),
-    });
-    expect([reply.status, await reply.json()]).toMatchObject([200, { result: { exitCode: 0 } }]);
+    const greet = async () => {
+      const reply = await gateway.fetch('/internal/dispatch', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-internal-secret': TEST_KEYS.internalSecret },
+        body: JSON.stringify({
+          plugin: { id: 'hello' },
+          handler: 'commands.js#greet',
+          input: { name: 'Ada' },
+        }),
+      });
+      return [reply.status, await reply.json()];
+    };
+    const greeting = 'Hello Ada';
+    expect(await greet()).toMatchObject([
+      200,
+      { result: { exitCode: 0, result: { greeting, greetedBefore: 0 } } },
+    ]);
+    expect(await greet()).toMatchObject([
+      200,
+      { result: { exitCode: 0, result: { greeting, greetedBefore: 1 } } },
+    ]);
   });
 });
-
-interface Registry {
-  require(id: string): { manifest: { commands: Array<{ handler: string }> } };
-}
