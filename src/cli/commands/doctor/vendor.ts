@@ -16,7 +16,6 @@ import { type Fact, fine, type Patient, warning } from './check.ts';
 
 /** What a clone of the project needs in `vendor/`: the platform's archive for tests of plugins, schemas for editors. */
 export async function checkVendor(patient: Patient): Promise<Fact[]> {
-  if (patient.loaded.configFile === null) return [fine('no project')];
   const facts = [...(await archiveFacts(patient)), ...schemaFacts(patient)];
   return facts.length > 0 ? facts : [fine('plugins and editors find what they need in every clone')];
 }
