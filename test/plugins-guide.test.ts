@@ -40,7 +40,7 @@ test('the plugin of the guide is valid, and its tests pass', { timeout: 60_000 }
   await symlink(packageRoot, join(folder, 'node_modules/svc-platform'));
   const { code, stdout } = await runPluginTests(folder);
   expect(code, stdout).toBe(0);
-  expect(stdout).toMatch(/# pass 5/);
+  expect(stdout).toMatch(/# pass 6/);
 });
 
 test('each svc command in the guide exists', async () => {
