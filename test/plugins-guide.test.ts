@@ -29,7 +29,7 @@ test('every piece of code in the guide is a file of its plugin', async () => {
     expect(language === 'sh' || file !== undefined, code).toBe(true);
 });
 
-test('the plugin of the guide is valid, and its tests pass', { timeout: 60_000 }, async () => {
+test('the plugin of the guide is valid, and its tests pass', async () => {
   const files = (await blocks()).flatMap(({ file, code }) => (file === undefined ? [] : [[file, code]]));
   const folder = await writeFiles(await tempDir(), Object.fromEntries(files));
   const { backend } = await startBackend();

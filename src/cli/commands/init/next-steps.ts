@@ -5,7 +5,7 @@ const TRY: Record<ExampleName, string | null> = {
   github: 'svc webhooks provision github push   the secret to give to GitHub',
   webhook: 'svc webhooks provision my-webhook order.created',
   rest: 'svc plugins show my-rest             its routes',
-  workflow: 'svc workflows list                   what it can run',
+  workflow: 'svc workflows run hello --follow     run workflows/hello.yaml',
   none: 'svc plugins create orders            a plugin of your own',
 };
 
