@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { createNumbering } from '../kit/numbering.ts';
 
 type JsonSchema = Record<string, unknown>;
 
@@ -19,16 +20,19 @@ const ANY_JSON = 'JsonValue';
 export function createSchemaComponents(): SchemaComponents {
   const schemas: SchemaComponents['schemas'] = {};
 
-  const sources = new Map<string, string>();
+  const taken = new Set<string>();
+  /** By wanted name and text. */
+  const names = new Map<string, Map<string, string>>();
+  const nextName = createNumbering((name) => taken.has(name));
 
   /** The wanted name, numbered when it names something else already. */
   function nameFor(wanted: string, schema: JsonSchema): string {
     const text = JSON.stringify(schema);
-    for (let count = 1; ; count++) {
-      const name = count === 1 ? wanted : `${wanted}${count}`;
-      if (!sources.has(name)) sources.set(name, text);
-      if (sources.get(name) === text) return name;
-    }
+    const known = names.get(wanted) ?? new Map<string, string>();
+    const name = known.get(text) ?? nextName(wanted);
+    taken.add(name);
+    names.set(wanted, known.set(text, name));
+    return name;
   }
 
   function lift({ $schema: _, $id: __, $defs = {}, ...root }: JsonSchema, name: string): JsonSchema {

@@ -3,6 +3,7 @@ import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPluginRouteTable } from '../../../src/daemons/plugin-routes/route-table.ts';
 import { pluginOpenApi } from '../../../src/daemons/rest/domain/plugin-openapi.ts';
 import { createPluginSchemas } from '../../../src/daemons/rest/domain/plugin-schemas.ts';
+import { createSchemaComponents } from '../../../src/http/json-schema.ts';
 import { manualClock } from '../../../src/kit/clock.ts';
 
 const manifestWith = (command: object) =>
@@ -124,6 +125,21 @@ test('of a plugin whose routes describe themselves without end the first schemas
   const bodies = Object.values(paths).map((path) => JSON.stringify(path));
   const left = bodies.filter((text) => text.includes('Not shown: the schemas of this plugin are too large.'));
   expect([reads, bodies.length, left.length]).toEqual([1, 200, 200 - 41]);
+});
+
+test('tens of thousands of definitions of one name are numbered in a moment', {
+  timeout: 30_000,
+}, async () => {
+  const count = 25_000;
+  const all = { allOf: Array.from({ length: count }, (_, n) => ({ $ref: `#/d/${n}/x` })) };
+  const described = await describeIn({ 's.json': { all, d: Array(count).fill({ x: {} }) } }, 's.json#/all');
+  expect(Object.keys(described!.$defs as object)).toHaveLength(count + 1);
+  const components = createSchemaComponents();
+  const $defs = Object.fromEntries(
+    Array.from({ length: count }, (_, n) => [String.fromCodePoint(0x4e00 + n), { const: n }]),
+  );
+  components.lift({ $defs }, 'Schema');
+  expect(Object.keys(components.schemas)).toHaveLength(count);
 });
 
 test('code that cannot be asked is asked again after a minute, and not by everybody who wants the description', async () => {

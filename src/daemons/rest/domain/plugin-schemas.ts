@@ -8,6 +8,7 @@ import type {
 import type { Clock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { messageOf } from '../../../kit/errors.ts';
+import { createNumbering } from '../../../kit/numbering.ts';
 import { zodRefs } from '../../../plugins/index.ts';
 
 type JsonSchema = Record<string, unknown>;
@@ -172,6 +173,7 @@ function contained({ $schema: _, $defs, ...root }: JsonSchema): JsonSchema {
 async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   const names = new Map<string, string>();
   const $defs: Record<string, JsonSchema> = {};
+  const uniqueName = createNumbering((name) => Object.hasOwn($defs, name));
   let left = MOST_CHARS;
 
   /** A definition is written out for each place that is referred to, and these may lie in one another. */
@@ -186,7 +188,7 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
     const key = `${target}#${pointer}`;
     const known = names.get(key);
     if (known) return known;
-    const name = uniqueName(pointer || target, $defs);
+    const name = uniqueName(lastWord(pointer || target));
     names.set(key, name);
     // Reserved before it is read, so that a schema that contains itself ends.
     $defs[name] = {};
@@ -246,16 +248,8 @@ function at(document: unknown, pointer: string): unknown {
     );
 }
 
-/** The last word of a pointer or file name, numbered when taken. */
-function uniqueName(from: string, taken: object): string {
-  const word =
-    from
-      .split('/')
-      .at(-1)!
-      .replace(/\.json$/, '')
-      .replace(/[^A-Za-z0-9_-]/g, '_') || 'Schema';
-  for (let count = 1; ; count++) {
-    const name = count === 1 ? word : `${word}${count}`;
-    if (!Object.hasOwn(taken, name)) return name;
-  }
+/** The last word of a pointer or file name. */
+function lastWord(from: string): string {
+  const word = from.split('/').at(-1)!;
+  return word.replace(/\.json$/, '').replace(/[^A-Za-z0-9_-]/g, '_') || 'Schema';
 }

@@ -1,0 +1,12 @@
+/** Returns wanted names, numbered when taken; a name wanted often does not try all of its numbers each time. */
+export function createNumbering(isTaken: (name: string) => boolean): (wanted: string) => string {
+  const last = new Map<string, number>();
+  return (wanted) => {
+    for (let count = (last.get(wanted) ?? 0) + 1; ; count++) {
+      const name = count === 1 ? wanted : `${wanted}${count}`;
+      if (isTaken(name)) continue;
+      last.set(wanted, count);
+      return name;
+    }
+  };
+}
