@@ -21,6 +21,7 @@ import { remoteError } from './remote-error.ts';
 
 /** Executions that were taken lately: one id runs once, whatever happens to connections. */
 const REMEMBERED = 4096;
+const MAX_MESSAGE_CHARS = 8000;
 
 /** One connection to the gateway, as far as executions go. */
 export interface Link {
@@ -101,7 +102,9 @@ export function createAgentExecutions({
       if (signal.aborted || link.send({ type: 'result', executionId, result })) return;
       throw tooLarge('result');
     } catch (thrown) {
-      if (!signal.aborted) report(link, executionId, thrown);
+      if (signal.aborted) return;
+      tellStack(link, executionId, request.handler, thrown);
+      report(link, executionId, thrown);
     } finally {
       running.delete(executionId);
       if (running.size === 0) onIdle();
@@ -130,10 +133,20 @@ export function createAgentExecutions({
     return cache.fetch(plugin);
   }
 
+  /** The stack of a handler's failure is for the log of the gateway alone: the error goes on to callers. */
+  function tellStack(link: Link, executionId: string, handler: string, thrown: unknown): void {
+    const { code, message, details, cause } = toPlatformError(thrown);
+    if (code !== 'EXECUTION_ERROR' || !(cause instanceof Error) || !cause.stack) return;
+    const at = typeof details.at === 'string' ? { at: details.at } : {};
+    const meta = { code, ...at, stack: cause.stack.slice(0, MAX_MESSAGE_CHARS) };
+    const text = `"${handler}" failed: ${message}`.slice(0, MAX_MESSAGE_CHARS);
+    link.send({ type: 'log', executionId, level: 'error', message: text, meta });
+  }
+
   function report(link: Link, executionId: string, thrown: unknown): void {
     const { code, message, details } = toPlatformError(thrown);
     if (code === 'INTERNAL_ERROR') logger.error(`Execution ${executionId} failed`, { error: thrown });
-    const error = { code, message: message.slice(0, 8000) };
+    const error = { code, message: message.slice(0, MAX_MESSAGE_CHARS) };
     // A handler's details may be too large to send; that it failed never is.
     if (link.send({ type: 'error', executionId, error: { ...error, details } })) return;
     link.send({ type: 'error', executionId, error });

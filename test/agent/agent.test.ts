@@ -50,6 +50,27 @@ test.each([
   expect((await dispatch(gateway, 'echo', { input: 1 })).body.result.result).toBe(1);
 });
 
+test("the stack of a handler's failure reaches the gateway's log, and no caller", async () => {
+  const gateway = await startHostGateway();
+  await startTestAgent(gateway);
+  const reply = await dispatch(gateway, 'fail', { requestId: 'r-1' });
+  const { at } = (reply.body.error as { details?: { at?: string } }).details ?? {};
+  expect(at).toMatch(/^handlers\.js:\d+:\d+$/);
+  expect(JSON.stringify(reply.body)).not.toContain('    at ');
+  await expect
+    .poll(() => gateway.logs.lines)
+    .toContainEqual(
+      expect.objectContaining({
+        level: 'error',
+        message: expect.stringContaining('"handlers.js#fail" failed: '),
+        logsSource: 'plugin',
+        pluginId: '@acme/tools',
+        requestId: 'r-1',
+        meta: expect.objectContaining({ code: 'EXECUTION_ERROR', at, stack: expect.stringContaining(at!) }),
+      }),
+    );
+});
+
 test('an agent runs for the namespace it is registered for, whatever it is sent', async () => {
   const gateway = await startHostGateway();
   const host = await registerTestHost(gateway, ADMIN_TOKEN);
