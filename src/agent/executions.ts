@@ -89,7 +89,7 @@ export function createAgentExecutions({
   let onIdle = (): void => {};
 
   async function run(
-    { executionId, request, streams }: ExecuteFrame,
+    { executionId, request, streams, tellsBegun }: ExecuteFrame,
     { link, abort: { signal }, credit }: Running,
   ): Promise<void> {
     try {
@@ -98,7 +98,12 @@ export function createAgentExecutions({
       if (!backend.isBusy(id)) link.send({ type: 'progress', executionId, state: 'running' });
       const whole = { ...request, executionId, plugin: { id, version, root } } as ExecutionRequest;
       const stream = streams ? streamTo(link, executionId, credit) : undefined;
-      const result = await backend.run(whole, { signal, ...(stream ? { stream } : {}) });
+      const onBegun = tellsBegun && (() => void link.send({ type: 'begun', executionId }));
+      const result = await backend.run(whole, {
+        signal,
+        ...(stream ? { stream } : {}),
+        ...(onBegun ? { onBegun } : {}),
+      });
       if (signal.aborted || link.send({ type: 'result', executionId, result })) return;
       throw tooLarge('result');
     } catch (thrown) {

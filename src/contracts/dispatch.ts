@@ -40,6 +40,12 @@ export const DispatchRequest = z.object({
     .describe(
       'Take a stream: where the handler returns one, the answer is its bytes under its content type, with X-Svc-Stream; a failure in the middle cuts the connection',
     ),
+  tellsBegun: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Answer 102 when the handler begins, then the result; until then the call waits for its turn, however long that takes',
+    ),
   target: HostTarget.optional().describe('For plugins that run on hosts'),
 });
 export type DispatchRequest = z.infer<typeof DispatchRequest>;

@@ -91,6 +91,8 @@ export const AGENT_FRAMES = {
     executionId: ExecutionId,
     state: z.enum(['preparing', 'running']),
   }),
+  /** The handler begins; only where `tellsBegun` asked for it. */
+  begun: z.object({ type: z.literal('begun'), executionId: ExecutionId }),
   log: z.object({
     type: z.literal('log'),
     executionId: ExecutionId,
@@ -155,6 +157,8 @@ export const GATEWAY_FRAMES = {
     request: HostExecution,
     /** The caller takes a stream as the result. */
     streams: z.literal(true).optional(),
+    /** The caller waits for the handler's turn, and wants a `begun` frame. */
+    tellsBegun: z.literal(true).optional(),
   }),
   /** Room for so many bytes more of a stream: none is sent that was not asked for. */
   pull: z.object({ type: z.literal('pull'), executionId: ExecutionId, bytes: z.number().int().positive() }),

@@ -5,8 +5,10 @@ export interface PatientCall {
   headers: Record<string, string>;
   body: unknown;
   signal?: AbortSignal | undefined;
-  /** Until the answer begins, and between any two pieces of it that are waited for. */
+  /** Until the answer begins, and between any two pieces of it that are waited for. 0: without a limit. */
   patienceMs: number;
+  /** Called at a 102 ahead of the answer. */
+  onProcessing?: (() => void) | undefined;
 }
 
 /** An answer whose body has not been read. */
@@ -23,6 +25,8 @@ export interface PatientClient {
   close(): Promise<void>;
 }
 
+const PROCESSING = 102;
+
 export function createPatientClient(peer: string): PatientClient {
   let agent: Promise<Agent> | undefined;
 
@@ -31,7 +35,7 @@ export function createPatientClient(peer: string): PatientClient {
     return agent;
   }
   return {
-    async post(base, path, { headers, body, signal, patienceMs }) {
+    async post(base, path, { headers, body, signal, patienceMs, onProcessing }) {
       const client = await connections();
       const failed = (error: unknown): never => {
         throw connectionError(error, peer, base);
@@ -46,6 +50,9 @@ export function createPatientClient(peer: string): PatientClient {
           headersTimeout: patienceMs,
           bodyTimeout: patienceMs,
           ...(signal ? { signal } : {}),
+          onInfo: ({ statusCode: status }) => {
+            if (status === PROCESSING) onProcessing?.();
+          },
         })
         .catch(failed);
       const header = (name: string): string | null => reply.headers[name]?.toString() ?? null;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRun } from '../../src/contracts/index.ts';
+import { postCancelRun, startRun } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
+import { minutes } from '../../src/kit/duration.ts';
 import { startTestAgent } from '../agent/support.ts';
 import { writeCodePlugin } from '../daemons/workflow/support/code.ts';
 import { startWorkflow } from '../daemons/workflow/support/workflow.ts';
@@ -14,6 +15,7 @@ const SOURCE = `
     idempotent: true,
     execute: (ctx, input) => ({ input, host: ctx.host, run: ctx.hostContext.runId }),
   });
+  export const hang = defineCommand({ execute: () => new Promise(() => {}) });
   export const flow = defineWorkflow({
     id: 'flow',
     run: async (ctx, { n }) => {
@@ -26,7 +28,10 @@ const SOURCE = `
     },
   });`;
 const MANIFEST = {
-  commands: [{ id: 'where', handler: 'flows.js#where' }],
+  commands: [
+    { id: 'where', handler: 'flows.js#where' },
+    { id: 'hang', handler: 'flows.js#hang' },
+  ],
   permissions: { platform: { state: true } },
 };
 
@@ -67,6 +72,33 @@ async function runBoth({ it }: Awaited<ReturnType<typeof start>>): Promise<void>
   });
 }
 
+/** Fills `places` with steps that hang, and has one more wait for its turn for longer than its own time. */
+async function queueBehind({ it }: Awaited<ReturnType<typeof start>>, places: number): Promise<void> {
+  const step = (id: string) => it.step(id, 'main.s');
+  const begun = async (id: string) => {
+    it.clock.advance(50);
+    return (await step(id)).startedAt;
+  };
+  const hang = { steps: [{ id: 's', uses: 'code/hang', timeoutMs: minutes(600) }] };
+  const hanging: string[] = [];
+  for (let place = 0; place < places; place++) hanging.push(await it.start(hang));
+  for (const id of hanging) await expect.poll(() => begun(id), { timeout: 60_000 }).not.toBeNull();
+  const id = await it.start({ steps: [{ id: 's', uses: 'code/where', timeoutMs: 1000 }] });
+  await expect.poll(async () => (await step(id)).status).toBe('running');
+  it.clock.advance(minutes(5));
+  expect(await step(id)).toMatchObject({ status: 'running', startedAt: null });
+  const begunAt = it.clock.now();
+  for (const runId of hanging) await it.call(postCancelRun, { params: { runId: runId as never } });
+  await expect.poll(async () => (await it.run(id)).status, { timeout: 60_000 }).toMatch(/succeeded|failed/);
+  expect(await step(id)).toMatchObject({ status: 'succeeded', startedAt: begunAt, attempts: 1 });
+}
+
+test('a step that waits for a process of its host is queued, and its time begins with its handler', async () => {
+  const parts = await start({ plugins: { code: { backend: 'host' } } });
+  await startTestAgent(parts.gateway);
+  await queueBehind(parts, 2);
+}, 120_000);
+
 test('steps and workflows in code run on a host behind its agent', async () => {
   const parts = await start({ plugins: { code: { backend: 'host' } } });
   await startTestAgent(parts.gateway);
@@ -85,5 +117,10 @@ describe.skipIf(engineMissing !== undefined)('in containers', () => {
   test('steps and workflows in code run too', async () => {
     const container = { socket: engine.socket, network: 'host' };
     await runBoth(await start({ container, plugins: { code: { backend: 'container' } } }));
+  }, 240_000);
+
+  test('a step that waits for a container is queued, and its time begins with its handler', async () => {
+    const container = { socket: engine.socket, network: 'host', maxContainers: 1 };
+    await queueBehind(await start({ container, plugins: { code: { backend: 'container' } } }), 1);
   }, 240_000);
 });

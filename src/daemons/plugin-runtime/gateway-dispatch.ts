@@ -20,9 +20,13 @@ export function gatewayDispatch(
   const client = createPatientClient('gateway');
   return {
     name,
-    async run(request, { signal, stream, target } = {}) {
+    async run(request, { signal, stream, target, onBegun } = {}) {
       const { plugin, config: _, spanId, ...rest } = request;
-      const narrowing = { ...(stream ? { streams: true } : {}), ...(target ? { target } : {}) };
+      const options = {
+        ...(stream ? { streams: true } : {}),
+        ...(onBegun ? { tellsBegun: true } : {}),
+        ...(target ? { target } : {}),
+      };
       try {
         const reply = await client.post(peers.urlOf('gateway'), internalDispatch.path, {
           headers: {
@@ -31,9 +35,11 @@ export function gatewayDispatch(
             ...serviceHeaders(keys.internalSecret),
             ...(spanId === undefined ? {} : { traceparent: traceparent(request.traceId, spanId) }),
           },
-          body: { ...rest, plugin: { id: plugin.id }, ...narrowing },
+          body: { ...rest, plugin: { id: plugin.id }, ...options },
           signal,
-          patienceMs: request.timeoutMs + GRACE_MS,
+          // A caller that times the handler by itself leaves when its time is up.
+          patienceMs: onBegun ? 0 : request.timeoutMs + GRACE_MS,
+          onProcessing: onBegun,
         });
         if (stream && reply.header(HEADERS.stream) !== null) return await passOn(reply, stream);
         const answer = parseReply(await reply.text(), 'gateway');

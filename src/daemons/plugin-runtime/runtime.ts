@@ -175,8 +175,6 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
       requireDeclaredHost(manifest, call.handler, call.host);
       const backend = backendFor(config.execution, id, backends, options?.target);
-      // The others do not tell when a handler begins.
-      if (backend !== backends.worker) options?.onBegun?.();
       const request: ExecutionRequest = {
         ...call,
         executionId: call.executionId ?? random.uuid(),

@@ -66,7 +66,11 @@ async function run(
     write: answer.write,
   };
   try {
-    const result = await dispatch.run(named, by, { signal, ...(named.streams ? { stream } : {}) });
+    const result = await dispatch.run(named, by, {
+      signal,
+      ...(named.streams ? { stream } : {}),
+      ...(named.tellsBegun ? { onBegun: () => reply.raw.writeProcessing() } : {}),
+    });
     if (answer.started) {
       answer.end();
       kit.account(request, 200);

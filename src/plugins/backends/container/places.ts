@@ -40,9 +40,12 @@ export function createPlaces(count: number) {
       const leaveLine = (error: PlatformError): void => {
         if (line.leave(call)) waiting.get(call)!.giveUp(error);
       };
-      const stopTimer = systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
-        leaveLine(unavailable('No container became free in time; all are busy.', RETRY_AFTER_S)),
-      );
+      // A caller that is told when the handler begins has time.
+      const stopTimer = call.onBegun
+        ? () => {}
+        : systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
+            leaveLine(unavailable('No container became free in time; all are busy.', RETRY_AFTER_S)),
+          );
       const end = (settle: () => void): void => {
         stopTimer();
         waiting.delete(call);
@@ -61,7 +64,7 @@ export function createPlaces(count: number) {
       tenancy.note(tenantId);
       if (!shares.take(tenantId)) {
         const refused = line.enter(call);
-        if (refused) throw unavailable(`No container is free: ${refused}.`, RETRY_AFTER_S);
+        if (refused) throw unavailable(`No container is free: ${refused}.`, RETRY_AFTER_S, 'queue_full');
         await turn(call);
       }
       return leave(tenantId);

@@ -27,7 +27,7 @@ export interface Dispatch {
   run(
     request: NamedRequest,
     by: Dispatcher,
-    options: Pick<RunOptions, 'signal' | 'stream'>,
+    options: Pick<RunOptions, 'signal' | 'stream' | 'onBegun'>,
   ): Promise<CommandResult>;
 }
 

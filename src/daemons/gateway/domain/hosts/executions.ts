@@ -7,7 +7,7 @@ import {
 } from '../../../../contracts/index.ts';
 import { createBoundedCache } from '../../../../kit/bounded-cache.ts';
 import type { Clock } from '../../../../kit/clock.ts';
-import { seconds } from '../../../../kit/duration.ts';
+import { days, seconds } from '../../../../kit/duration.ts';
 import type { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import {
@@ -29,6 +29,8 @@ import { createLateReports } from './late-answers.ts';
 const GRACE_MS = seconds(2);
 /** To fetch a plugin that the host lacks, and to start a process. */
 const PREPARE_MS = seconds(60);
+/** A caller that is told when the handler begins waits so long for its turn on the host. */
+const TURN_MS = days(1);
 /** Slower than this a large input or result counts as late, in bytes a millisecond. */
 const SLOWEST_TRANSFER = 256;
 /** Executions that ended lately: a result for one of them comes too late, one for another is made up. */
@@ -39,6 +41,8 @@ interface Pending {
   sink: RunOptions['stream'];
   abort: AbortController;
   calls: CallRouter;
+  /** Whom to tell that the handler begins; undefined once told. */
+  onBegun: (() => void) | undefined;
   /** Once the handler has returned a stream. */
   stream?: OpenStream;
   /** Whether it was given time for a long frame of the agent's. */
@@ -70,7 +74,7 @@ export interface HostExecutionsDeps {
 
 /** The frames that speak of an execution. */
 export type ExecutionFrame = AgentFrameOf<
-  'progress' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
+  'progress' | 'begun' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
 >;
 
 /** The executions of one session. Each settles once: by result, error, timeout, cancel, or the end of the session. */
@@ -94,7 +98,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
 
   function open(
     request: ExecutionRequest,
-    sink: RunOptions['stream'],
+    { stream: sink, onBegun }: Pick<RunOptions, 'stream' | 'onBegun'>,
     deferred: PromiseWithResolvers<CommandResult>,
   ): Pending {
     const { executionId, timeoutMs } = request;
@@ -102,6 +106,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     const pending: Pending = {
       request,
       sink,
+      onBegun,
       abort,
       calls: createCallRouter({
         services,
@@ -149,7 +154,16 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     // Each once and in this order, or an agent could put off the end for ever. A stream keeps time by itself.
     if (pending.progress === 'running' || pending.progress === state || pending.stream) return;
     pending.progress = state;
-    pending.armTimer(timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
+    if (!pending.onBegun) pending.armTimer(timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
+  }
+
+  /** The handler's time begins; a second frame prolongs nothing. */
+  function begin(pending: Pending): void {
+    const { onBegun, request } = pending;
+    pending.onBegun = undefined;
+    if (!onBegun || pending.stream) return;
+    pending.armTimer(request.timeoutMs + GRACE_MS);
+    onBegun();
   }
 
   function log(
@@ -187,6 +201,8 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   function result(frame: AgentFrameOf<'result'>, pending: Pending): void {
     try {
       const result = readResult({ result: frame.result });
+      // An agent of an earlier release does not tell.
+      pending.onBegun?.();
       // The end of a stream is told once its last piece was taken.
       const taken = pending.stream?.drained;
       if (!taken) pending.resolve(result);
@@ -216,12 +232,12 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     get size() {
       return live.size;
     },
-    async run(request, plugin, { signal, stream }) {
+    async run(request, plugin, { signal, stream, onBegun }) {
       const { executionId, plugin: _, ...rest } = request;
       if (live.has(executionId) || ended.get(executionId)) throw givenAlready(request, hostId);
       if (signal?.aborted) throw cancelled(request);
       const deferred = Promise.withResolvers<CommandResult>();
-      const pending = open(request, stream, deferred);
+      const pending = open(request, { stream, onBegun }, deferred);
       const onAbort = (): void => pending.giveUp(cancelled(request), 'its caller left');
       signal?.addEventListener('abort', onAbort, { once: true });
       const frame: GatewayFrame = {
@@ -229,8 +245,11 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
         executionId,
         request: { ...rest, plugin },
         ...(stream ? { streams: true } : {}),
+        ...(onBegun ? { tellsBegun: true } : {}),
       };
-      if (send(frame, executionId)) pending.armTimer(request.timeoutMs + GRACE_MS + transferMs(backlog()));
+      const turnMs = onBegun ? TURN_MS : 0;
+      if (send(frame, executionId))
+        pending.armTimer(request.timeoutMs + GRACE_MS + transferMs(backlog()) + turnMs);
       else pending.reject(tooLarge(request));
       try {
         return await deferred.promise;
@@ -242,6 +261,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
       const pending = live.get(frame.executionId);
       if (!pending) takeLate(frame);
       else if (frame.type === 'progress') progress(frame, pending);
+      else if (frame.type === 'begun') begin(pending);
       else if (frame.type === 'log') log(frame, pending.request, pending.abort.signal);
       else if (frame.type === 'call')
         pending.calls.handle(frame, { request: pending.request, signal: pending.abort.signal });
