@@ -116,19 +116,16 @@ function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): E
 const MARGIN = 6;
 
 /**
- * Behind its head; lines that are too long are broken at blanks. Every line but the first is indented by the width of the
- * head, so that a text of others cannot hold what passes for a `hint` or an `error` of ours.
+ * Behind its head; lines that are too long are broken at blanks. A line that does not begin as those of a list do is indented by
+ * the width of the head, so that a text of others cannot hold what passes for a `hint` or an `error` of ours.
  */
 function indented(head: string, text: string, width: number): string {
-  const fitting = (line: string): string[] =>
-    line.length <= width - MARGIN ? [line] : wrap(line, width - MARGIN);
-  return (
-    head +
-    text
-      .split('\n')
-      .flatMap(fitting)
-      .join(`\n${' '.repeat(MARGIN)}`)
-  );
+  const margin = ' '.repeat(MARGIN);
+  const fitting = (line: string, index: number): string => {
+    const before = index === 0 || line.startsWith('  ') ? '' : margin;
+    return before + (line.length <= width - MARGIN ? line : wrap(line, width - MARGIN).join(`\n${margin}`));
+  };
+  return head + text.split('\n').map(fitting).join('\n');
 }
 
 /** A fault of ours: on this machine its text is the operator's to see. */
