@@ -78,6 +78,26 @@ test('names are looked up among the plugins of the project, absent ones where it
   expect(await faultsOf(folder, shop)).toEqual({ ...MISSPELT, ...ABSENT });
 });
 
+test('the workflows of schedules are looked up among plugins and files of the project', async () => {
+  const folder = await tempDir();
+  await writeFile(join(folder, 'svc.config.json'), '{}');
+  const workflow = (id: string) => ({ id, jobs: { a: { steps: [{ uses: 'set' }] } } });
+  await writeFiles(folder, {
+    'workflows/in-file.yaml': 'id: in-file\njobs: {a: {steps: [{uses: set}]}}\n',
+    'plugins/stock/svc.plugin.json': of('stock', { workflows: [workflow('of-stock')] }),
+  });
+  const names = ['own', 'of-stock', 'in-file', 'in-fiel'];
+  const shop = await writeFiles(join(folder, 'plugins/shop'), {
+    'svc.plugin.json': of('shop', {
+      workflows: [workflow('own')],
+      schedules: names.map((name) => ({ workflow: name, cron: '0 3 * * *' })),
+    }),
+  });
+  expect(await faultsOf(folder, shop)).toEqual({});
+  await mkdir(join(folder, '.svc'), { mode: 0o700 });
+  expect(await faultsOf(folder, shop)).toEqual({ 'schedules[3].workflow': 'there is no workflow "in-fiel"' });
+});
+
 test('dependencies and commands of other plugins of the project are looked at', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'svc.config.json'), '{}');

@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs';
 import { getPlugin, type ManifestV3, type Permissions, PluginId } from '../../../contracts/index.ts';
 import type { FindPlugin, KnownPlugin } from '../../../daemons/workflow/domain/definition/unresolved.ts';
 import { knownPlugin, manifestFaults } from '../../../daemons/workflow/manifest-faults.ts';
+import { readWorkflowFiles } from '../../../daemons/workflow/workflow-files.ts';
 import { PlatformError } from '../../../kit/errors.ts';
+import { isRecord } from '../../../kit/is-record.ts';
 import {
   type LoadedPlugin,
   type PluginDescriber,
@@ -45,7 +47,32 @@ export class PluginsBeside {
     return [
       ...manifestFaults(manifest, (id) => found.get(id)),
       ...invokeFaults(manifest, (id) => (id === manifest.id ? own : found.get(id))),
+      ...(await this.#scheduleFaults(manifest)),
     ];
+  }
+
+  /** Schedules of workflows that neither the plugin, nor another one, nor a file of the project has. */
+  async #scheduleFaults({ workflows, schedules }: ManifestV3): Promise<Fault[]> {
+    const own = new Set(workflows.map(({ id }) => id));
+    const foreign = schedules.flatMap(({ workflow: id }, index) =>
+      typeof id !== 'string' || own.has(id) ? [] : [{ id, path: `schedules[${index}].workflow` }],
+    );
+    const known = foreign.length > 0 ? await this.#workflowIds() : undefined;
+    if (!known) return [];
+    return foreign
+      .filter(({ id }) => !known.has(id))
+      .map(({ id, path }) => ({ path, message: `there is no workflow "${id}"` }));
+  }
+
+  /** Undefined where not all workflows are known. */
+  async #workflowIds(): Promise<Set<unknown> | undefined> {
+    if (namedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
+    const { projectDir, config } = this.#context.platform();
+    const { found, faults } = await readWorkflowFiles(projectDir, config.workflows);
+    if (faults.length > 0) return undefined;
+    const ofPlugins = this.#project?.plugins.flatMap(({ manifest }) => manifest.workflows) ?? [];
+    const ofFiles = found.map(({ definition }) => definition).filter(isRecord);
+    return new Set([...ofPlugins, ...ofFiles].map(({ id }) => id));
   }
 
   /** Dependencies that are not met, and commands that another plugin of the project has already. */
