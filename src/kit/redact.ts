@@ -61,6 +61,16 @@ export function redact(value: unknown, depth = 0): unknown {
   return copy;
 }
 
+/** Masks the same and cuts nothing off: for JSON that programs read later, such as the error of a step. */
+export function redactJson<Value extends object>(value: Value): Value {
+  return JSON.parse(
+    JSON.stringify(value, (name, item: unknown) => {
+      if (isSecret(name, item)) return MASK;
+      return typeof item === 'string' ? redactText(item) : item;
+    }),
+  );
+}
+
 function redactError(error: Error, depth: number): Record<string, unknown> {
   const { code } = error as { code?: unknown };
   return {

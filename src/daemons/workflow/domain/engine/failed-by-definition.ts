@@ -1,4 +1,5 @@
 import type { PlatformError } from '../../../../kit/errors.ts';
+import { redactJson } from '../../../../kit/redact.ts';
 import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 
@@ -8,6 +9,7 @@ export function failedByDefinition(
   { code, message, details }: PlatformError,
   now: number,
 ): { failed: RunRecord; write: RunWrite } {
+  const error = redactJson({ code, message, details });
   const failed: RunRecord = {
     ...run,
     status: move('run', move('run', run.status, 'running', 'engine'), 'failed', 'engine'),
@@ -16,7 +18,7 @@ export function failedByDefinition(
     wakeAt: null,
     startedAt: run.startedAt ?? now,
     finishedAt: now,
-    error: JSON.stringify({ code, message, details }),
+    error: JSON.stringify(error),
   };
   return {
     failed,
@@ -28,7 +30,7 @@ export function failedByDefinition(
       steps: [],
       attempts: [],
       events: [{ at: now, type: 'run.failed', data: { reason: 'definition' } }],
-      logs: [{ at: now, level: 'error', message }],
+      logs: [{ at: now, level: 'error', message: error.message }],
       taken: [],
       wakeParent: run.parentId,
       at: now,

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../../kit/clock.ts';
 import { messageOf } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
+import { redactText } from '../../../../kit/redact.ts';
 import type {
   AttemptRecord,
   EventRecord,
@@ -26,6 +27,7 @@ export interface RunJournal {
   touch(part: 'run' | JobPart | StepPart): void;
   attempt(attempt: AttemptRecord): void;
   event(event: Omit<EventRecord, 'at'>): void;
+  /** The text is redacted as it is in the platform's log. */
   log(line: Omit<LogLineRecord, 'at'>): void;
   take(n: number, by: string): void;
   /** True once everything so far is durable; false when somebody else holds the run by now. */
@@ -138,7 +140,8 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
     log(line) {
       if (++lines > MOST_LINES + 1) return;
       const last = { level: 'warn', message: `More than ${MOST_LINES} lines: the rest is in the log alone` };
-      logs.push({ at: clock.now(), ...line, ...(lines > MOST_LINES ? last : {}) });
+      const shown = { ...line, message: redactText(line.message) };
+      logs.push({ at: clock.now(), ...shown, ...(lines > MOST_LINES ? last : {}) });
     },
     take: (n, by) => taken.push({ n, by }),
     async flush() {

@@ -1,6 +1,7 @@
 import type { PartStatus, RunError } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
+import { redactJson } from '../../../../kit/redact.ts';
 import type { Tracer } from '../../../../kit/tracer.ts';
 import type { JsonValue, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import { isFinal, move } from '../states.ts';
@@ -70,7 +71,7 @@ export function createRunRecorder(
   function setJob(part: JobPart, status: PartStatus, error?: RunError): void {
     const { record } = part;
     record.status = move('job', record.status, status, 'engine');
-    if (error) record.error = JSON.stringify(error);
+    if (error) record.error = JSON.stringify(redactJson(error));
     if (status === 'running' && record.startedAt === null) {
       record.startedAt = clock.now();
       if (part.job.timeoutMs !== null) deadlines.note(record.startedAt + part.job.timeoutMs);

@@ -8,22 +8,23 @@ import {
 import { days } from '../../../../kit/duration.ts';
 import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
+import { redactJson, redactText } from '../../../../kit/redact.ts';
 import { TemplateError } from '../definition/templates.ts';
 
 /** The other side may ask for any pause, and mean to stop the run with it. */
 const LONGEST_ASKED_MS = days(1);
 
-/** Why an attempt of a step failed. `retryAfterMs` is what the other side asked for, a day at most. @spec Errors: workflow retries */
+/** Why an attempt of a step failed, secrets masked. `retryAfterMs` is what the other side asked for, a day at most. @spec Errors: workflow retries */
 export class StepFailure extends Error {
   readonly errorClass: ErrorClass;
   readonly error: RunError;
   readonly retryAfterMs: number | null;
 
   constructor(errorClass: ErrorClass, error: RunError, retryAfterMs: number | null = null) {
-    super(error.message);
+    super(redactText(error.message));
     this.name = 'StepFailure';
     this.errorClass = errorClass;
-    this.error = error;
+    this.error = redactJson(error);
     this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, LONGEST_ASKED_MS);
   }
 }

@@ -1,6 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { ErrorClass } from '../../../../../contracts/index.ts';
 import { seconds } from '../../../../../kit/duration.ts';
+import { redactJson } from '../../../../../kit/redact.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepCall, StepKind } from '../step-kind.ts';
@@ -33,10 +34,15 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const SAFE_TO_REPEAT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 const KEYS = ['method', 'url', 'headers', 'body', 'redirect', 'expect'];
 const EXCERPT_CHARS = 2048;
+/** Response headers that hold credentials: outputs are stored, and shown to all who may read the run. */
+const CREDENTIAL_HEADERS = new Set([
+  ...['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'proxy-authorization'],
+  ...['authentication-info', 'proxy-authentication-info'],
+]);
 
 /**
  * Calls a URL: `with: {method, url, headers, body, redirect, expect}`. A body that is no text is sent as JSON. The output
- * is `{status, headers, body}`, the body parsed when it is JSON. Statuses from 400 on fail, classed; `expect` lists
+ * is `{status, url, headers, body}`, without headers that hold credentials, the body parsed when it is JSON. Statuses from 400 on fail, classed; `expect` lists
  * those that do not. With an idempotency key it is sent as `Idempotency-Key`.
  */
 export function httpStep(call: HttpCall, now: () => number): StepKind {
@@ -58,7 +64,7 @@ export function httpStep(call: HttpCall, now: () => number): StepKind {
       method === undefined || (isLiteral(method) && SAFE_TO_REPEAT.has(String(method).toUpperCase())),
     async run(step) {
       const request = requestOf(step);
-      step.log('debug', `${request.method} ${withoutQuery(request.url)}`);
+      step.log('debug', `${request.method} ${shownUrl(request.url)}`);
       const reply = await call(request, { tenantId: step.run.tenantId, signal: step.signal });
       const output = outputOf(reply);
       const expected = Array.isArray(step.input.expect) ? step.input.expect : [];
@@ -72,8 +78,9 @@ function isLiteral(value: JsonValue | undefined): boolean {
   return typeof value === 'string' && !value.includes('{{');
 }
 
-function withoutQuery(url: string): string {
-  return url.replace(/[?#].*$/s, '');
+/** The URL for logs and messages: without its query and credentials. */
+function shownUrl(url: string): string {
+  return url.replace(/[?#].*$/s, '').replace(/^([\w+.-]+:\/\/)[^/]*@/, '$1');
 }
 
 function invalid(message: string): StepFailure {
@@ -121,7 +128,7 @@ function requireHeader(name: string, value: string): void {
 }
 
 function outputOf({ status, headers, body, url }: HttpReply): { [name: string]: JsonValue } {
-  const named = Object.fromEntries(headers);
+  const named = Object.fromEntries(headers.filter(([name]) => !CREDENTIAL_HEADERS.has(name.toLowerCase())));
   const text = Buffer.from(body, 'base64').toString('utf8');
   const isJson = /^application\/(?:[\w.+-]+\+)?json\b/i.test(named['content-type'] ?? '');
   return { status, url, headers: named, body: isJson ? parsed(text) : text };
@@ -149,12 +156,14 @@ function failureOf(
   output: { [name: string]: JsonValue },
   now: number,
 ): StepFailure {
-  const body = typeof output.body === 'string' ? output.body : JSON.stringify(output.body);
+  const { body: said = null } = output;
+  // Masked while it has names: its text has none.
+  const body = typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said)) : String(said);
   return new StepFailure(
     classOf(reply.status),
     {
       code: 'STEP_FAILED',
-      message: `${request.method} ${withoutQuery(request.url)} answered ${reply.status}.`,
+      message: `${request.method} ${shownUrl(request.url)} answered ${reply.status}.`,
       details: { status: reply.status, body: body.slice(0, EXCERPT_CHARS) },
     },
     retryAfterOf(new Map(reply.headers).get('retry-after'), now),
