@@ -32,12 +32,19 @@ export interface StartOptions {
   parts?: { jobs: JobRecord[]; steps: StepRecord[]; attempts: AttemptRecord[] } | undefined;
 }
 
+/** What an idempotency key started; `run` is undefined once it was pruned. */
+export interface KeyedRun {
+  digest: string;
+  run: RunRecord | undefined;
+}
+
 export type StartResult =
   /** `supersedes`: runs of the same concurrency key that the strategy wants cancelled; `leftToCancel` tells them until they are. */
   | { outcome: 'started'; run: RunRecord; supersedes: string[] }
   /** The idempotency key, or the step of the parent, has started this one before. */
   | { outcome: 'known'; run: RunRecord }
-  | { outcome: 'different' }
+  /** The key was used for a request of another digest. */
+  | ({ outcome: 'different' } & KeyedRun)
   | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
 
 /**
@@ -97,6 +104,8 @@ export interface Numbered<Item> {
 /** Runs and what belongs to them. A write's promise settles once it is durable. */
 export interface RunStore {
   start(run: NewRun, options: StartOptions): Promise<StartResult>;
+  /** What the key started; undefined for one that is not in use, or not any more. */
+  keyed(tenantId: string, key: string, now: number): Promise<KeyedRun | undefined>;
   write(write: RunWrite): Promise<WriteResult>;
   load(seq: number): Promise<LoadedRun | undefined>;
   /** Undefined also for a run of another tenant; with `tenantId` null whosever it is. */

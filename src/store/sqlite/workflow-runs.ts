@@ -13,7 +13,7 @@ const FINAL = new Set(['succeeded', ...UNHAPPY]);
 /** Runs, their parts and what comes in for them. @spec Workflow run */
 export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunStore {
   const sql = statements(db);
-  const start = workflowStart(db, rows, keys);
+  const starts = workflowStart(db, rows, keys);
 
   function write({ seq, expect, run, at, ...parts }: RunWrite): WriteResult {
     const holder = rows.holder(seq);
@@ -78,7 +78,8 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
   }
 
   return {
-    start: (run, options) => db.write(() => start(run, options)),
+    start: (run, options) => db.write(() => starts.start(run, options)),
+    keyed: (tenantId, key, now) => db.read(() => starts.keyed(tenantId, key, now)),
     write: (change) => db.write(() => write(change)),
     load: (seq) =>
       db.read(() => {

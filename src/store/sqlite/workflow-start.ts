@@ -1,4 +1,4 @@
-import type { NewRun, RunRecord, StartOptions, StartResult } from '../ports/index.ts';
+import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
@@ -7,12 +7,18 @@ import { LIVE } from './workflow-schema.ts';
 /** `used_at` of a definition is this exact: writing it at each start would double what a start writes. */
 const DEFINITION_USE_MS = 3600_000;
 
-/** Starts a run: limits, idempotency, concurrency and the rows themselves, all in one write. */
+/** Starts runs, and finds those that idempotency keys started. To be called inside `db.write` and `db.read`. */
 export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
   const sql = statements(db);
 
+  function keyed(tenantId: string, key: string, now: number): KeyedRun | undefined {
+    const entry = sql.findKey.get({ tenantId, key, now });
+    const row = entry && sql.find.get({ id: entry.runId });
+    return entry && { digest: entry.digest, run: row && rows.recordOf(row) };
+  }
+
   function knownRun(
-    { parentId, parentStep, tenantId }: NewRun,
+    { parentId, parentStep, tenantId, createdAt }: NewRun,
     options: StartOptions,
   ): StartResult | undefined {
     if (parentId !== null) {
@@ -21,11 +27,10 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
     }
     if (!options.idempotency) return undefined;
     const { key, digest } = options.idempotency;
-    const entry = sql.findKey.get({ tenantId, key });
-    if (!entry) return undefined;
-    if (entry.digest !== digest) return { outcome: 'different' };
-    const run = sql.find.get({ id: entry.runId });
-    return run && { outcome: 'known', run: rows.recordOf(run) };
+    const known = keyed(tenantId, key, createdAt);
+    if (!known) return undefined;
+    if (known.digest !== digest) return { outcome: 'different', ...known };
+    return known.run && { outcome: 'known', run: known.run };
   }
 
   function exceeded({ tenantId }: NewRun, { limits, day }: StartOptions): StartResult | undefined {
@@ -41,7 +46,8 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
     return undefined;
   }
 
-  return (run: NewRun, options: StartOptions): StartResult => {
+  /** Limits, idempotency, concurrency and the rows themselves, all in one write. */
+  function start(run: NewRun, options: StartOptions): StartResult {
     const early = knownRun(run, options) ?? exceeded(run, options);
     if (early) return early;
     const { concurrencyKey: key, runAt } = run;
@@ -79,13 +85,15 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
       sql.putKey.run({ tenantId: run.tenantId, key: name, digest, runId: run.id, expiresAt });
     }
     return { outcome: 'started', run: record, supersedes };
-  };
+  }
 
   function takeOver({ seq }: RunRecord, { parts }: StartOptions): void {
     for (const job of parts?.jobs ?? []) rows.putJob(seq, job);
     for (const step of parts?.steps ?? []) rows.putStep(seq, step);
     for (const attempt of parts?.attempts ?? []) rows.putAttempt(seq, attempt);
   }
+
+  return { start, keyed };
 }
 
 function statements(db: Database) {
@@ -112,9 +120,9 @@ function statements(db: Database) {
     >(`
       insert into definition (hash, workflow_id, body, used_at) values (:hash, :workflowId, :body, :usedAt)
       on conflict (hash) do update set used_at = excluded.used_at where used_at < :stale`),
-    findKey: db.prepare<[{ tenantId: string; key: string }], { digest: string; runId: string }>(
-      'select digest, run_id as runId from idempotency where tenant_id = :tenantId and key = :key',
-    ),
+    findKey: db.prepare<[{ tenantId: string; key: string; now: number }], { digest: string; runId: string }>(`
+      select digest, run_id as runId from idempotency
+      where tenant_id = :tenantId and key = :key and expires_at > :now`),
     putKey: db.prepare<
       [{ tenantId: string; key: string; digest: string; runId: string; expiresAt: number }]
     >(`

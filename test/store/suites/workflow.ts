@@ -118,10 +118,14 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const idempotency = { key: 'k', digest: 'd', expiresAt: 1e15 };
       const results = await times(10, () => port.runs.start(newRun(), { ...OPTIONS, idempotency }));
       expect(results.filter(({ outcome }) => outcome === 'started')).toHaveLength(1);
-      const ids = results.map((result) => ('run' in result ? result.run.id : ''));
+      const ids = results.map((result) => ('run' in result ? result.run?.id : ''));
       expect(new Set(ids).size).toBe(1);
       const other = { ...OPTIONS, idempotency: { ...idempotency, digest: 'e' } };
-      expect(await port.runs.start(newRun(), other)).toEqual({ outcome: 'different' });
+      const known = { digest: 'd', run: await port.runs.find('acme', ids[0]!) };
+      expect(await port.runs.start(newRun(), other)).toEqual({ outcome: 'different', ...known });
+      expect(await port.runs.keyed('acme', 'k', 1e15 - 1)).toEqual(known);
+      expect(await port.runs.keyed('acme', 'k', 1e15)).toBeUndefined();
+      expect(await port.runs.keyed('b', 'k', 0)).toBeUndefined();
       expect((await port.runs.start(newRun({ tenantId: 'b' }), other)).outcome).toBe('started');
     });
 

@@ -4,7 +4,7 @@ import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/ind
 import type { Definitions } from '../definition/definitions.ts';
 import { inBraces } from '../definition/templates.ts';
 import type { CancelResult, Engine } from '../engine/engine-ports.ts';
-import type { RunStarter, Starter } from '../starts/run-starter.ts';
+import type { RunStarter, Starter, StartRequest } from '../starts/run-starter.ts';
 import { type Handlers, JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Page, type PageRequest, seqOf } from './run-desk.ts';
 import { viewJob } from './views.ts';
@@ -55,17 +55,21 @@ export function createJobDesk(deps: {
   }
 
   return {
-    async submit({ handler, input, retry, timeoutMs, ...request }, who) {
-      const { timeoutMs: declared } = handlers.job(handler);
-      const workflow = definitions.compile(
-        jobDefinition(handler, {
-          retry,
-          timeoutMs: timeoutMs ?? declared,
-          keyed: request.idempotencyKey !== undefined,
-        }),
-      );
-      const run = await starter.start({ ...request, kind: 'job', workflow, input, trigger: 'job' }, who);
-      return viewJob(run);
+    async submit({ handler, retry, timeoutMs, idempotencyKey, ...request }, who) {
+      const { input, priority, runAt = null } = request;
+      const idempotency = idempotencyKey && {
+        key: idempotencyKey,
+        asked: { kind: 'job' as const, workflowId: handler, input, runAt, priority },
+      };
+      const asked = (): StartRequest => {
+        const { timeoutMs: declared } = handlers.job(handler);
+        const keyed = idempotencyKey !== undefined;
+        const workflow = definitions.compile(
+          jobDefinition(handler, { retry, timeoutMs: timeoutMs ?? declared, keyed }),
+        );
+        return { ...request, kind: 'job', workflow, trigger: 'job' };
+      };
+      return viewJob(await starter.startOnce(idempotency || undefined, asked, who));
     },
     get: async (tenantId, id) => view(await find(tenantId, id)),
     async list(tenantId, { cursor, handler, ...filter }) {

@@ -130,11 +130,19 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
   }
 
   return {
-    async start({ workflowId, definition, ...request }, who) {
-      const workflow =
-        definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
-      requireManual(workflow);
-      return viewRun(await starter.start({ ...request, kind: 'workflow', workflow, trigger: 'manual' }, who));
+    async start({ workflowId, definition, idempotencyKey, ...request }, who) {
+      const { input, priority, runAt = null } = request;
+      const idempotency = idempotencyKey && {
+        key: idempotencyKey,
+        asked: { kind: 'workflow' as const, workflowId, definition, input, runAt, priority },
+      };
+      const asked = (): StartRequest => {
+        const workflow =
+          definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
+        requireManual(workflow);
+        return { ...request, kind: 'workflow', workflow, trigger: 'manual' };
+      };
+      return viewRun(await starter.startOnce(idempotency || undefined, asked, who));
     },
     async get(tenantId, id) {
       const { loaded, workflow } = await loadToShow(tenantId, id);

@@ -1,17 +1,17 @@
-import { createHash } from 'node:crypto';
 import { LIMITS, type PlatformConfig, type RunTrigger } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import { isLongerThan } from '../../../../kit/json.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
-import { canonicalJson, invalidInput } from '../definition/compile-common.ts';
+import { invalidInput } from '../definition/compile-common.ts';
 import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { expressionFault } from '../definition/definition-faults.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
 import { MAX_INPUT_CHARS } from '../definition/input-schema.ts';
 import type { Engine } from '../engine/engine-ports.ts';
+import { digestOf, type Idempotency, isEarlierForm } from './idempotency.ts';
 import { overLimit } from './over-limit.ts';
 
 /** On whose behalf, and in which trace, a run is started. */
@@ -31,7 +31,7 @@ export interface StartRequest {
   trigger: RunTrigger;
   priority?: number | undefined;
   runAt?: number | undefined;
-  idempotencyKey?: string | undefined;
+  idempotency?: Idempotency | undefined;
   parent?: { id: string; stepId: string; depth: number } | undefined;
   rerunOf?: string | undefined;
   parts?: StartOptions['parts'];
@@ -40,6 +40,15 @@ export interface StartRequest {
 export interface RunStarter {
   /** Durable once it resolves. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
   start(request: StartRequest, starter: Starter): Promise<RunRecord>;
+  /**
+   * Starts what `request` makes, once for its key. A repeat finds its run also where the request would be refused by now:
+   * its workflow may be gone, or take other inputs.
+   */
+  startOnce(
+    idempotency: Idempotency | undefined,
+    request: () => StartRequest,
+    starter: Starter,
+  ): Promise<RunRecord>;
 }
 
 /** Holds an input against the schema in a workflow's code. Throws VALIDATION_ERROR. */
@@ -49,7 +58,7 @@ export type CheckCodeInput = (code: CompiledCode, input: JsonValue, tenantId: st
 const MOST_DEPTH = 16;
 
 export function createRunStarter(deps: {
-  store: Pick<RunStore, 'start'>;
+  store: Pick<RunStore, 'start' | 'keyed'>;
   engine: Pick<Engine, 'offer' | 'supersede'>;
   clock: Clock;
   random: Random;
@@ -140,54 +149,52 @@ export function createRunStarter(deps: {
     };
   }
 
+  async function start(request: StartRequest, starter: Starter): Promise<RunRecord> {
+    const { workflow, parent, idempotency } = request;
+    const input = await checkedInput(workflow, request.input, starter.tenantId);
+    const inputJson = JSON.stringify(input);
+    if (inputJson.length > MAX_INPUT_CHARS) throw inputTooLarge();
+    if (parent && parent.depth + 1 > MOST_DEPTH)
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
+      );
+    if (workflow.code) await checkCodeInput(workflow.code, input, starter.tenantId);
+    const run = await newRun(request, starter, input, inputJson);
+    const started = await store.start(run, {
+      definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
+      day: new Date(run.createdAt).toISOString().slice(0, 10),
+      limits: parent ? undefined : limitsOf(run.tenantId),
+      strategy: workflow.definition.concurrency?.strategy,
+      parts: request.parts,
+      idempotency: idempotency && {
+        key: idempotency.key,
+        digest: digestOf(idempotency),
+        expiresAt: run.createdAt + LIMITS.idempotencyWindowMs,
+      },
+    });
+    if (started.outcome === 'known') return started.run;
+    if (started.outcome === 'different') {
+      if (started.run && isEarlierForm(started, idempotency!, { hash: workflow.hash, checked: input }))
+        return started.run;
+      throw keyTaken(idempotency!);
+    }
+    if (started.outcome === 'over') throw overLimit(started.limit, run, limitsOf(run.tenantId), clock.now());
+    engine.offer(started.run, request.parts === undefined);
+    await engine.supersede(started.supersedes);
+    return started.run;
+  }
+
   return {
-    async start(request, starter) {
-      const { workflow, parent, idempotencyKey, runAt } = request;
-      const input = await checkedInput(workflow, request.input, starter.tenantId);
-      const inputJson = JSON.stringify(input);
-      if (inputJson.length > MAX_INPUT_CHARS) throw inputTooLarge();
-      if (parent && parent.depth + 1 > MOST_DEPTH)
-        throw new PlatformError(
-          'VALIDATION_ERROR',
-          `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
-        );
-      if (workflow.code) await checkCodeInput(workflow.code, input, starter.tenantId);
-      const run = await newRun(request, starter, input, inputJson);
-      const started = await store.start(run, {
-        definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
-        day: new Date(run.createdAt).toISOString().slice(0, 10),
-        limits: parent ? undefined : limitsOf(run.tenantId),
-        strategy: workflow.definition.concurrency?.strategy,
-        parts: request.parts,
-        idempotency:
-          idempotencyKey === undefined
-            ? undefined
-            : {
-                key: idempotencyKey,
-                digest: digestOf({
-                  hash: workflow.hash,
-                  input,
-                  runAt: runAt ?? null,
-                  priority: run.priority,
-                  kind: run.kind,
-                }),
-                expiresAt: run.createdAt + LIMITS.idempotencyWindowMs,
-              },
-      });
-      if (started.outcome === 'known') return started.run;
-      if (started.outcome === 'different')
-        throw new PlatformError(
-          'CONFLICT',
-          'This idempotency key was used for another request; take a new key.',
-          {
-            details: { idempotencyKey },
-          },
-        );
-      if (started.outcome === 'over')
-        throw overLimit(started.limit, run, limitsOf(run.tenantId), clock.now());
-      engine.offer(started.run, request.parts === undefined);
-      await engine.supersede(started.supersedes);
-      return started.run;
+    start,
+    async startOnce(idempotency, request, starter) {
+      try {
+        return await start({ ...request(), idempotency }, starter);
+      } catch (error) {
+        const known = idempotency && (await store.keyed(starter.tenantId, idempotency.key, clock.now()));
+        if (known?.run && known.digest === digestOf(idempotency!)) return known.run;
+        throw error;
+      }
     },
   };
 }
@@ -197,6 +204,12 @@ function inputTooLarge(): PlatformError {
     'PAYLOAD_TOO_LARGE',
     `The input takes more than ${MAX_INPUT_CHARS} characters as JSON, its defaults included; keep large data in storage and hand on its key.`,
   );
+}
+
+function keyTaken({ key }: Idempotency): PlatformError {
+  return new PlatformError('CONFLICT', 'This idempotency key was used for another request; take a new key.', {
+    details: { idempotencyKey: key },
+  });
 }
 
 function keyScope(workflow: CompiledWorkflow, input: JsonValue, runId: string, starter: Starter): Scope {
@@ -209,8 +222,4 @@ function keyScope(workflow: CompiledWorkflow, input: JsonValue, runId: string, s
     jobs: {},
     state: 'success',
   };
-}
-
-function digestOf(request: Record<string, unknown>): string {
-  return createHash('sha256').update(canonicalJson(request)).digest('base64url');
 }

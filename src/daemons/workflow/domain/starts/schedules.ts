@@ -77,7 +77,7 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
         input: JSON.parse(schedule.input),
         trigger: 'schedule',
         // The same time is served once, even when the service dies between the start and the note of it.
-        ...(slot === null ? {} : { idempotencyKey: `schedule ${schedule.id} ${slot}` }),
+        ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, asked: null } }),
       },
       who,
     );

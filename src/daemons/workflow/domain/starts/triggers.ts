@@ -72,7 +72,7 @@ export function createTriggers(deps: {
         workflow,
         input,
         trigger: 'webhook',
-        idempotencyKey: `webhook/${delivery.webhookId}/${id}`,
+        idempotency: { key: `webhook/${delivery.webhookId}/${id}`, asked: null },
       },
       who,
     );
