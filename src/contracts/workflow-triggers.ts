@@ -20,6 +20,8 @@ export const listTriggers = endpoint({
 /** A delivery whose handler has succeeded. */
 export const DeliveredEvent = z.strictObject({
   webhookId: z.string().min(1).max(128),
+  /** The sender's own id of it: the same in a redelivery, which has another `webhookId`. */
+  deliveryId: z.string().min(1).max(512).optional(),
   pluginId: PluginId,
   event: EventName,
   instanceId: z.string().max(256).nullable(),
@@ -35,7 +37,7 @@ export const DeliveryStarts = z.object({
 });
 export type DeliveryStarts = z.infer<typeof DeliveryStarts>;
 
-/** Starts every workflow that the delivery matches, each once for its `webhookId`. */
+/** Starts every workflow that the delivery matches, each once for its `deliveryId`, or else its `webhookId`. */
 export const startByDelivery = endpoint({
   method: 'POST',
   path: '/internal/workflows/deliveries',

@@ -1,14 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { getDelivery, listRuns, startByDelivery } from '../../src/contracts/index.ts';
+import { getDelivery, listRuns, replayDelivery, startByDelivery } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
+import { createClient, serviceHeaders } from '../../src/http/index.ts';
 import { startProcesses } from '../daemons/gateway/support/start-processes.ts';
 import { cel, startWorkflow, type TestWorkflow } from '../daemons/workflow/support/workflow.ts';
-import { tempDir } from '../support/daemon.ts';
+import { TEST_KEYS, tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, deliver, provision, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOtlpReceiver } from '../support/otlp.ts';
 
@@ -153,6 +155,42 @@ describe('a delivery', () => {
   });
 });
 
+test('the id of a delivery names its run for seven days, within its namespace, webhook and instance', async () => {
+  const it = await startWorkflow({ projectDir: await project(), config: { plugins: PLUGINS } });
+  const starter = { hostId: 'webhook:@acme/orders', namespaceId: 'default' };
+  const start = async (more: object, namespaceId = 'default') => {
+    const headers = serviceHeaders(TEST_KEYS.internalSecret, { ...starter, namespaceId } as never);
+    const body = {
+      webhookId: randomUUID(),
+      pluginId: '@acme/orders',
+      event: 'created',
+      instanceId: null,
+      receivedAt: 1,
+      payload: order('a', '1'),
+      deliveryId: 's:1',
+      ...more,
+    };
+    const client = createClient({ url: it.url, peer: 'workflow' });
+    const { runs } = await client.call(startByDelivery, { body } as never, { headers });
+    return runs[0]?.runId;
+  };
+  const first = await start({});
+  const others = [
+    await start({}, 'other'),
+    await start({ event: 'later' }),
+    await start({ instanceId: 'i' }),
+    await start({ deliveryId: 'n:1' }),
+    await start({ deliveryId: undefined }),
+    await start({ deliveryId: undefined }),
+  ];
+  expect(new Set([first, ...others]).size).toBe(7);
+  expect([await start({}), await start({ payload: order('b', '1') })]).toEqual([first, first]);
+  it.clock.advance(7 * 24 * 3600_000 - 1);
+  expect(await start({})).toBe(first);
+  it.clock.advance(1);
+  expect(await start({})).not.toBe(first);
+});
+
 test('clients cannot pose as a delivery', async () => {
   const { it, gateway } = await start();
   const body = {
@@ -172,7 +210,8 @@ test('clients cannot pose as a delivery', async () => {
   expect(through.status).toBe(404);
 });
 
-test('a gateway that is killed between the handler and the run starts the run after its restart, once', async () => {
+/** A gateway in a process of its own, and a relay between it and the workflow service. */
+async function startKillable() {
   const projectDir = await project();
   const it = await startWorkflow({ projectDir, config: { plugins: PLUGINS } });
   const relay = await startRelay(it.url);
@@ -183,6 +222,11 @@ test('a gateway that is killed between the handler and the run starts the run af
     peers: { workflow: relay.url } as never,
   });
   const gateway = { url: processes.url, call: callOf(processes.url) } as unknown as TestGateway;
+  return { it, relay, processes, gateway };
+}
+
+test('a gateway that is killed between the handler and the run starts the run after its restart, once', async () => {
+  const { it, relay, processes, gateway } = await startKillable();
   const secret = await provision(gateway, 'later');
   const reply = await deliver(gateway, {
     event: 'later',
@@ -201,9 +245,35 @@ test('a gateway that is killed between the handler and the run starts the run af
   expect(run).toMatchObject({ trigger: 'webhook', input: { sku: 'a-1' } });
 }, 60_000);
 
+test('what a sender sends again after a kill -9 of the gateway finds the run of its id; a replay starts another', async () => {
+  const { it, relay, processes, gateway } = await startKillable();
+  const secret = await provision(gateway, 'created');
+  const send = () => deliver(gateway, { event: 'created', secret, payload: order('a-1', 'd1') });
+  const cut = expect(send()).rejects.toThrow();
+  await expect.poll(() => relay.held, { timeout: 20_000 }).toBe(1);
+  const [run] = await runsOf(it);
+  const killed = processes.primaryPid();
+  process.kill(killed, 'SIGKILL');
+  await cut;
+  relay.letThrough();
+  const isBack = async () => (await fetch(`${gateway.url}/health`).catch(() => undefined))?.status;
+  await expect.poll(isBack, { timeout: 20_000 }).toBe(200);
+  expect(processes.primaryPid()).not.toBe(killed);
+
+  const again = await send();
+  expect(again.status).toBe(200);
+  expect((await runsOf(it)).map(({ id }) => id)).toEqual([run!.id]);
+  const params = { webhookId: again.headers.get('x-webhook-id') as never };
+  expect((await gateway.call(getDelivery, { params })).outcome).toMatchObject({
+    workflows: { runs: [{ workflowId: 'on-order', runId: run!.id }], refused: [] },
+  });
+  await gateway.call(replayDelivery, { params });
+  await expect.poll(async () => (await runsOf(it)).length, { timeout: 20_000 }).toBe(2);
+  expect((await send()).body).toEqual({ status: 'duplicate' });
+}, 60_000);
+
 function callOf(url: string): TestGateway['call'] {
   return async (endpoint, input) => {
-    const { createClient } = await import('../../src/http/index.ts');
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
     return createClient({ url, peer: 'gateway' }).call(endpoint, input, { headers });
   };

@@ -62,8 +62,8 @@ export async function webhookServices(
     logger,
   );
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
-  const call: CallHandler = async (accepted, target, payload) => {
-    const handled = await callWithWorkflows(accepted, target, payload);
+  const call: CallHandler = async (accepted, target, payload, deliveryId) => {
+    const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
     // What handlers call elsewhere is seen by the first process alone.
     if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
     return handled;

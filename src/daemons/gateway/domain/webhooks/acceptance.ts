@@ -96,7 +96,7 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
       if (claim === 'done') return 'duplicate';
       const release = waits.hold(markerKey);
       try {
-        const handled = await call(delivery, target, payload);
+        const handled = await call(delivery, target, payload, passage.deliveryId);
         const status = handled.succeeded ? 'succeeded' : 'failed';
         mark(passage, 'dispatch', status);
         const { httpStatus, body, headers } = handled;

@@ -110,7 +110,8 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
       item.payload = undefined;
       if (payload === 'gone' || payload === 'unread')
         return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-      const handled = await call(delivery, target, payload);
+      // It is on disk with its id, or an operator replays it: its own id alone names what it starts.
+      const handled = await call(delivery, target, payload, null);
       item.attempts++;
       const { retry } = target.webhook;
       const end = outcomeOf(handled, item.attempts, retry);

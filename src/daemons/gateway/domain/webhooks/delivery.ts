@@ -121,6 +121,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       }
     }
     const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
+    passage.deliveryId = id ?? null;
     const marker = id === undefined ? undefined : markerKey(passage, id);
     if (webhook.idempotencyKey) {
       const found = marker === undefined ? undefined : inbox.seen(marker, clock.now());

@@ -39,6 +39,8 @@ export type CallHandler = (
   delivery: NewDelivery,
   target: DeclaredWebhook,
   payload: JsonPayload,
+  /** The sender's id, where a redelivery is a delivery of its own: what it starts is started once for the id. */
+  deliveryId: string | null,
 ) => Promise<Handled>;
 
 /** Records keep this much of a handler's result. */

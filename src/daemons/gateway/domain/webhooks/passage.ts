@@ -39,6 +39,8 @@ export interface Passage extends SecretKey {
   /** Whether its namespace has a secret for the webhook; known with step 2. */
   isProvisioned: boolean;
   body: Buffer | null;
+  /** The sender's id of the delivery, where the webhook declares one and the delivery brings it. */
+  deliveryId: string | null;
   /** Known once authenticated. */
   caller: Caller | null;
   /** The headers as the record keeps them, once authenticated: JSON. */
@@ -61,6 +63,7 @@ export function beginPassage(incoming: IncomingDelivery, clock: Clock): Passage 
     event: incoming.event,
     instanceId: incoming.instanceId ?? '',
     body: null,
+    deliveryId: null,
     caller: null,
     headers: null,
     refusal: null,

@@ -20,19 +20,25 @@ const PAUSE_MS = 250;
 const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
 
 /**
- * Starts workflows once the handler has succeeded, as a part of the delivery: it succeeds when the runs are on disk. A
- * gateway that dies in between dispatches the delivery again, and finds the runs by its id. @spec docs/workflows.md "Started by a webhook"
+ * Starts workflows once the handler has succeeded, as a part of the delivery: it succeeds when the runs are on disk. After
+ * a crash in between the delivery is dispatched or sent again, and finds the runs by its id. @spec docs/workflows.md "Started by a webhook"
  */
 export function startingWorkflows(
   call: CallHandler,
   { triggers, start, logger }: WebhookWorkflowsDeps,
 ): CallHandler {
-  async function startRuns(delivery: NewDelivery, handled: Handled, payload: unknown): Promise<Handled> {
+  async function startRuns(
+    delivery: NewDelivery,
+    handled: Handled,
+    payload: unknown,
+    deliveryId: string | null,
+  ): Promise<Handled> {
     try {
       const { webhookId, pluginId, event, instanceId, receivedAt, mode } = delivery;
       const instance = instanceId === '' ? null : instanceId;
       const told = {
         webhookId,
+        ...(deliveryId === null ? {} : { deliveryId }),
         pluginId,
         event,
         instanceId: instance,
@@ -60,13 +66,13 @@ export function startingWorkflows(
     return { succeeded: false, httpStatus, body, headers, record: JSON.stringify(body) };
   }
 
-  return async (delivery, target, payload) => {
-    const handled = await call(delivery, target, payload);
+  return async (delivery, target, payload, deliveryId) => {
+    const handled = await call(delivery, target, payload, deliveryId);
     if (!handled.succeeded) return handled;
     const { pluginId, event } = delivery;
     const starts = triggers.starts({ pluginId, event } as TriggeringWebhook);
     if (starts === false || !(await starts)) return handled;
-    return startRuns(delivery, handled, payload.value);
+    return startRuns(delivery, handled, payload.value, deliveryId);
   };
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type {
   DeliveredEvent,
   DeliveryStarts,
@@ -72,7 +73,7 @@ export function createTriggers(deps: {
         workflow,
         input,
         trigger: 'webhook',
-        idempotency: { key: `webhook/${delivery.webhookId}/${id}`, asked: null },
+        idempotency: { key: `${keyOf(delivery)}/${id}`, asked: null },
       },
       who,
     );
@@ -123,6 +124,13 @@ export function createTriggers(deps: {
       return started;
     },
   };
+}
+
+/** What names a delivery among those of its namespace. */
+function keyOf({ webhookId, deliveryId, pluginId, event, instanceId }: DeliveredEvent): string {
+  if (deliveryId === undefined) return `webhook/${webhookId}`;
+  const named = JSON.stringify([pluginId, event, instanceId, deliveryId]);
+  return `delivery/${createHash('sha256').update(named).digest('base64url')}`;
 }
 
 /** Whether it goes by itself, so that the delivery is worth sending again. */
