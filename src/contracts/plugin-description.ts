@@ -32,11 +32,17 @@ export type DescribedHandler =
     }
   | { fault: string };
 
-/** An input, and the handler whose own schema is to be held against it. */
+/** An input, or the payload of a signal, and the handler whose own schema is to be held against it. */
 export interface InputToCheck {
   ref: string;
   input: unknown;
+  /** The name of the signal. */
+  signal?: string | undefined;
 }
 
-/** What that schema finds wrong; null for a handler without one. */
-export type CheckedInput = Array<{ path: Array<string | number>; message: string }> | null;
+export interface CheckedInput {
+  /** What that schema finds wrong; null for a handler without one. */
+  issues: Array<{ path: Array<string | number>; message: string }> | null;
+  /** The signals that the handler has schemas for: no others need be asked about. */
+  signals: string[];
+}

@@ -51,8 +51,13 @@ export interface WorkflowsAccess {
     limit?: number;
   }): Promise<ServicePage<PluginRun>>;
   cancel(runId: string): Promise<Cancelled>;
-  /** A signal that comes before a step waits for it is kept until one does. */
-  signal(runId: string, name: string, payload?: unknown): Promise<void>;
+  /** A signal that comes before a step waits for it is kept until one does. The same key sends one signal to the run. */
+  signal(
+    runId: string,
+    name: string,
+    payload?: unknown,
+    options?: { idempotencyKey?: string },
+  ): Promise<void>;
 }
 
 /** `retry` as in workflows; without it a job is tried once. */

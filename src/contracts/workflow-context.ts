@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { PluginContextV3 } from './plugin-context.ts';
+import type { PluginContextV3, StandardSchema } from './plugin-context.ts';
 import type { CodeStepOptions } from './workflow-code.ts';
 import type { WorkflowHostContext } from './workflow-records.ts';
 
@@ -50,6 +50,10 @@ export type Kept<Value> = Value extends string | number | boolean | null
           ? { [Key in keyof Value]: Kept<Value[Key]> }
           : Value;
 
+/** Schemas of payloads, by the name of the signal. */
+export type SignalSchemas = Record<string, StandardSchema>;
+type PayloadOf<Schema> = Schema extends StandardSchema<infer Payload> ? Payload : unknown;
+
 type Branch = Promise<unknown> | (() => Promise<unknown>);
 type BranchResult<One> = One extends () => Promise<infer Result>
   ? Result
@@ -63,7 +67,8 @@ type BranchResult<One> = One extends () => Promise<infer Result>
  * A step begins when it is awaited. Side by side steps run within `all` alone.
  * @spec docs/workflows.md "Workflows in code"
  */
-export interface WorkflowContext extends Omit<PluginContextV3<WorkflowHostContext>, 'invoke'> {
+export interface WorkflowContext<Signals extends SignalSchemas = Record<never, never>>
+  extends Omit<PluginContextV3<WorkflowHostContext>, 'invoke'> {
   /** Does something once. What it returns must be JSON. A name that comes again gets a number: `charge`, `charge:2`. */
   step<Result>(
     name: string,
@@ -74,6 +79,10 @@ export interface WorkflowContext extends Omit<PluginContextV3<WorkflowHostContex
   sleep(until: SleepUntil): Promise<void>;
   sleep(name: string, until: SleepUntil): Promise<void>;
   /** Waits for `svc workflows signal`; one that came before counts. Rejects when it does not come in time. */
+  waitForSignal<Name extends keyof Signals & string>(
+    name: Name,
+    options?: { timeoutMs?: number },
+  ): Promise<{ payload: PayloadOf<Signals[Name]>; receivedAt: number }>;
   waitForSignal<Payload = unknown>(
     name: string,
     options?: { timeoutMs?: number },

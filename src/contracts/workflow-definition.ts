@@ -143,6 +143,8 @@ const common = {
     .transform(String)
     .default('1'),
   inputs: z.record(z.string(), AnyJson).optional(),
+  // Without a default: a definition without it keeps its hash.
+  signals: z.record(z.string().min(1).max(256), z.record(z.string(), AnyJson)).optional(),
   on: z
     .strictObject({
       manual: z.boolean().default(true),

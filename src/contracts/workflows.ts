@@ -174,16 +174,24 @@ export const decideApproval = endpoint({
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'],
 });
 
-/** A signal that comes before the step waits for it is kept until it does. */
+/**
+ * A signal that comes before the step waits for it is kept until it does. The header `Idempotency-Key` does as well as the
+ * field; a repeat with the same key sends nothing more, for as long as the run is kept.
+ */
 export const sendSignal = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/signals/:name',
   summary: 'Send a signal to a run',
   tags,
   params: z.object({ runId: RunId, name: z.string().min(1).max(256) }),
-  body: z.strictObject({ payload: AnyJson.default(null) }).default({ payload: null }),
+  body: z
+    .strictObject({
+      payload: AnyJson.default(null),
+      idempotencyKey: z.string().min(1).max(256).optional(),
+    })
+    .default({ payload: null }),
   reply: z.object({ accepted: z.literal(true) }),
-  errors: ['WORKFLOW_RUN_NOT_FOUND', 'CONFLICT'],
+  errors: ['VALIDATION_ERROR', 'WORKFLOW_RUN_NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
 });
 
 /** What is to become of a step that a crash caught in mid-air and that may have had its effect. */
@@ -195,7 +203,7 @@ export const decideStep = endpoint({
   params: z.object({ runId: RunId, stepId: z.string().min(1).max(256) }),
   body: z.strictObject({ action: z.enum(['retry', 'succeed', 'fail']), output: AnyJson.default(null) }),
   reply: z.object({ accepted: z.literal(true) }),
-  errors: ['WORKFLOW_RUN_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['WORKFLOW_RUN_NOT_FOUND', 'NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
 });
 
 const StepOfRun = z.object({ runId: z.string(), stepId: z.string() });
@@ -221,7 +229,7 @@ export const decideSteps = endpoint({
       .describe('Decided by somebody else meanwhile, or ended'),
     nextCursor: z.string().nullable(),
   }),
-  errors: ['VALIDATION_ERROR'],
+  errors: ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE'],
 });
 
 /** A definition that runs can be started of. */

@@ -4,6 +4,7 @@ import {
   type DescribedHandler,
   type DescribedSchema,
   HandlerRef,
+  type InputToCheck,
   Permissions,
   type SchemaToDescribe,
 } from '../contracts/index.ts';
@@ -35,10 +36,10 @@ export interface PluginDescriber {
   /** What each handler is, or why it cannot be one; in the order asked. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * What the schema that a handler brings along itself finds wrong with an input; null when it brings none. For the
-   * tenant whose input it is, so that its process sees no other's where tenants are kept apart.
+   * What the schema that a handler brings along itself finds wrong with an input, or with the payload of a signal. For
+   * the tenant whose value it is, so that its process sees no other's where tenants are kept apart.
    */
-  input(plugin: DescribedPlugin, ref: string, input: unknown, tenantId: string): Promise<CheckedInput>;
+  input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }
 
 /** For importing the modules of a plugin, its dependencies included. */
@@ -102,12 +103,7 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
       refs.length === 0
         ? []
         : ((await ask(plugin, DESCRIBE_HANDLERS.handlers, { refs })) as DescribedHandler[]),
-    input: async (plugin, ref, input, tenantId) => {
-      const asked = { ref, input };
-      return (await ask(plugin, DESCRIBE_HANDLERS.input, asked, {
-        tenantId,
-        timeoutMs: CHECK_MS,
-      })) as CheckedInput;
-    },
+    input: async (plugin, asked, tenantId) =>
+      (await ask(plugin, DESCRIBE_HANDLERS.input, asked, { tenantId, timeoutMs: CHECK_MS })) as CheckedInput,
   };
 }

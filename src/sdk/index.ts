@@ -11,6 +11,7 @@ import type {
   PluginManifest,
   ReturnedResult,
   RouteContext,
+  SignalSchemas,
   StandardSchema,
   StepOptions,
   ValidatorContext,
@@ -130,23 +131,25 @@ export const defineWebhook: Define<WebhookContext> = definer('webhook');
 /** A background job's handler. */
 export const defineJob: Define<PluginContextV3> = definer('job');
 
-interface WorkflowSpec<In> {
+interface WorkflowSpec<In, Signals extends SignalSchemas> {
   /** As the manifest's entry names it. */
   id: string;
   input?: In;
+  /** Schemas of what `ctx.waitForSignal` gets, by the name of the signal; a payload that does not fit is refused with 400. */
+  signals?: Signals;
   /** For every `ctx.step` that does not say otherwise; `retry` and `timeoutMs` for `ctx.invoke` too. */
   steps?: StepOptions;
-  run: (ctx: WorkflowContext, input: InputOf<In>) => Awaitable<HandlerReturn<unknown>>;
+  run: (ctx: WorkflowContext<Signals>, input: InputOf<In>) => Awaitable<HandlerReturn<unknown>>;
 }
 
 /**
  * A workflow written as a function, for `workflows: [{id, handler}]` of the manifest. It runs from its first line each time
  * its run is taken up again; steps that have ended are not run again. @spec docs/workflows.md "Workflows in code"
  */
-export function defineWorkflow<In extends AnySchema = undefined>({
-  run,
-  ...spec
-}: WorkflowSpec<In>): HandlerDefinition<WorkflowContext, InputOf<In>> {
+export function defineWorkflow<
+  In extends AnySchema = undefined,
+  Signals extends SignalSchemas = Record<never, never>,
+>({ run, ...spec }: WorkflowSpec<In, Signals>): HandlerDefinition<WorkflowContext, InputOf<In>> {
   return define('workflow', { ...spec, execute: run }) as HandlerDefinition<WorkflowContext, InputOf<In>>;
 }
 

@@ -8,6 +8,7 @@ import {
   defineRoute,
   defineValidator,
   defineWebhook,
+  defineWorkflow,
   fail,
   ok,
 } from '../../src/sdk/index.ts';
@@ -72,4 +73,22 @@ test('a manifest as a module is checked by its type and stays what was written',
   expect(manifest.commands[0].id).toBe('greet');
   // @ts-expect-error "handlers" is no key of a command
   defineManifest({ schema: 'svc.plugin/3', id: 'x', version: '1.0.0', commands: [{ handlers: 'a#b' }] });
+});
+
+test('payloads of signals are typed by their schemas, others by whoever waits', () => {
+  defineWorkflow({
+    id: 'shop',
+    signals: { paid: Order },
+    async run(ctx) {
+      expectTypeOf((await ctx.waitForSignal('paid')).payload).toEqualTypeOf<z.output<typeof Order>>();
+      expectTypeOf((await ctx.waitForSignal('note')).payload).toBeUnknown();
+      expectTypeOf((await ctx.waitForSignal<string>('note')).payload).toBeString();
+    },
+  });
+  defineWorkflow({
+    id: 'plain',
+    async run(ctx) {
+      expectTypeOf((await ctx.waitForSignal('paid')).payload).toBeUnknown();
+    },
+  });
 });

@@ -71,6 +71,7 @@ export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   description: 'Purpose of the workflow, for lists.',
   version: 'Version of the definition, as its author counts.',
   inputs: 'JSON Schema (2020-12) of the input.',
+  signals: 'JSON Schemas (2020-12) of the payloads of signals, by name.',
   on: 'What starts the workflow.',
   'on.manual': 'Whether it may be started by a call.',
   'on.schedule': 'Times at which it starts.',

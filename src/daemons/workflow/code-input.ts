@@ -7,47 +7,73 @@ import { invalidInput } from './domain/definition/compile-common.ts';
 import type { CheckCodeInput } from './domain/starts/run-starter.ts';
 
 /** What the process says: it runs plugin code, so nothing of it is believed. */
-const Checked = z
-  .array(
-    z.object({
-      path: z.array(z.union([z.string().max(256), z.number()])).max(512),
-      message: z.string().transform((text) => text.slice(0, 1000)),
-    }),
-  )
-  .max(100)
-  .nullable();
+const Checked = z.object({
+  issues: z
+    .array(
+      z.object({
+        path: z.array(z.union([z.string().max(256), z.number()])).max(512),
+        message: z.string().transform((text) => text.slice(0, 1000)),
+      }),
+    )
+    .max(100)
+    .nullable(),
+  signals: z.array(z.string().max(256)).max(1000),
+});
+
+/** Schemas that a handler has. */
+interface Known {
+  /** False once it was asked, and has none. */
+  ofInput: boolean;
+  ofSignals: ReadonlySet<string>;
+}
 
 /**
  * Asks the schema of the plugin itself, in a process without permissions. Its JSON Schema would not do: that lets through
  * what a refinement refuses, and refuses what a coercion takes. Where the schema cannot be asked (no process can be had,
- * the module cannot be loaded), the run starts all the same: its first pass parses the input again, and says what is wrong.
+ * the module cannot be loaded), the run starts all the same, or the signal is taken: the function's own pass parses it again.
  * @spec docs/workflows.md "Workflows in code"
  */
 export function codeInputCheck(
   plugins: Pick<PluginRuntime, 'registry' | 'describer'>,
   logger: Logger,
 ): CheckCodeInput {
-  /** Handlers without a schema: they need no process. A plugin that is read anew is another one. */
-  const free = new WeakMap<LoadedPlugin, Set<string>>();
+  /** What has no schema needs no process. A plugin that is read anew is another one. */
+  const known = new WeakMap<LoadedPlugin, Map<string, Known>>();
 
-  return async ({ pluginId, handler }, input, tenantId) => {
+  function note(plugin: LoadedPlugin, handler: string, schemas: Known): void {
+    const ofPlugin = known.get(plugin) ?? new Map<string, Known>();
+    known.set(plugin, ofPlugin.set(handler, schemas));
+  }
+
+  return async ({ pluginId, handler }, input, { tenantId, signal }) => {
     const plugin = plugins.registry.find(pluginId);
-    if (!plugin || free.get(plugin)?.has(handler)) return;
+    const schemas = plugin && known.get(plugin)?.get(handler);
+    const part = signal === undefined ? 'input' : 'payload';
+    if (!plugin || (schemas && !(signal === undefined ? schemas.ofInput : schemas.ofSignals.has(signal))))
+      return;
     const { id, version, root } = plugin;
-    let issues: z.infer<typeof Checked>;
+    let checked: z.infer<typeof Checked>;
     try {
-      issues = Checked.parse(await plugins.describer.input({ id, version, root }, handler, input, tenantId));
+      checked = Checked.parse(
+        await plugins.describer.input({ id, version, root }, { ref: handler, input, signal }, tenantId),
+      );
     } catch (error) {
       if (error instanceof PlatformError && error.code === 'EXECUTION_TIMEOUT')
-        throw invalidInput([{ path: [], message: `could not be checked in time: ${error.message}` }]);
-      logger.warn(`The input of a run could not be checked before its start by ${handler} of ${pluginId}`, {
+        throw invalidInput([{ path: [], message: `could not be checked in time: ${error.message}` }], part);
+      const what =
+        signal === undefined
+          ? 'input of a run could not be checked before its start'
+          : `payload of a signal "${signal}" could not be checked`;
+      logger.warn(`The ${what} by ${handler} of ${pluginId}`, {
         pluginId,
         tenantId,
         error,
       });
       return;
     }
-    if (issues === null) free.set(plugin, (free.get(plugin) ?? new Set()).add(handler));
-    else if (issues.length > 0) throw invalidInput(issues);
+    const { issues, signals } = checked;
+    const ofInput = signal === undefined ? issues !== null : (schemas?.ofInput ?? true);
+    note(plugin, handler, { ofInput, ofSignals: new Set(signals) });
+    if (issues !== null && issues.length > 0) throw invalidInput(issues, part);
   };
 }

@@ -18,6 +18,7 @@ import { Decisions } from './domain/desks/decisions.ts';
 import { createJobDesk, type JobDesk } from './domain/desks/job-desk.ts';
 import { createRunDesk, type RunDesk } from './domain/desks/run-desk.ts';
 import { createRunWatch, type RunWatch } from './domain/desks/run-watch.ts';
+import { createSignalCheck } from './domain/desks/signal-check.ts';
 import { createEngine } from './domain/engine/engine.ts';
 import type { Engine } from './domain/engine/engine-ports.ts';
 import { PluginWaits } from './domain/engine/plugin-waits.ts';
@@ -161,6 +162,7 @@ async function assemble(
       fenced: () => process.kill(process.pid, 'SIGTERM'),
     },
   });
+  const checkCodeInput = codeInputCheck(plugins, logger);
   const starter = createRunStarter({
     store: store.runs,
     engine,
@@ -168,7 +170,7 @@ async function assemble(
     random,
     tenants: config.tenants,
     evaluator,
-    checkCodeInput: codeInputCheck(plugins, logger),
+    checkCodeInput,
   });
   late.starter = starter;
   const triggers = createTriggers({ definitions, starter, evaluator, logger });
@@ -220,7 +222,10 @@ async function assemble(
     triggers,
     schedules,
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
-    desk: createRunDesk({ store: store.runs, engine, starter, definitions, clock }),
+    desk: createRunDesk({
+      ...{ store: store.runs, engine, starter, definitions, clock },
+      checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
+    }),
     jobs: createJobDesk({ store: store.runs, engine, starter, definitions, handlers }),
     async stop() {
       stopListening();

@@ -8,7 +8,7 @@ import {
   type SchemaToDescribe,
 } from '../../contracts/plugin-description.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
-import { type Handler, importModule, loadHandler, resolveInside } from './handler.ts';
+import { type Handler, importModule, loadHandler, resolveInside, signalSchema } from './handler.ts';
 import { resolvedModules } from './module-hooks.ts';
 import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
 import { loadPlaceOf, placeText } from './source-place.ts';
@@ -66,11 +66,13 @@ async function describeDefinition(root: string, ref: string): Promise<DescribedH
   }
 }
 
-async function checkOwnInput(root: string, { ref, input }: InputToCheck): Promise<CheckedInput> {
-  const { input: schema } = await loadHandler(root, ref);
-  if (!schema) return null;
+async function checkOwnInput(root: string, { ref, input, signal }: InputToCheck): Promise<CheckedInput> {
+  const handler = await loadHandler(root, ref);
+  const signals = Object.keys(handler.workflow?.signals ?? {});
+  const schema = signal === undefined ? handler.input : signalSchema(handler.workflow, signal);
+  if (!schema) return { issues: null, signals };
   const outcome = await checkWith(schema, input);
-  return outcome.ok ? [] : outcome.issues;
+  return { issues: outcome.ok ? [] : outcome.issues, signals };
 }
 
 type Io = 'input' | 'output';

@@ -29,6 +29,13 @@ export interface Handler {
 export interface WorkflowParts {
   id: unknown;
   steps: StepOptions;
+  /** Schemas of payloads, by the name of the signal. */
+  signals: Record<string, StandardSchema>;
+}
+
+export function signalSchema(workflow: WorkflowParts | undefined, name: string): StandardSchema | null {
+  const signals = workflow?.signals ?? {};
+  return Object.hasOwn(signals, name) ? signals[name]! : null;
 }
 
 /** Finds the path of a file inside the plugin's folder; refuses one outside, also by way of a symbolic link. */
@@ -78,8 +85,8 @@ export async function loadHandler(root: string, ref: string): Promise<Handler> {
 }
 
 function partsOf(definition: object): WorkflowParts {
-  const { id, steps } = definition as { id?: unknown; steps?: StepOptions };
-  return { id, steps: steps ?? {} };
+  const { id, steps = {}, signals = {} } = definition as Partial<WorkflowParts>;
+  return { id, steps, signals };
 }
 
 export function splitRef(ref: string): [file: string, name: string] {

@@ -11,13 +11,16 @@ export const StartOptions = z.strictObject({
   runAt: Moment.optional(),
 });
 
+/** How plugin code sends a signal. */
+export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
+
 /**
  * A plugin's key among all keys of the tenant: two plugins that think of the same one mean two things, and so does one
  * plugin that starts several things for one order.
  */
 export function ownKey(
   pluginId: string,
-  target: `workflow ${string}` | `job ${string}`,
+  target: `workflow ${string}` | `job ${string}` | `signal ${string}`,
   key: string | undefined,
 ): { idempotencyKey?: string } {
   if (key === undefined) return {};

@@ -6,14 +6,15 @@ import {
   listRuns,
   type ReplyOf,
   RunId,
+  type sendSignal,
   type startRun,
 } from '../../contracts/index.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { parsedArgument, textArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
-import { NAME_CHARS, ownKey, StartOptions } from './start-options.ts';
+import { NAME_CHARS, ownKey, SignalOptions, StartOptions } from './start-options.ts';
 
-type Body<E extends typeof startRun> = NonNullable<CallInput<E>['body']>;
+type Body<E extends typeof startRun | typeof sendSignal> = NonNullable<CallInput<E>['body']>;
 type ListQuery = NonNullable<CallInput<typeof listRuns>['query']>;
 
 /** What `ctx.workflows` needs of the workflow daemon; daemons give its typed HTTP client. */
@@ -22,7 +23,7 @@ export interface WorkflowAccess {
   get(scope: CallScope, runId: RunId): Promise<ReplyOf<typeof getRun>>;
   list(scope: CallScope, query: ListQuery): Promise<ReplyOf<typeof listRuns>>;
   cancel(scope: CallScope, runId: RunId): Promise<ReplyOf<typeof cancelRun>>;
-  signal(scope: CallScope, runId: RunId, name: string, payload: unknown): Promise<void>;
+  signal(scope: CallScope, runId: RunId, name: string, body: Body<typeof sendSignal>): Promise<void>;
 }
 
 const ListOptions = z.strictObject(listRuns.query!.shape).prefault({});
@@ -54,13 +55,15 @@ export function createWorkflowsService(workflows: WorkflowAccess): PlatformServi
     list: async (context, [options]) =>
       workflows.list(scopeOf(context), parsedArgument(ListOptions, options ?? {}, 'options')),
     cancel: async (context, [runId]) => workflows.cancel(scopeOf(context), runIdOf(runId)),
-    signal: async (context, [runId, name, payload]) =>
-      workflows.signal(
-        scopeOf(context),
-        runIdOf(runId),
-        textArgument(name, 'the signal', NAME_CHARS),
-        payload ?? null,
-      ),
+    async signal(context, [runId, name, payload, options]) {
+      const scope = scopeOf(context);
+      const { idempotencyKey } = parsedArgument(SignalOptions, options ?? {}, 'options');
+      const signal = textArgument(name, 'the signal', NAME_CHARS);
+      await workflows.signal(scope, runIdOf(runId), signal, {
+        payload: (payload ?? null) as never,
+        ...ownKey(context.request.plugin.id, `signal ${signal}`, idempotencyKey),
+      });
+    },
   };
 }
 

@@ -119,13 +119,16 @@ export interface RunStore {
   childrenOf(id: string): Promise<RunRecord[]>;
   /**
    * Puts something into the inbox and wakes the run. `ended` for a finished run; `taken` when `once` and there is one of
-   * that kind and name; `full` for a signal when `most` wait there that no step has used.
+   * that kind and name; `full` for a signal when `most` wait there that no step has used. With a `repeat`, `repeated` for
+   * what came before with its key and digest, also to a run that has ended since; `different` for another digest.
    */
   deliver(
     seq: number,
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
-    options: { once: boolean; most: number },
-  ): Promise<{ outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' }>;
+    options: { once: boolean; most: number; repeat?: { key: string; digest: string } | undefined },
+  ): Promise<
+    { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
+  >;
   /** Cancels a run that nobody holds, with all its parts. False when somebody holds it, or it has ended. */
   cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
 }

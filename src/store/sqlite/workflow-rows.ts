@@ -144,8 +144,13 @@ export function workflowRows(db: Database) {
     inbox: (seq: number) => sql.inbox.all({ seq }),
     inInbox: (seq: number, kind: string, name: string) => sql.inInbox.get({ seq, kind, name }) !== undefined,
     unreadSignals: (seq: number): number => sql.unreadSignals.get({ seq })!,
-    putInbox: (seq: number, entry: Omit<InboxRecord, 'n' | 'takenBy'>): number =>
-      sql.putInbox.get({ ...entry, seq })!,
+    putInbox: (
+      seq: number,
+      entry: Omit<InboxRecord, 'n' | 'takenBy'>,
+      { key = null, digest = null }: { key?: string | null; digest?: string | null } = {},
+    ): number => sql.putInbox.get({ ...entry, seq, key, digest })!,
+    /** The digest of what came with the key. */
+    digestInInbox: (seq: number, key: string) => sql.digestInInbox.get({ seq, key }),
     take: (seq: number, n: number, by: string): void => {
       sql.take.run({ seq, n, by });
     },
@@ -245,10 +250,18 @@ function statements(db: Database) {
       )
       .pluck(),
     putInbox: db
-      .prepare<[Omit<InboxRecord, 'n' | 'takenBy'> & Seq], number>(`
-        insert into inbox (run_seq, n, kind, name, payload, at)
-        values (:seq, coalesce((select max(n) from inbox where run_seq = :seq), 0) + 1, :kind, :name, :payload, :at)
+      .prepare<
+        [Omit<InboxRecord, 'n' | 'takenBy'> & Seq & { key: string | null; digest: string | null }],
+        number
+      >(`
+        insert into inbox (run_seq, n, kind, name, payload, at, key, digest)
+        values (:seq, coalesce((select max(n) from inbox where run_seq = :seq), 0) + 1, :kind, :name, :payload, :at, :key, :digest)
         returning n`)
+      .pluck(),
+    digestInInbox: db
+      .prepare<[{ seq: number; key: string }], string>(
+        'select digest from inbox where run_seq = :seq and key = :key',
+      )
       .pluck(),
     take: db.prepare<[{ seq: number; n: number; by: string }]>(
       'update inbox set taken_by = :by where run_seq = :seq and n = :n',

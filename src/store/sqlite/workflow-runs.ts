@@ -109,13 +109,15 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     logs: (seq, after, limit, step) =>
       db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
     childrenOf: (id) => db.read(() => sql.children.all({ id }).map(rows.recordOf)),
-    deliver: (seq, entry, { once, most }) =>
+    deliver: (seq, entry, { once, most, repeat }) =>
       db.write(() => {
+        const before = repeat && rows.digestInInbox(seq, repeat.key);
+        if (before !== undefined) return { outcome: before === repeat?.digest ? 'repeated' : 'different' };
         const holder = rows.holder(seq);
         if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
         if (once && rows.inInbox(seq, entry.kind, entry.name)) return { outcome: 'taken' };
         if (entry.kind === 'signal' && rows.unreadSignals(seq) >= most) return { outcome: 'full' };
-        const n = rows.putInbox(seq, entry);
+        const n = rows.putInbox(seq, entry, repeat);
         rows.addEvents(seq, [{ at: entry.at, type: `${entry.kind}.received`, data: { name: entry.name } }]);
         sql.wake.run({ seq, at: entry.at });
         return { outcome: 'delivered', n };

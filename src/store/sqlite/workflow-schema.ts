@@ -266,6 +266,12 @@ const WAIT_REASONS = `
   where status = 'waiting';
   create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
 
+/** What came with an idempotency key, for as long as the run is kept. */
+const KEYED_ENTRIES = `
+  alter table inbox add column key text;
+  alter table inbox add column digest text;
+  create unique index inbox_key on inbox (run_seq, key) where key is not null;`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -278,4 +284,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   IN_FLIGHT_AND_TIMES,
   END_ORDER,
   WAIT_REASONS,
+  KEYED_ENTRIES,
 ];

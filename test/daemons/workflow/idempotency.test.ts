@@ -37,7 +37,7 @@ async function startProject() {
 
 /** A workflow whose hash differs with its version. */
 const order = (version: string, more: object = {}) => ({
-  'workflows/order.json': {
+  'workflows/order.yaml': {
     id: 'order',
     version,
     jobs: { main: { steps: [{ uses: 'signal', with: { name: 'go' } }] } },
@@ -53,7 +53,7 @@ describe('a key that was sent before a deploy', () => {
     const project = await startProject();
     await project.deploy({
       ...order('1'),
-      'workflows/other.json': { ...order('1')['workflows/order.json'], id: 'other' },
+      'workflows/other.yaml': { ...order('1')['workflows/order.yaml'], id: 'other' },
     });
     const runAt = project.clock.now() + 60_000;
     const body = { workflowId: 'order', input: { id: 7 }, priority: 2, runAt, idempotencyKey: 'k' };
@@ -85,7 +85,7 @@ describe('a key that was sent before a deploy', () => {
       code: 'VALIDATION_ERROR',
     });
     await project.deploy({
-      'workflows/order.json': { ...order('4')['workflows/order.json'], id: 'renamed' },
+      'workflows/order.yaml': { ...order('4')['workflows/order.yaml'], id: 'renamed' },
     });
     expect(await project.start(body)).toBe(first);
     await expect(project.start({ ...body, idempotencyKey: 'new' })).rejects.toMatchObject({
@@ -96,7 +96,7 @@ describe('a key that was sent before a deploy', () => {
   test('counts a definition sent along as it was sent', async () => {
     const project = await startProject();
     await project.deploy({});
-    const definition = order('1')['workflows/order.json'];
+    const definition = order('1')['workflows/order.yaml'];
     const body = { definition, input: {}, idempotencyKey: 'k' };
     const first = await project.start(body);
     const { id, version, jobs } = definition;
@@ -184,7 +184,7 @@ test('keys that an earlier version stored find their runs, also after a deploy',
   await project.deploy({ ...order('1', schema), ...project.plugin(MANIFEST) });
   const bodies = {
     named: { workflowId: 'order', input: { id: 7 } },
-    sent: { definition: order('9')['workflows/order.json'], input: {} },
+    sent: { definition: order('9')['workflows/order.yaml'], input: {} },
   };
   const named = await project.start({ ...bodies.named, idempotencyKey: 'named' });
   const sent = await project.start({ ...bodies.sent, idempotencyKey: 'sent' });

@@ -62,10 +62,14 @@ describe('what a check of an input costs is known before it is done', () => {
       },
     });
     const items = Array(50).fill({ sku: 'a' });
-    expect(await evaluator.check(schema, { items, note: null }, 'default')).toEqual({
+    expect(
+      await evaluator.check(schema, { items, note: null }, { part: 'input', tenantId: 'default' }),
+    ).toEqual({
       value: { region: 'eu', note: null, items: Array(50).fill({ sku: 'a', count: 1 }) },
     });
-    expect(await evaluator.check(schema, { items: [{}] }, 'default')).toMatchObject({
+    expect(
+      await evaluator.check(schema, { items: [{}] }, { part: 'input', tenantId: 'default' }),
+    ).toMatchObject({
       issues: [{ path: ['items', 0, 'sku'] }],
     });
   });

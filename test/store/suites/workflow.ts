@@ -344,8 +344,14 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.deliver(run.seq, { ...entry, name: 'main.other' }, options)).toMatchObject({
         outcome: 'delivered',
       });
+      const keyed = { once: false, most: 2, repeat: { key: 'k', digest: 'd' } };
+      expect((await port.runs.deliver(run.seq, signal, keyed)).outcome).toBe('delivered');
+      expect(await port.runs.deliver(run.seq, signal, keyed)).toEqual({ outcome: 'repeated' });
+      const other = { ...keyed, repeat: { key: 'k', digest: 'e' } };
+      expect(await port.runs.deliver(run.seq, signal, other)).toEqual({ outcome: 'different' });
       await port.runs.cancelIdle(run.seq, 9000);
       expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({ outcome: 'ended' });
+      expect(await port.runs.deliver(run.seq, signal, keyed)).toEqual({ outcome: 'repeated' });
     });
 
     test('what is due is found behind that of tenants that are passed over', async () => {
@@ -400,7 +406,10 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
     test('idempotency keys are forgotten once they are over, however many runs there are to look at', async () => {
       const { port } = await openFresh(open);
       const keyed = (key: string, expiresAt: number) =>
-        port.runs.start(newRun(), { ...OPTIONS, idempotency: { key, digest: 'd', expiresAt } });
+        port.runs.start(newRun({ createdAt: 10 }), {
+          ...OPTIONS,
+          idempotency: { key, digest: 'd', expiresAt },
+        });
       for (let i = 0; i < 5; i++) await keyed(`old${i}`, 100 + i);
       await keyed('new', 1000);
       expect(await port.pruneKeys({ now: 500, limit: 3 })).toBe(3);

@@ -129,10 +129,12 @@ export const signal = defineCommand({
     run: RunArg,
     name: z.string().min(1).max(256).describe("the signal's name"),
     input: InputFlag,
+    key: z.string().optional().describe('an idempotency key: the same one sends one signal to the run'),
   }),
-  async run({ run, name, input }, { client, cwd }) {
+  async run({ run, name, input, key }, { client, cwd }) {
     const payload = input === undefined ? null : await readInput(input, cwd);
-    return ok(await client.call(sendSignal, { params: { runId: run as never, name }, body: { payload } }));
+    const body = { payload, ...(key === undefined ? {} : { idempotencyKey: key }) };
+    return ok(await client.call(sendSignal, { params: { runId: run as never, name }, body }));
   },
   text: () => 'Sent; a step that does not wait for it yet finds it later.',
 });

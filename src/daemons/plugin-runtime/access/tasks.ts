@@ -27,9 +27,8 @@ export function createTaskAccess({ peers, keys }: Access): { workflows: Workflow
       get: (scope, runId) => client.call(getRun, { params: { runId } }, options(scope)),
       list: (scope, query) => client.call(listRuns, { query }, options(scope)),
       cancel: (scope, runId) => client.call(cancelRun, { params: { runId } }, options(scope)),
-      async signal(scope, runId, name, payload) {
-        const params = { runId, name };
-        await client.call(sendSignal, { params, body: { payload: payload as never } }, options(scope));
+      async signal(scope, runId, name, body) {
+        await client.call(sendSignal, { params: { runId, name }, body }, options(scope));
       },
     },
     jobs: {

@@ -53,7 +53,7 @@ async function perform(task: ConfinedTask): Promise<unknown> {
 }
 
 function failureOf(error: unknown, task: ConfinedTask): { message: string; path: Path; isLimit: boolean } {
-  const path = task.kind === 'evaluate' ? task.written.path : ['input'];
+  const path = task.kind === 'evaluate' ? task.written.path : [task.part];
   if (error instanceof TemplateError)
     return { message: error.message, path: error.path, isLimit: error.isLimit };
   const why =

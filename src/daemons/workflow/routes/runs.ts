@@ -68,8 +68,9 @@ export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices):
   mount(http, decideSteps, { auth }, ({ body: { action, output, ...filter }, caller }) =>
     decisions.decide(caller.namespaceId, filter, { action, output, by: caller.hostId }),
   );
-  mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller }) => {
-    await desk.signal(caller.namespaceId, runId, name, body.payload);
+  mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller, request }) => {
+    const key = idempotencyKeyOf(body, request);
+    await desk.signal(caller.namespaceId, runId, name, body.payload, key);
     return accepted;
   });
 }

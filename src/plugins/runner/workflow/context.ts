@@ -7,6 +7,8 @@ import type {
   WorkflowContext,
 } from '../../../contracts/workflow-context.ts';
 import { RunnerFailure } from '../failure.ts';
+import { signalSchema, type WorkflowParts } from '../handler.ts';
+import { checkWith } from '../schemas.ts';
 import { type Branch, branchFor, currentBranch, draw, isInStep, runInBranch, stepId } from './branches.ts';
 import { LazyStep } from './lazy-step.ts';
 import type { Pass, StepRequest } from './pass.ts';
@@ -16,9 +18,10 @@ export function createWorkflowContext(
   base: PluginContextV3,
   pass: Pass,
   seed: string,
-  defaults: StepOptions,
+  workflow: WorkflowParts,
 ): { context: WorkflowContext; unstarted: () => string[] } {
   const { trunk } = pass;
+  const { steps: defaults } = workflow;
   const made = new Set<LazyStep<unknown>>();
 
   function make(what: string, name: string, request: StepRequest): Promise<never> {
@@ -70,7 +73,12 @@ export function createWorkflowContext(
       return make('ctx.sleep', name, { uses: 'wait', with: timeOf(until), options: {} });
     },
     waitForSignal: (name: string, { timeoutMs }: { timeoutMs?: number } = {}) =>
-      make('ctx.waitForSignal', name, { uses: 'signal', with: { name, timeoutMs }, options: {} }),
+      make('ctx.waitForSignal', name, {
+        uses: 'signal',
+        with: { name, timeoutMs },
+        options: {},
+        decode: payloadReader(workflow, name),
+      }),
     approval: (name: string, { message, timeoutMs }: { message?: string; timeoutMs?: number } = {}) =>
       make('ctx.approval', name, { uses: 'approval', with: { message, timeoutMs }, options: {} }),
     invoke: (
@@ -99,6 +107,24 @@ export function createWorkflowContext(
   return {
     context: context as unknown as WorkflowContext,
     unstarted: () => [...made].map(({ name }) => name),
+  };
+}
+
+/** What the schema of the signal makes of its payload: a schema that changed since may refuse one that was taken. */
+function payloadReader(workflow: WorkflowParts, name: string): StepRequest['decode'] {
+  const schema = signalSchema(workflow, name);
+  if (!schema) return undefined;
+  return async (output) => {
+    const received = output as { payload: unknown };
+    const found = await checkWith(schema, received.payload);
+    if (found.ok) return { ...received, payload: found.value };
+    const [first] = found.issues;
+    const at = ['payload', ...first!.path].join('.');
+    throw new RunnerFailure(
+      'VALIDATION_ERROR',
+      `The signal "${name}" does not fit its schema: ${at}: ${first!.message}`,
+      { issues: found.issues },
+    );
   };
 }
 

@@ -55,7 +55,7 @@ export async function runWorkflow(
     );
   link.begin();
   const pass = createPass(link);
-  const { context, unstarted } = createWorkflowContext(base, pass, link.pass.seed, workflow!.steps);
+  const { context, unstarted } = createWorkflowContext(base, pass, link.pass.seed, workflow!);
 
   async function goThrough(): Promise<PassEnd> {
     try {

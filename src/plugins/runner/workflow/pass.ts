@@ -27,6 +27,8 @@ export interface StepRequest {
   /** The retry among the options is the default of the workflow's steps. */
   inheritsRetry?: true;
   run?: ((step: StepInfo) => unknown) | undefined;
+  /** Makes what the function is given of what the run kept. */
+  decode?: ((output: unknown) => Promise<unknown>) | undefined;
 }
 
 /** Steps' functions at a time: each may have calls to the platform under way, which are limited too. */
@@ -145,7 +147,11 @@ export function createPass(link: PassLink) {
     isWatching = false;
   }
 
-  async function take(branch: Branch, id: string, { run, ...request }: StepRequest): Promise<unknown> {
+  async function take(
+    branch: Branch,
+    id: string,
+    { run, decode, ...request }: StepRequest,
+  ): Promise<unknown> {
     if (branch.busyWith !== null) throw sideBySide(branch.busyWith, id);
     branch.busyWith = id;
     turns.arrive(branch);
@@ -156,7 +162,7 @@ export function createPass(link: PassLink) {
       met++;
       branch.now = answer.at;
       if (answer.state === 'failed') throw new WorkflowStepError(id, answer);
-      return answer.output;
+      return decode ? await decode(answer.output) : answer.output;
     } finally {
       branch.busyWith = null;
     }

@@ -8,7 +8,7 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import { scheduleFault } from '../starts/schedule-times.ts';
 import { only } from './compile-names.ts';
 import type { CompiledTrigger, CompiledWorkflow } from './compiled-workflow.ts';
-import { inputSchemaOf } from './input-schema.ts';
+import { type CheckedPart, schemaAt } from './input-schema.ts';
 import {
   compileCondition,
   compileTemplate,
@@ -18,17 +18,18 @@ import {
   type Path,
 } from './templates.ts';
 
-type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'on' | 'concurrency'>;
+type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
 
 /** What every definition has, whatever its steps are written in; faults are added to `issues`. */
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],
-): Pick<CompiledWorkflow, 'concurrencyKey' | 'inputSchema' | 'triggers'> {
+): Pick<CompiledWorkflow, 'concurrencyKey' | 'inputSchema' | 'signalSchemas' | 'triggers'> {
   for (const [index, plan] of definition.on.schedule.entries()) {
     const fault = scheduleFault(plan);
     if (fault) issues.push({ path: ['on', 'schedule', index, fault.key], message: fault.message });
   }
+  const schemas = { issues, count: { parts: 0 } };
   return {
     concurrencyKey: definition.concurrency
       ? only(
@@ -37,7 +38,13 @@ export function compileCommon(
           issues,
         )
       : null,
-    inputSchema: definition.inputs ? inputSchemaOf(definition.inputs, issues) : null,
+    inputSchema: definition.inputs ? schemaAt(['inputs'], definition.inputs, schemas) : null,
+    signalSchemas: new Map(
+      Object.entries(definition.signals ?? {}).flatMap(([name, written]) => {
+        const schema = schemaAt(['signals', name], written, schemas);
+        return schema ? [[name, schema] as const] : [];
+      }),
+    ),
     triggers: (definition.on.webhook ?? []).map((trigger, index) => compileTrigger(trigger, index, issues)),
   };
 }
@@ -55,8 +62,11 @@ function compileTrigger(
 }
 
 /** VALIDATION_ERROR with the place of every fault in `details.issues`: `input.items[0].sku`. */
-export function invalidInput(issues: ReadonlyArray<{ path: Path; message: string }>): PlatformError {
-  const told = issues.map(({ path, message }) => ({ path: formatPath(['input', ...path]), message }));
+export function invalidInput(
+  issues: ReadonlyArray<{ path: Path; message: string }>,
+  part: CheckedPart = 'input',
+): PlatformError {
+  const told = issues.map(({ path, message }) => ({ path: formatPath([part, ...path]), message }));
   return new PlatformError('VALIDATION_ERROR', `${told[0]!.path}: ${told[0]!.message}`, {
     details: { issues: told },
   });

@@ -73,6 +73,8 @@ export interface CompiledWorkflow {
   jobs: readonly CompiledJob[];
   /** What inputs are held against. */
   inputSchema: InputSchema | null;
+  /** What payloads of signals are held against, by the signal's name. */
+  signalSchemas: ReadonlyMap<string, InputSchema>;
 }
 
 /** Which kind runs what a step uses; undefined for what nothing runs. */

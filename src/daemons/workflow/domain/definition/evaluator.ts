@@ -3,13 +3,13 @@ import type { JsonValue } from '../../../../store/ports/index.ts';
 import { Budget, OverBudget } from './budget.ts';
 import type { Variable } from './cel-environment.ts';
 import type { Scope } from './expressions.ts';
-import type { CheckedInput, InputSchema } from './input-schema.ts';
+import type { CheckedInput, CheckedPart, InputSchema } from './input-schema.ts';
 import type { Evaluable, Written } from './templates.ts';
 
 /** Work for a thread whose time and memory are limited. */
 export type ConfinedTask =
   | { kind: 'evaluate'; written: Written; scope: Partial<Scope> }
-  | { kind: 'check'; schema: object; input: JsonValue };
+  | { kind: 'check'; schema: object; input: JsonValue; part: CheckedPart };
 
 /** Threads that evaluate what may take long. */
 export interface ConfinedThreads {
@@ -26,8 +26,12 @@ export interface Evaluator {
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
   /** One or the other. */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
-  /** Holds an input against its schema, in a thread where that may cost more. Rejects with TemplateError. */
-  check(schema: InputSchema, input: JsonValue, tenantId: string): MaybePromise<CheckedInput>;
+  /** Holds a value against its schema, in a thread where that may cost more. Rejects with TemplateError. */
+  check(
+    schema: InputSchema,
+    value: JsonValue,
+    options: { part: CheckedPart; tenantId: string },
+  ): MaybePromise<CheckedInput>;
 }
 
 /** What one value may cost at once: about half a millisecond. */
@@ -72,13 +76,13 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
       const known = now(what, scope);
       return known ? known.value : later(what, scope, tenantId);
     },
-    check(schema, input, tenantId) {
+    check(schema, input, { part, tenantId }) {
       const known = atOnce((budget) => {
         schema.spendOnCheck(input, budget);
         return schema.check(input);
       });
       if (known) return known.value;
-      const task: ConfinedTask = { kind: 'check', schema: schema.written, input };
+      const task: ConfinedTask = { kind: 'check', schema: schema.written, input, part };
       return threads.run(task, tenantId) as Promise<CheckedInput>;
     },
   };

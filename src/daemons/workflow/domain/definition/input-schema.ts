@@ -4,7 +4,7 @@ import { problemsOf } from '../../../../kit/schema-problems.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { Budget } from './budget.ts';
 import { spendOnCheck } from './check-cost.ts';
-import { schemaFault } from './schema-faults.ts';
+import { type PartCount, schemaFault } from './schema-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
 /** Characters of JSON that the input of a run may take, its defaults included. */
@@ -13,7 +13,10 @@ export const MAX_INPUT_CHARS = 1024 * 1024;
 /** Faults of one input that are told: each names its place and what is allowed there. */
 const MAX_FAULTS = 100;
 
-/** An input with defaults filled in, or what is wrong with it. */
+/** What is held against a schema: the input of a run, or the payload of a signal. */
+export type CheckedPart = 'input' | 'payload';
+
+/** A value with defaults filled in, or what is wrong with it. */
 export type CheckedInput =
   | { value: JsonValue }
   | { issues: ReadonlyArray<{ path: Path; message: string }> }
@@ -29,8 +32,8 @@ export interface InputSchema {
 }
 
 /** Compiles a JSON Schema. Throws with a message for one that cannot be used. */
-export function compileInputSchema(schema: object): InputSchema {
-  const fault = schemaFault(schema);
+export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
+  const fault = schemaFault(schema, count);
   if (fault) throw new Error(fault);
   // The library's own registry would keep each schema with an "id" for good.
   const registry = z.registry<z.core.GlobalMeta>();
@@ -48,13 +51,17 @@ export function compileInputSchema(schema: object): InputSchema {
   };
 }
 
-/** The schema of an input as an issue of its definition, where it cannot be used. */
-export function inputSchemaOf(schema: object, issues: DefinitionIssue[]): InputSchema | null {
+/** The schema at a path of a definition, whose parts are counted together; null, with an issue, where it cannot be used. */
+export function schemaAt(
+  path: Path,
+  schema: object,
+  { issues, count }: { issues: DefinitionIssue[]; count: PartCount },
+): InputSchema | null {
   try {
-    return compileInputSchema(schema);
+    return compileInputSchema(schema, count);
   } catch (error) {
     const { message } = error as Error;
-    issues.push({ path: ['inputs'], message: `is not a JSON Schema that can be used: ${message}` });
+    issues.push({ path, message: `is not a JSON Schema that can be used: ${message}` });
     return null;
   }
 }

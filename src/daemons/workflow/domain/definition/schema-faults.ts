@@ -19,11 +19,17 @@ const OTHERS = [
 
 type Schema = Record<string, unknown>;
 
+/** Parts that the schemas of one definition have together. */
+export interface PartCount {
+  parts: number;
+}
+
 /** Returns what keeps a JSON Schema from being compiled and used at a known cost. Each part is visited once. */
-export function schemaFault(root: object): string | undefined {
+export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
+  const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';
   try {
     const parts = new Set<Schema>();
-    collect(root, 0, { root, parts, refs: new Set(), count: 0 });
+    collect(root, 0, { root, parts, refs: new Set(), count, what });
     requireEnds(parts, root);
     return undefined;
   } catch (error) {
@@ -38,7 +44,9 @@ interface Walk {
   root: object;
   parts: Set<Schema>;
   refs: Set<string>;
-  count: number;
+  count: PartCount;
+  /** The subject of the fault of too many parts. */
+  what: string;
 }
 
 /** Visits the parts as the compiler does: it compiles what a reference names once for each spelling of the reference. */
@@ -49,8 +57,8 @@ function collect(schema: unknown, depth: number, walk: Walk): void {
   walk.parts.add(schema);
   // Choices that are not all texts are compiled as a schema each.
   const isMixed = Array.isArray(choices) && choices.some((choice) => typeof choice !== 'string');
-  walk.count += isMixed ? choices.length : 1;
-  if (walk.count > MAX_PARTS) throw new SchemaFault(`it has more than ${MAX_PARTS} parts`);
+  walk.count.parts += isMixed ? choices.length : 1;
+  if (walk.count.parts > MAX_PARTS) throw new SchemaFault(`${walk.what} more than ${MAX_PARTS} parts`);
   // The parts of a list of types are compiled once for each type that has them.
   if (Array.isArray(type) && new Set(type).size < type.length)
     throw new SchemaFault('a list under "type" has the same type twice');

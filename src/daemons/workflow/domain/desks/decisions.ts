@@ -6,6 +6,7 @@ import type { Definitions } from '../definition/definitions.ts';
 import type { Engine } from '../engine/engine-ports.ts';
 import { partsOf, stepIdOf } from '../run/run-parts.ts';
 import { seqOf } from './run-desk.ts';
+import { requireHandOn } from './signal-check.ts';
 
 /** Which runs that wait for a decision are meant. */
 export interface DecisionFilter {
@@ -41,11 +42,13 @@ export class Decisions {
     this.#deps = deps;
   }
 
+  /** Throws PAYLOAD_TOO_LARGE for an output that a step could not hand on. */
   async decide(
     tenantId: string,
     { cursor, limit, workflowId, stepId }: DecisionFilter,
     decision: Record<string, JsonValue>,
   ): Promise<Decided> {
+    requireHandOn('The output', decision.output ?? null);
     const { runs, next } = await this.#deps.store.list(tenantId, {
       ...{ waitingReason: 'decision', workflowId, limit },
       before: seqOf(cursor),

@@ -15,9 +15,11 @@ import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { CancelResult, Engine } from '../engine/engine-ports.ts';
 import { type Outline, partsOf, stepIdOf } from '../run/run-parts.ts';
+import { hashOf } from '../starts/idempotency.ts';
 import type { RunStarter, Starter, StartRequest } from '../starts/run-starter.ts';
 import { isFinal } from '../states.ts';
 import { partsBefore } from './rerun-parts.ts';
+import { type CheckSignal, requireHandOn } from './signal-check.ts';
 import { viewJobs, viewRun, viewSteps } from './views.ts';
 
 /** What callers may do with runs: the words of the API. @spec Workflow daemon; REST API: workflows */
@@ -33,7 +35,8 @@ export interface RunDesk {
   /** Throws NOT_FOUND for a step that does not wait for it, CONFLICT for one that was decided. */
   approve(tenantId: string, id: string, stepId: string, decision: Record<string, JsonValue>): Promise<void>;
   decide(tenantId: string, id: string, stepId: string, decision: Record<string, JsonValue>): Promise<void>;
-  signal(tenantId: string, id: string, name: string, payload: JsonValue): Promise<void>;
+  /** Throws PAYLOAD_TOO_LARGE, VALIDATION_ERROR; CONFLICT for a key of another signal. */
+  signal(tenantId: string, id: string, name: string, payload: JsonValue, key?: string): Promise<void>;
   logs(
     tenantId: string,
     id: string,
@@ -73,9 +76,12 @@ export interface RunDeskDeps {
   starter: RunStarter;
   definitions: Definitions;
   clock: Clock;
+  checkSignal: CheckSignal;
 }
 
-export function createRunDesk({ store, engine, starter, definitions, clock }: RunDeskDeps): RunDesk {
+export function createRunDesk(deps: RunDeskDeps): RunDesk {
+  const { store, engine, starter, definitions, clock, checkSignal } = deps;
+
   async function find(tenantId: string, id: string): Promise<RunRecord> {
     const run = await store.find(tenantId, id);
     // Of either kind: a job that a crash interrupted is looked at and decided on as the run that it is.
@@ -124,9 +130,10 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
     kind: 'approval' | 'decision' | 'signal',
     name: string,
     payload: JsonValue,
+    repeat?: { key: string; digest: string },
   ) {
     const entry = { kind, name, payload: JSON.stringify(payload), at: clock.now() };
-    await engine.deliver(run, entry, { once: kind !== 'signal' });
+    await engine.deliver(run, entry, { once: kind !== 'signal', repeat });
   }
 
   return {
@@ -190,10 +197,16 @@ export function createRunDesk({ store, engine, starter, definitions, clock }: Ru
       await deliver(await waitingStep(tenantId, id, stepId, 'approval'), 'approval', stepId, decision);
     },
     async decide(tenantId, id, stepId, decision) {
+      requireHandOn('The output', decision.output ?? null);
       await deliver(await waitingStep(tenantId, id, stepId, 'decision'), 'decision', stepId, decision);
     },
-    async signal(tenantId, id, name, payload) {
-      await deliver(await find(tenantId, id), 'signal', name, payload);
+    async signal(tenantId, id, name, payload, key) {
+      const run = await find(tenantId, id);
+      requireHandOn('The signal', { payload, receivedAt: clock.now() });
+      const checked = await checkSignal(run, name, payload);
+      requireHandOn('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
+      const repeat = key === undefined ? undefined : { key, digest: hashOf({ name, payload }) };
+      await deliver(run, 'signal', name, checked, repeat);
     },
     async logs(tenantId, id, { cursor, limit, stepId }) {
       const { seq } = await find(tenantId, id);

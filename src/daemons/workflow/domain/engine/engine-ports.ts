@@ -70,11 +70,14 @@ export interface Engine {
   cancel(run: RunRecord): Promise<CancelResult>;
   /** Cancels runs whose place under their concurrency key another one takes. */
   supersede(ids: readonly string[]): Promise<void>;
-  /** Throws CONFLICT for a run that has ended, or that has such an entry already. */
+  /**
+   * Throws CONFLICT for a run that has ended, or that has such an entry already. A repeat delivers nothing; one with another
+   * digest is CONFLICT.
+   */
   deliver(
     run: RunRecord,
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
-    options: { once: boolean },
+    options: { once: boolean; repeat?: { key: string; digest: string } | undefined },
   ): Promise<void>;
   /** Plugins were read anew: runs that wait for one try again. */
   pluginsChanged(): Promise<void>;

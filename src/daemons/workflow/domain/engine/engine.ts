@@ -123,6 +123,7 @@ export function createEngine(deps: EngineDeps): Engine {
     supersede,
     async deliver(run, entry, options) {
       const delivered = await store.runs.deliver(run.seq, entry, { ...options, most: MOST_UNREAD });
+      if (delivered.outcome === 'repeated') return;
       if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
       hooks.changed(run.id);
       await poke(run.id, { ...entry, n: delivered.n, takenBy: null });
@@ -163,8 +164,13 @@ export function createEngine(deps: EngineDeps): Engine {
   };
 }
 
-function undelivered(outcome: 'ended' | 'taken' | 'full', { id }: RunRecord, name: string): PlatformError {
+function undelivered(
+  outcome: 'ended' | 'taken' | 'full' | 'different',
+  { id }: RunRecord,
+  name: string,
+): PlatformError {
   const why = {
+    different: `This idempotency key was used for another signal to run ${id}; take a new key.`,
     ended: `Run ${id} has ended; nothing can be sent to it any more.`,
     taken: `This was decided before for step ${name} of run ${id}.`,
     full: `${MOST_UNREAD} signals wait in run ${id} that no step of it has taken; it takes no more until one does.`,

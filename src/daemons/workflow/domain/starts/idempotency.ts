@@ -27,6 +27,13 @@ export interface Idempotency {
 const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
+/** Whether the key was used for the same request; undefined where a version before stored it in a form that cannot tell. */
+export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
+  if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);
+  const asSent = { hash: '', checked: idempotency.asked?.input ?? null };
+  return isEarlierForm(known, idempotency, asSent) || undefined;
+}
+
 export function digestOf({ asked }: Idempotency): string {
   return asked === null ? OF_KEY_ALONE : FORM + hashOf(asked);
 }
@@ -48,6 +55,7 @@ export function isEarlierForm(
   return isNamed && digest === hashOf({ hash: run.definitionHash, input: checked, runAt, priority, kind });
 }
 
-function hashOf(asked: object): string {
+/** Equal for equal values, whatever the order of their keys. */
+export function hashOf(asked: object): string {
   return createHash('sha256').update(canonicalJson(asked)).digest('base64url');
 }

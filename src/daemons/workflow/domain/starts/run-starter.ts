@@ -1,17 +1,16 @@
 import { LIMITS, type PlatformConfig, type RunTrigger } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
-import { isLongerThan } from '../../../../kit/json.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
-import { invalidInput } from '../definition/compile-common.ts';
+import { checkedValue, tooLarge } from '../definition/checked-value.ts';
 import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { expressionFault } from '../definition/definition-faults.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
 import { MAX_INPUT_CHARS } from '../definition/input-schema.ts';
 import type { Engine } from '../engine/engine-ports.ts';
-import { digestOf, type Idempotency, isEarlierForm } from './idempotency.ts';
+import { digestOf, type Idempotency, isEarlierForm, isRepeat } from './idempotency.ts';
 import { overLimit } from './over-limit.ts';
 
 /** On whose behalf, and in which trace, a run is started. */
@@ -51,8 +50,12 @@ export interface RunStarter {
   ): Promise<RunRecord>;
 }
 
-/** Holds an input against the schema in a workflow's code. Throws VALIDATION_ERROR. */
-export type CheckCodeInput = (code: CompiledCode, input: JsonValue, tenantId: string) => Promise<void>;
+/** Holds an input, or the payload of a signal, against the schema in a workflow's code. Throws VALIDATION_ERROR. */
+export type CheckCodeInput = (
+  code: CompiledCode,
+  value: JsonValue,
+  options: { tenantId: string; signal?: string },
+) => Promise<void>;
 
 /** A workflow that starts itself would never end. */
 const MOST_DEPTH = 16;
@@ -76,26 +79,6 @@ export function createRunStarter(deps: {
       perDay: own.runsPerDay ?? null,
       perMonth: own.runsPerMonth ?? null,
     };
-  }
-
-  /** The input with defaults filled in. */
-  async function checkedInput(
-    { inputSchema }: CompiledWorkflow,
-    input: JsonValue,
-    tenantId: string,
-  ): Promise<JsonValue> {
-    if (isLongerThan(input, MAX_INPUT_CHARS)) throw inputTooLarge();
-    if (!inputSchema) return input;
-    try {
-      const checked = await evaluator.check(inputSchema, input, tenantId);
-      if ('value' in checked) return checked.value;
-      if ('tooLarge' in checked) throw inputTooLarge();
-      throw invalidInput(checked.issues);
-    } catch (error) {
-      if (error instanceof RangeError)
-        throw invalidInput([{ path: [], message: 'is nested too deeply to be checked' }]);
-      throw expressionFault(error);
-    }
   }
 
   async function concurrencyKeyOf(
@@ -151,15 +134,17 @@ export function createRunStarter(deps: {
 
   async function start(request: StartRequest, starter: Starter): Promise<RunRecord> {
     const { workflow, parent, idempotency } = request;
-    const input = await checkedInput(workflow, request.input, starter.tenantId);
+    const { tenantId } = starter;
+    const part = { part: 'input', tenantId } as const;
+    const input = await checkedValue(evaluator, workflow.inputSchema, request.input, part);
     const inputJson = JSON.stringify(input);
-    if (inputJson.length > MAX_INPUT_CHARS) throw inputTooLarge();
+    if (inputJson.length > MAX_INPUT_CHARS) throw tooLarge('input');
     if (parent && parent.depth + 1 > MOST_DEPTH)
       throw new PlatformError(
         'VALIDATION_ERROR',
         `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
       );
-    if (workflow.code) await checkCodeInput(workflow.code, input, starter.tenantId);
+    if (workflow.code) await checkCodeInput(workflow.code, input, { tenantId });
     const run = await newRun(request, starter, input, inputJson);
     const started = await store.start(run, {
       definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
@@ -192,18 +177,12 @@ export function createRunStarter(deps: {
         return await start({ ...request(), idempotency }, starter);
       } catch (error) {
         const known = idempotency && (await store.keyed(starter.tenantId, idempotency.key, clock.now()));
-        if (known?.run && known.digest === digestOf(idempotency!)) return known.run;
-        throw error;
+        const isSame = known && isRepeat(known, idempotency!);
+        if (known?.run && isSame) return known.run;
+        throw isSame === false ? keyTaken(idempotency!) : error;
       }
     },
   };
-}
-
-function inputTooLarge(): PlatformError {
-  return new PlatformError(
-    'PAYLOAD_TOO_LARGE',
-    `The input takes more than ${MAX_INPUT_CHARS} characters as JSON, its defaults included; keep large data in storage and hand on its key.`,
-  );
 }
 
 function keyTaken({ key }: Idempotency): PlatformError {
