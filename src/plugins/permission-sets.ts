@@ -1,4 +1,5 @@
 import type { ManifestV3, Permissions } from '../contracts/index.ts';
+import { isRecord } from '../kit/is-record.ts';
 
 /** A set of permissions, and where the manifest declares it. */
 export interface PermissionPlace {
@@ -19,4 +20,22 @@ export function permissionPlaces({ permissions, rest, commands }: ManifestV3): P
 
 export function permissionSets(manifest: ManifestV3): Permissions[] {
   return permissionPlaces(manifest).map(({ permissions }) => permissions);
+}
+
+/** `fs.write` of the same sets, of a manifest that may not have been checked. */
+export function declaredWrites(manifest: unknown): string[] {
+  if (!isRecord(manifest)) return [];
+  const { rest, commands } = manifest;
+  const owners = [manifest, ...listOf(isRecord(rest) ? rest.routes : undefined), ...listOf(commands)];
+  return owners
+    .flatMap((owner) => {
+      const permissions = isRecord(owner) ? owner.permissions : undefined;
+      const fs = isRecord(permissions) ? permissions.fs : undefined;
+      return listOf(isRecord(fs) ? fs.write : undefined);
+    })
+    .filter((path) => typeof path === 'string');
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { MANIFEST_FILE } from '../contracts/index.ts';
-import { isRecord } from '../kit/is-record.ts';
+import { MANIFEST_FILE, type ManifestV3 } from '../contracts/index.ts';
 import { isInside } from './inside.ts';
+import { declaredWrites } from './permission-sets.ts';
 
 /** Beyond this many files a folder's later files are not watched: a look must stay far below a millisecond per plugin. */
 const MAX_SOURCE_FILES = 2000;
@@ -16,22 +16,24 @@ const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
  * Describes the source files of a plugin under development: changes when one is written, added or removed. Hidden files,
- * dependencies and what the plugin itself may write do not count. Empty for a folder that is gone.
+ * dependencies and what the plugin itself may write do not count: by its manifest file, and by the manifest that is
+ * `loaded`, which alone tells it where the manifest is a module. Empty for a folder that is gone.
  */
-export function sourceStamp(root: string): string {
-  return sourceFiles(root).map(fileStamp).join('\n');
+export function sourceStamp(root: string, loaded?: ManifestV3): string {
+  return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
 /** The same by content: a file that was only touched, or written with what it held, changes nothing. */
-export async function sourceDigest(root: string): Promise<string> {
+export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
-  for (const path of sourceFiles(root))
+  for (const path of sourceFiles(root, loaded))
     whole.update(`${path}\n`).update(await readFile(path).catch(() => 'unreadable'));
   return whole.digest('base64');
 }
 
-function sourceFiles(root: string): string[] {
-  const excluded = writablePaths(root);
+/** What both read: at most MAX_SOURCE_FILES. */
+export function sourceFiles(root: string, loaded: ManifestV3 | undefined): string[] {
+  const excluded = writablePaths(root, loaded);
   const files: string[] = [];
   const folders = [root];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -53,16 +55,29 @@ export function fileStamp(path: string): string {
   return found ? `${path} ${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : '';
 }
 
-/** As the manifest file on disk has it; a manifest module would have to be run. */
-function writablePaths(root: string): string[] {
+/** What any set of permissions lets the plugin write, links resolved, as processes write there by their real paths. */
+function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
+  const declared = new Set([...declaredWrites(loaded), ...declaredWrites(manifestOnDisk(root))]);
+  return [...declared].flatMap((path) => {
+    const absolute = resolve(root, path);
+    return [absolute, realPathOrNone(absolute)].filter((one) => one !== undefined);
+  });
+}
+
+/** Read leniently: a file that is being edited may be no manifest at the moment. */
+function manifestOnDisk(root: string): unknown {
   try {
-    const manifest: unknown = JSON.parse(readFileSync(join(root, MANIFEST_FILE), 'utf8'));
-    const permissions = isRecord(manifest) ? manifest.permissions : undefined;
-    const fs = isRecord(permissions) ? permissions.fs : undefined;
-    const write = isRecord(fs) && Array.isArray(fs.write) ? fs.write : [];
-    return write.filter((path) => typeof path === 'string').map((path) => resolve(root, path));
+    return JSON.parse(readFileSync(join(root, MANIFEST_FILE), 'utf8'));
   } catch {
-    return [];
+    return undefined;
+  }
+}
+
+function realPathOrNone(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
   }
 }
 

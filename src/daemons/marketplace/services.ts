@@ -42,12 +42,13 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     analytics,
   });
   await installer.sweep();
-  const watch = await watchFolders({ projectDir, dataDir, patterns: config.plugins, installer, logger });
+  const watch = await watchFolders({
+    ...{ projectDir, dataDir, patterns: config.plugins },
+    ...{ installer, runtime: plugins, logger },
+  });
   async function readCatalogue(): Promise<Catalogue> {
     const isKnown = await withinPatience(watch.check());
-    return createCatalogue(
-      isKnown ? keepRunning(plugins.registry, await load()) : { registry: plugins.registry, kept: [] },
-    );
+    return createCatalogue(isKnown ? keepRunning(plugins.registry, await load()) : { registry: plugins.registry, kept: [] });
   }
   return { plugins, installer, readCatalogue, watch, admins: config.gateway.admins };
 }

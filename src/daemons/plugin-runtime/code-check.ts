@@ -36,7 +36,7 @@ export function createCodeCheck(
   }
   return async (plugin) => {
     if (plugin.locked?.integrity) return [];
-    const stamp = sourceStamp(plugin.root);
+    const stamp = sourceStamp(plugin.root, plugin.manifest);
     const before = known.get(plugin.root);
     if (before?.stamp === stamp) return before.faults;
     // Linking has just loaded the code of a folder.

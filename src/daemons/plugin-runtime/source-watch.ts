@@ -26,6 +26,9 @@ const MAX_SETTLE_LOOKS = 5;
 /** Looking takes at most this share of one core, however many files there are. */
 const MAX_SHARE = 1 / 50;
 const MAX_LOOK_MS = 5000;
+/** Pause after a change, twice as long after each that follows it: each reloads the plugins of every service. */
+const MIN_REST_MS = 400;
+const MAX_REST_MS = 10_000;
 
 /**
  * Polls files for changes. Polling also works on mounts that report no file events (containers, network file systems).
@@ -37,6 +40,7 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
   let running: Promise<void> = Promise.resolve();
   let queued: Promise<void> | undefined;
   let delayMs = LOOK_MS;
+  let restMs = 0;
   let isClosed = false;
   let cancelTimer = (): void => {};
 
@@ -44,10 +48,13 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
     const startedAt = performance.now();
     const found = isClosed ? known : await stamp();
     delayMs = Math.min(Math.max(LOOK_MS, (performance.now() - startedAt) / MAX_SHARE), MAX_LOOK_MS);
-    if (!differ(known, found, isNews)) {
+    const isChanged = differ(known, found, isNews);
+    restMs = isChanged ? Math.min(Math.max(MIN_REST_MS, restMs * 2), MAX_REST_MS) : Math.floor(restMs / 2);
+    if (!isChanged) {
       known = found;
       return;
     }
+    delayMs = Math.max(delayMs, restMs);
     const next = await settled(found);
     try {
       await changed();

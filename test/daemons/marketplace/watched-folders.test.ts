@@ -115,9 +115,35 @@ test('a linked folder is watched as well; linking it is one change', async () =>
   expect(await revision()).toBe(3);
 });
 
-test('files that a plugin may write, hidden files and dependencies are no changes of it', async () => {
+const WRITE = { permissions: { fs: { write: ['./data'] } } };
+const OWN_WRITE = { commands: [{ id: 'tell', handler: 'h.js#tell', ...WRITE }] };
+
+/** The same plugin with its manifest as a module. */
+function asModule({ 'svc.plugin.json': manifest, 'package.json': about, ...files }: Files): Files {
+  return {
+    ...files,
+    'package.json': { ...(about as object), svc: './manifest.js' },
+    'manifest.js': `export default ${JSON.stringify(manifest)};`,
+  };
+}
+
+test.each([
+  ['the plugin', clockPlugin('1.0.0', WRITE)],
+  ['one of its commands', clockPlugin('1.0.0', OWN_WRITE)],
+  [
+    'one of its routes',
+    clockPlugin('1.0.0', {
+      rest: {
+        basePath: '/v1/plugins/clock',
+        routes: [{ method: 'GET', path: '/', handler: 'h.js#tell', ...WRITE }],
+      },
+    }),
+  ],
+  ['a manifest that is a module', asModule(clockPlugin('1.0.0', OWN_WRITE))],
+])('files that %s may write, hidden files and dependencies are no changes', async (_what, files) => {
   const { folder, list, revision } = await platform();
-  await writeFiles(folder, clockPlugin('1.0.0', { permissions: { fs: { write: ['./data'] } } }));
+  await writeFiles(folder, files);
+  expect(await list()).toMatchObject([{ status: 'loaded' }]);
   await writeFiles(folder, { 'data/kept.json': '{}' });
   await list();
   const before = await revision();

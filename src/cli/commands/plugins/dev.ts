@@ -5,6 +5,7 @@ import {
   type LogRecord,
   linkPlugin,
   listPlugins,
+  type ManifestV3,
   type PluginRecord,
   reloadPlugins,
 } from '../../../contracts/index.ts';
@@ -34,12 +35,17 @@ export const dev = defineCommand({
     const known = await knownAt(folder, context);
     const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
     // What the services have read of it, if anything, is as old as their last look.
-    if (known) await reload(folder, context);
+    let manifest = known
+      ? await reload(folder, context)
+      : (await checkFolder(folder, context)).plugin?.manifest;
     const how = known?.origin === 'project' ? 'lies in the project' : 'is linked';
     const { signal, exitCode } = interruption();
     await followFailures(id, context, signal, (record) => showFailure(record, context));
     context.ui.note(`${id} ${how}; waiting for changes in ${folder}`);
-    await watchFolder(folder, signal, () => reload(folder, context));
+    const stamp = () => sourceStamp(folder, manifest);
+    await watchFolder(folder, stamp, signal, async () => {
+      manifest = (await reload(folder, context)) ?? manifest;
+    });
     return streamed(exitCode());
   },
 });
@@ -56,12 +62,12 @@ function showFailure(record: LogRecord, { ui, globals, clock }: CommandContext):
   ui.line(globals.json ? JSON.stringify({ at, log: record }) : formatRecord(line, ui.out));
 }
 
-/** A folder that is broken for a moment is told, and what ran before goes on. */
-async function reload(folder: string, context: CommandContext): Promise<void> {
+/** A folder that is broken for a moment is told, and what ran before goes on. Returns the manifest of a sound one. */
+async function reload(folder: string, context: CommandContext): Promise<ManifestV3 | undefined> {
   const told = (fields: object) =>
     JSON.stringify({ at: new Date(context.clock.now()).toISOString(), ...fields });
   const { json } = context.globals;
-  const refused = (faults: PluginRecord['faults']) => {
+  const refused = (faults: PluginRecord['faults']): undefined => {
     const lines = faults
       .map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)
       .join('\n');
@@ -81,9 +87,11 @@ async function reload(folder: string, context: CommandContext): Promise<void> {
     context.ui.line(
       json ? told({ reloaded: true, id: plugin.id, revision }) : `reloaded ${plugin.id} ${plugin.version}`,
     );
+    return plugin.manifest;
   } catch (error) {
     const { code, message } = toPlatformError(error);
     context.ui.line(json ? told({ reloaded: false, error: { code, message } }) : `not reloaded: ${message}`);
+    return undefined;
   }
 }
 
@@ -91,9 +99,14 @@ async function reload(folder: string, context: CommandContext): Promise<void> {
  * Calls `changed` after each burst of changes, never twice at once; resolves when interrupted. The folder is polled by its
  * path, so that one that is moved away, or replaced by a checkout of another branch, is watched again once it is back.
  */
-async function watchFolder(folder: string, signal: AbortSignal, changed: () => Promise<void>): Promise<void> {
+async function watchFolder(
+  folder: string,
+  stamp: () => string,
+  signal: AbortSignal,
+  changed: () => Promise<void>,
+): Promise<void> {
   const watch = await watchSources({
-    stamp: async () => new Map([[folder, sourceStamp(folder)]]),
+    stamp: async () => new Map([[folder, stamp()]]),
     changed,
     logger: silentLogger,
   });

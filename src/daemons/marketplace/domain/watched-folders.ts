@@ -1,5 +1,6 @@
 import type { Logger } from '../../../kit/logger.ts';
 import { findFolders, readLockFile, sourceDigest, sourceStamp } from '../../../plugins/index.ts';
+import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 import { type SourceWatch, type Stamps, watchSources } from '../../plugin-runtime/source-watch.ts';
 import type { Installer } from './installer.ts';
 
@@ -9,6 +10,8 @@ export interface WatchedFoldersDeps {
   /** The config's `plugins`. */
   patterns: string[];
   installer: Pick<Installer, 'touch'>;
+  /** As of the latest reload. */
+  runtime: Pick<PluginRuntime, 'registry'>;
   logger: Logger;
 }
 
@@ -17,17 +20,18 @@ export interface WatchedFoldersDeps {
  * service like an installation. @spec docs/decisions/0050-watched-plugin-folders.md
  */
 export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
-  const { projectDir, dataDir, patterns, installer, logger } = deps;
+  const { projectDir, dataDir, patterns, installer, runtime, logger } = deps;
 
   const everLinked = new Set<string>();
   const digests = new Map<string, { stamp: string; digest: string }>();
 
   /** Files are read only when one of them was touched. */
   async function digestOf(root: string): Promise<[string, string]> {
-    const stamp = sourceStamp(root);
+    const loaded = runtime.registry.plugins.find((plugin) => plugin.root === root)?.manifest;
+    const stamp = sourceStamp(root, loaded);
     const known = digests.get(root);
     if (known?.stamp === stamp) return [root, known.digest];
-    const digest = await sourceDigest(root);
+    const digest = await sourceDigest(root, loaded);
     digests.set(root, { stamp, digest });
     return [root, digest];
   }
