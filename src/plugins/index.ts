@@ -74,6 +74,7 @@ export {
   type WebhookAccess,
   type WorkflowAccess,
 } from './services/index.ts';
+export { readSourceCode, type SourceCode } from './source-code.ts';
 export { fileStamp, sourceDigest, sourceStamp } from './source-stamp.ts';
 export { createStreamCredit, type StreamCredit } from './stream-credit.ts';
 export { parseUntrusted } from './untrusted-json.ts';

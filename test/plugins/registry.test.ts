@@ -471,7 +471,7 @@ describe('reading plugins anew while some run', () => {
         { folder: '/plugins/new', id: 'new', faults: [fault('INVALID_MANIFEST')] },
       ],
     );
-    const { registry, kept } = keepRunning(running, next);
+    const { registry, kept } = keepRunning(running, next, () => true);
     expect(registry.plugins).toEqual([running.find('a'), newer]);
     expect(kept.map(({ id }) => id)).toEqual(['a']);
     expect(registry.broken.map(({ id }) => id)).toEqual(['a', 'b', 'new']);
@@ -480,7 +480,8 @@ describe('reading plugins anew while some run', () => {
   test('what came since has to fit beside what runs on', () => {
     const running = createRegistry([plugin('a', command('greet'))], []);
     const broken = { folder: '/plugins/a', id: 'a', faults: [fault('INVALID_MANIFEST')] };
-    const { registry } = keepRunning(running, createRegistry([plugin('b', command('greet'))], [broken]));
+    const next = createRegistry([plugin('b', command('greet'))], [broken]);
+    const { registry } = keepRunning(running, next, () => true);
     expect(idsOf(registry)).toEqual(['a']);
     expect(faultsOf(registry, 'b')).toEqual([['PLUGIN_CONFLICT', 'commands[0].id']]);
   });
@@ -495,7 +496,18 @@ describe('reading plugins anew while some run', () => {
         { folder: '/plugins/b', id: 'b', faults: [fault('INVALID_MANIFEST')] },
       ],
     );
-    expect(idsOf(keepRunning(running, next).registry)).toEqual(['a', 'b']);
+    expect(idsOf(keepRunning(running, next, () => true).registry)).toEqual(['a', 'b']);
+  });
+
+  test('one whose code nothing holds is not said to run on', () => {
+    const running = createRegistry([plugin('a'), plugin('b')], []);
+    const faults = [fault('INVALID_MANIFEST')];
+    const next = createRegistry(
+      [],
+      ['a', 'b'].map((id) => ({ folder: `/plugins/${id}`, id, faults })),
+    );
+    const { registry, kept } = keepRunning(running, next, ({ id }) => id === 'b');
+    expect([idsOf(registry), kept.map(({ id }) => id)]).toEqual([['b'], ['b']]);
   });
 });
 

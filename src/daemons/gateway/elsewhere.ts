@@ -10,6 +10,7 @@ import {
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ElsewhereBackends } from '../plugin-runtime/backends.ts';
+import type { RunningCode } from '../plugin-runtime/running-code.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { ContainerSockets } from './container-sockets.ts';
 import { type ContainerPasses, createContainerPasses } from './domain/hosts/container-passes.ts';
@@ -23,7 +24,7 @@ import type { Revocations } from './domain/identity/revocations.ts';
 export interface Elsewhere {
   sessions: HostSessions;
   sockets: ContainerSockets;
-  create(services: PlatformServices): ElsewhereBackends;
+  create(services: PlatformServices, code: RunningCode): ElsewhereBackends;
   /** What containers authenticate with, once that can be made. */
   usePasses(passes: ContainerPasses): void;
   close(): void;
@@ -61,7 +62,7 @@ export function createElsewhere(resources: Resources): Elsewhere {
     };
   }
 
-  function containers(services: PlatformServices) {
+  function containers(services: PlatformServices, code: RunningCode) {
     const { container } = config.execution;
     const backend = createContainerBackend({
       config: container,
@@ -71,6 +72,7 @@ export function createElsewhere(resources: Resources): Elsewhere {
       dataDir,
       secrets: projectSecrets(resources),
       issueAccess,
+      codeOf: (plugin) => code.codeOf(plugin),
     });
     if (usesContainers(config.execution)) {
       backend.removeOrphans().then(
@@ -85,9 +87,9 @@ export function createElsewhere(resources: Resources): Elsewhere {
   return {
     sessions,
     sockets,
-    create: (services) => ({
+    create: (services, code) => ({
       host: createHostBackend({ run: sessions.run, targetOf, clock }),
-      container: containers(services),
+      container: containers(services, code),
     }),
     usePasses(made) {
       passes = made;

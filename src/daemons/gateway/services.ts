@@ -108,8 +108,8 @@ export async function gatewayServices(resources: Resources) {
 /** What runs plugins outside this process's own workers: there is one of each, in the first process. */
 function backendsElsewhere(group: ProcessGroup, elsewhere: Elsewhere): CreateElsewhere {
   if (group.role === 'sibling') return () => relayedBackends(group);
-  return (services) => {
-    const backends = elsewhere.create(services);
+  return (services, code) => {
+    const backends = elsewhere.create(services, code);
     if (group.role === 'primary') answerRelayed(group, backends);
     return backends;
   };

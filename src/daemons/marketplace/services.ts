@@ -1,6 +1,6 @@
 import { systemClock } from '../../kit/clock.ts';
 import { seconds } from '../../kit/duration.ts';
-import { keepRunning, projectSecrets } from '../../plugins/index.ts';
+import { projectSecrets } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
@@ -48,7 +48,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
   });
   async function readCatalogue(): Promise<Catalogue> {
     const isKnown = await withinPatience(watch.check());
-    return createCatalogue(isKnown ? keepRunning(plugins.registry, await load()) : { registry: plugins.registry, kept: [] });
+    return createCatalogue(isKnown ? await plugins.readBeside() : { registry: plugins.registry, kept: [] });
   }
   return { plugins, installer, readCatalogue, watch, admins: config.gateway.admins };
 }

@@ -18,12 +18,13 @@ import { createStateAccess } from './access/state.ts';
 import { createStepAccess } from './access/steps.ts';
 import { createTaskAccess, createWebhookAccess } from './access/tasks.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
+import type { RunningCode } from './running-code.ts';
 import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
 /** The backends that are not in this process: the gateway makes its own, others ask the gateway. */
 export type ElsewhereBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
-export type CreateElsewhere = (services: PlatformServices) => ElsewhereBackends;
+export type CreateElsewhere = (services: PlatformServices, code: RunningCode) => ElsewhereBackends;
 
 /** What a daemon has instead of asking the gateway for it. */
 export interface OwnParts {
@@ -40,7 +41,12 @@ export interface OwnParts {
 type Backends = ElsewhereBackends & { worker: WorkerBackend };
 
 /** What handlers reach, and what runs them. */
-export function createBackends(resources: Resources, invoke: InvokeCommand, own: OwnParts) {
+export function createBackends(
+  resources: Resources,
+  invoke: InvokeCommand,
+  code: RunningCode,
+  own: OwnParts,
+) {
   const { config, dataDir, logger, clock, analytics, stubFetch } = resources;
   const offered = createPlatformServices({
     state: createStateAccess(resources),
@@ -59,8 +65,9 @@ export function createBackends(resources: Resources, invoke: InvokeCommand, own:
   const worker = createWorkerBackend({
     ...{ config: config.execution.worker, services, logger, clock, dataDir, secrets },
     onSandbox: resources.onSandbox,
+    codeOf: (plugin) => code.codeOf(plugin),
   });
-  const elsewhere = (own.createElsewhere ?? throughGateway(resources))(services);
+  const elsewhere = (own.createElsewhere ?? throughGateway(resources))(services, code);
   const backends: Backends = { ...elsewhere, worker };
   return { services, backends };
 }

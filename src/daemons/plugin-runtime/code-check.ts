@@ -8,6 +8,7 @@ import {
   type PluginFault,
   sourceStamp,
 } from '../../plugins/index.ts';
+import type { RunningCode } from './running-code.ts';
 
 /** Tells what is wrong with the code of a plugin. */
 export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
@@ -19,6 +20,7 @@ export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
  */
 export function createCodeCheck(
   describer: PluginDescriber,
+  code: RunningCode,
   logger: Logger,
   isStarting: () => boolean,
 ): CodeCheck {
@@ -38,11 +40,12 @@ export function createCodeCheck(
     if (plugin.locked?.integrity) return [];
     const stamp = sourceStamp(plugin.root, plugin.manifest);
     const before = known.get(plugin.root);
-    if (before?.stamp === stamp) return before.faults;
     // Linking has just loaded the code of a folder.
     const isTrusted = isStarting() || (before === undefined && plugin.locked !== undefined);
-    const faults = isTrusted ? Promise.resolve([]) : check(plugin, stamp);
+    const isKnown = before?.stamp === stamp;
+    const faults = isKnown ? before.faults : isTrusted ? Promise.resolve([]) : check(plugin, stamp);
     known.set(plugin.root, { stamp, faults });
+    if ((await faults).length === 0) code.take(plugin, stamp);
     return faults;
   };
 }

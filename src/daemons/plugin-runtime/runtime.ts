@@ -5,6 +5,7 @@ import {
   createDescriber,
   createIntegrityCache,
   type InvokeCommand,
+  type Kept,
   keepRunning,
   type LoadedPlugin,
   loadPlugins,
@@ -25,6 +26,7 @@ import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
 import { createPluginReports } from './reports.ts';
 import { whenThereIsRoom } from './room.ts';
+import { RunningCode } from './running-code.ts';
 import { configFaults, settingsOf } from './settings.ts';
 
 /** A plugin as far as running it goes. */
@@ -83,6 +85,8 @@ export interface PluginRuntime {
   execute(call: PluginCall, options?: ExecuteOptions): Promise<CommandResult>;
   /** The plugins as they are on disk now, without swapping them in. */
   read(): Promise<PluginRegistry>;
+  /** The same, beside those that a reload would leave in place. */
+  readBeside(): Promise<Kept>;
   /** Reads the plugins anew and swaps them in; one that runs and is broken on disk now runs on as it was. */
   reload(): Promise<void>;
   /** Settles once what the lock file says now is loaded. A reload that fails is logged, and leaves what was. */
@@ -104,12 +108,13 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
   const { config, projectDir, dataDir, random, logger } = resources;
   const track = executionEvents(resources);
   const invoke: InvokeCommand = (invocation) => invokeCommand(runtime, invocation);
-  const { services, backends } = createBackends(resources, invoke, own);
+  const code = new RunningCode();
+  const { services, backends } = createBackends(resources, invoke, code, own);
   createPoolMetrics(resources.metrics, backends.worker.stats);
   const describer = createDescriber(backends.worker, random);
   const integrity = createIntegrityCache();
   let isStarting = true;
-  const checkCode = createCodeCheck(describer, logger, () => isStarting);
+  const checkCode = createCodeCheck(describer, code, logger, () => isStarting);
   const load = () =>
     loadPlugins({
       integrity,
@@ -127,6 +132,9 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
   try {
     registry = await load();
     isStarting = false;
+    // An edit that came before would leave nothing to run on.
+    await code.settled();
+    code.adopt(registry.plugins, []);
   } catch (error) {
     await backends.worker.close();
     throw error;
@@ -135,9 +143,16 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
   report(registry, []);
   let reloading: Promise<void> | undefined;
 
+  async function readBeside(): Promise<Kept> {
+    const next = await load();
+    await code.settled();
+    return keepRunning(registry, next, (plugin) => code.canKeep(plugin));
+  }
+
   async function swap(): Promise<void> {
-    const { registry: next, kept } = keepRunning(registry, await load());
+    const { registry: next, kept } = await readBeside();
     registry = next;
+    code.adopt(next.plugins, kept);
     report(next, kept);
     backends.worker.retire(runsOn(next, kept));
     await Promise.all([...listeners].map((listener) => listener(next)));
@@ -192,6 +207,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       return track(request, manifest, runOnce);
     },
     read: load,
+    readBeside,
     reload,
     upToDate,
     onReload(listener) {

@@ -11,14 +11,19 @@ export interface Kept {
 
 /**
  * What runs after the plugins were read anew. A plugin that a fault would take away stays as it was, so that one
- * broken folder neither stops itself nor holds back the others; one whose files were tampered with goes whatever runs.
+ * broken folder neither stops itself nor holds back the others. One goes whatever runs: if its files were tampered with,
+ * or if nothing holds the code that it ran on (`canKeep`).
  */
-export function keepRunning(running: PluginRegistry, next: PluginRegistry): Kept {
+export function keepRunning(
+  running: PluginRegistry,
+  next: PluginRegistry,
+  canKeep: (plugin: LoadedPlugin) => boolean,
+): Kept {
   const lost: LoadedPlugin[] = [];
   const broken = next.broken.map((one): BrokenPlugin => {
     const plugin = runningFrom(running, one);
     if (!plugin) return one;
-    if (!next.find(plugin.id) && !isTampered(one)) lost.push(plugin);
+    if (!next.find(plugin.id) && !isTampered(one) && canKeep(plugin)) lost.push(plugin);
     return { ...one, id: plugin.id };
   });
   if (lost.length === 0) return { registry: createRegistry(next.plugins, broken, next.disabled), kept: [] };

@@ -10,7 +10,7 @@ import {
 import type { StepOptions } from '../../contracts/workflow-context.ts';
 import { isInside } from '../inside.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
-import { resolvedModules } from './module-hooks.ts';
+import { isModuleFile, resolvedModules } from './module-hooks.ts';
 import type { RunnerRequest } from './protocol.ts';
 import { loadPlaceOf, placeText } from './source-place.ts';
 
@@ -45,13 +45,13 @@ export function resolveInside(root: string, file: string, ref: string): string {
     new RunnerFailure('INVALID_HANDLER', `"${ref}" leads out of the plugin's folder.`, { ref });
   // The sandbox refuses to look at a file outside, but would say less.
   if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
-  if (!existsSync(path)) {
+  if (!isModuleFile(path)) {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, {
       ref,
       reason: 'not_loaded',
     });
   }
-  const real = realpathSync(path);
+  const real = existsSync(path) ? realpathSync(path) : path;
   if (!isInside(root, real)) throw leadsOut();
   return real;
 }

@@ -36,7 +36,7 @@ function initialise(frame: InitFrame, channel: Channel): Executions {
   process.title = `svc-runner ${frame.plugin.id}`;
   // Stacks name the files that the author wrote, in bundled output too.
   setSourceMapsSupport(true);
-  installModuleHooks(frame.sdk, frame.plugin.root);
+  installModuleHooks(frame.sdk, frame.plugin.root, frame.code);
   const executions = createExecutions(frame, channel);
   captureConsole(executions.write);
   // After either, the process's state is unknown: it ends, its calls fail, and a fresh one serves the next.

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import type { SourceCode } from '../source-code.ts';
+import { KeptCode } from './kept-code.ts';
 
 const SDK_SPECIFIER = 'svc-platform/sdk';
 const PLUGIN_IMPORT = 'svc-plugin-import:';
@@ -9,11 +12,19 @@ const resolved: string[] = [];
 /** URLs of the modules that were resolved, in order: where a syntax error may stand. */
 export const resolvedModules: readonly string[] = resolved;
 
+let kept: KeptCode | undefined;
+
+/** Whether the file is one of the plugin's, on disk or among its kept code. */
+export function isModuleFile(path: string): boolean {
+  return kept?.has(path) === true || existsSync(path);
+}
+
 /**
  * Makes `svc-platform/sdk` mean the running platform's, whatever lies in the plugin's `node_modules`, and
- * lets the runner import packages as the plugin would.
+ * lets the runner import packages as the plugin would. With `code`, modules of the plugin are those of that code.
  */
-export function installModuleHooks(sdkUrl: string, root: string): void {
+export function installModuleHooks(sdkUrl: string, root: string, code?: SourceCode): void {
+  if (code) kept = loadFrom(new KeptCode(root, code));
   const parentURL = pathToFileURL(`${root}/svc.plugin.json`).href;
   registerHooks({
     resolve(specifier, context, next) {
@@ -25,6 +36,22 @@ export function installModuleHooks(sdkUrl: string, root: string): void {
       return found;
     },
   });
+}
+
+function loadFrom(own: KeptCode): KeptCode {
+  registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        return next(specifier, context);
+      } catch (error) {
+        const url = own.resolve(specifier, context.parentURL);
+        if (url === undefined) throw error;
+        return { url, shortCircuit: true };
+      }
+    },
+    load: (url, context, next) => own.load(url) ?? next(url, context),
+  });
+  return own;
 }
 
 /** A package's name as seen from the plugin's folder. */

@@ -1,4 +1,5 @@
 import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
+import type { SourceCode } from '../source-code.ts';
 
 /**
  * The frames between a daemon (or host agent) and the runner: JSON documents, one a line, over the runner's
@@ -27,6 +28,8 @@ export interface InitFrame {
   /** Names of the environment variables handlers see as `ctx.env`. */
   env: string[];
   limits: RunnerLimits;
+  /** Modules of the plugin, in place of those on disk. */
+  code?: SourceCode;
 }
 
 /** An execution without what the process knows already or must not learn. */

@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { linkPlugin, listPlugins, listWebhooks, unlinkPlugin } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
+import { hours } from '../../../src/kit/duration.ts';
 import { readLockFile } from '../../../src/plugins/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startGateway } from '../../support/gateway.ts';
+import { eventually } from '../../support/webhook-senders.ts';
 import { asCaller, send, startRest } from '../rest/support.ts';
 import { type Files, pluginFolder, startMarketplace, writeFiles } from './support.ts';
 
@@ -27,6 +29,8 @@ function clockPlugin(version: string, manifest: object = {}): Files {
   };
 }
 
+const COMMON = "const { tell } = require('./lib/common'); module.exports = { tell };";
+
 async function platform() {
   const projectDir = await tempDir();
   const options = { projectDir, dataDir: join(projectDir, '.svc'), peers: createPeers(), config };
@@ -45,6 +49,7 @@ async function platform() {
   return {
     folder: join(projectDir, 'plugins/clock'),
     marketplace,
+    rest,
     tell,
     list: async () => (await marketplace.call(listPlugins)).items,
     webhooks: async () => (await gateway.call(listWebhooks)).items.map(({ event }) => event),
@@ -96,6 +101,41 @@ test.each([
 
   await writeFiles(folder, clockPlugin('1.0.1'));
   expect(await list()).toMatchObject([{ status: 'loaded', version: '1.0.1', faults: [] }]);
+  expect(await tell()).toBe('1.0.1');
+});
+
+test.each([
+  ['JavaScript', {}],
+  ['TypeScript', { 'h.js': "export { tell } from './lib/tell.ts';" }],
+  ['CommonJS', { 'package.json': { name: 'clock', version: '1.0.0' }, 'h.js': COMMON }],
+])('the version that still runs needs none of its files: %s', async (_what, files) => {
+  const { folder, tell, list, rest } = await platform();
+  const started = "const started = Math.random(); export const tell = (): string => '1.0.0 ' + started;";
+  await writeFiles(folder, {
+    ...clockPlugin('1.0.0'),
+    'h.js': "export { tell } from './lib/tell.js';",
+    'lib/tell.js': started.replace(': string', ''),
+    'lib/tell.ts': started,
+    'lib/common.js': "const started = Math.random(); exports.tell = () => '1.0.0 ' + started;",
+    ...files,
+  });
+  expect(await list()).toMatchObject([{ status: 'loaded' }]);
+
+  await writeFile(join(folder, 'h.js'), 'export const tell = () => {');
+  await rm(join(folder, 'lib'), { recursive: true });
+  expect(await list()).toMatchObject([{ status: 'broken', keptVersion: '1.0.0' }]);
+  // No process of it has run yet; the next one starts after an idle time.
+  const first = await tell();
+  expect(first).toMatch(/^1\.0\.0 /);
+  await eventually(async () => {
+    rest.clock.advance(hours(1));
+    const next = await tell();
+    expect(next).toMatch(/^1\.0\.0 /);
+    expect(next).not.toBe(first);
+  });
+
+  await writeFiles(folder, clockPlugin('1.0.1'));
+  expect(await list()).toMatchObject([{ status: 'loaded', version: '1.0.1' }]);
   expect(await tell()).toBe('1.0.1');
 });
 

@@ -9,6 +9,7 @@ import type { Logger } from '../../../kit/logger.ts';
 import type { ExecutionBackend, PlatformServices, RunOptions } from '../../execution.ts';
 import { resolveGrants } from '../../sandbox/grants.ts';
 import { createPluginLogSink } from '../../services/log.ts';
+import type { SourceCode } from '../../source-code.ts';
 import { type Call, cancelled, createCall, unavailable } from '../worker/call.ts';
 import { lostProcess } from '../worker/exit-reason.ts';
 import { RUNNER_LIMITS, realRoot } from '../worker/index.ts';
@@ -39,6 +40,8 @@ export interface ContainerBackendDeps {
   secrets?: readonly string[];
   issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
   environment?: NodeJS.ProcessEnv;
+  /** The code of a version whose files are others by now; asked for each container. */
+  codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
 }
 
 export interface ContainerBackend extends ExecutionBackend {
@@ -112,6 +115,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
         sink,
         logger,
         clock,
+        code: deps.codeOf?.(request.plugin),
       },
       {
         onReady() {

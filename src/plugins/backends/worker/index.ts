@@ -18,6 +18,7 @@ import {
   sandboxInForce,
 } from '../../sandbox/index.ts';
 import { createPluginLogSink, LOG_BUDGET } from '../../services/log.ts';
+import type { SourceCode } from '../../source-code.ts';
 import { createPool, type Pool, type PoolStats } from './pool.ts';
 import { startRunnerProcess } from './runner-process.ts';
 import { spawnRunner } from './spawn-runner.ts';
@@ -46,6 +47,8 @@ export interface WorkerBackendDeps {
   environment?: NodeJS.ProcessEnv;
   /** Called each time a plugin's process is prepared. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
+  /** The code of a version whose files are others by now; asked for each process. */
+  codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
   limits?: Partial<RunnerLimits>;
   /** Calls that may wait per plugin; beyond it SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input). */
   maxQueue?: number;
@@ -128,6 +131,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
           {
             spawn: (spawnEvents) => spawnRunner(launch, spawnEvents),
             plugin: { ...plugin, root },
+            code: deps.codeOf?.(plugin),
             permissions,
             memoryMb,
             limits,

@@ -7,6 +7,7 @@ import type { PlatformServices } from '../../execution.ts';
 import { PROTOCOL_VERSION, type RunnerLimits } from '../../runner/protocol.ts';
 import { grantedNames } from '../../sandbox/index.ts';
 import type { PluginLogSink } from '../../services/log.ts';
+import type { SourceCode } from '../../source-code.ts';
 import type { Call } from './call.ts';
 import type { EndReason, ProcessExit } from './exit-reason.ts';
 import { openFrameChannel } from './frame-channel.ts';
@@ -31,6 +32,8 @@ export interface RunnerProcessDeps {
   sink: PluginLogSink;
   logger: Logger;
   clock: Clock;
+  /** Modules that it runs in place of those on disk. */
+  code: SourceCode | undefined;
 }
 
 export interface RunnerProcessEvents {
@@ -99,6 +102,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     sdk: pathToFileURL(entryFile('sdk')).href,
     env: grantedNames(deps.permissions),
     limits,
+    ...(deps.code ? { code: deps.code } : {}),
   });
 
   /** False when the frame meant nothing. */
