@@ -10,11 +10,14 @@ import type { Http } from './server.ts';
  * `Expect: 100-continue` is answered once somebody wants the body, not before: a client that is refused keeps it.
  * Whoever reads a body past Fastify calls `continueIfExpected` itself.
  */
-export function continueWhenWanted(http: Http): void {
-  const { server } = http;
+export function deferContinue(server: Server): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
+}
+
+/** The same for the routes of Fastify, which reads their bodies. */
+export function continueWhenWanted(http: Http): void {
   http.addHook('preParsing', (request, reply, _payload, done) => {
     const { bodyLimit } = request.routeOptions;
     if (expectsContinue(request.raw) && Number(request.headers['content-length']) > bodyLimit) {

@@ -10,6 +10,7 @@ export * from './event-streams.ts';
 export * from './expectations.ts';
 export * from './host-check.ts';
 export * from './identity.ts';
+export { keepProtocolAlone, SERVER_LIMITS } from './keep-protocol.ts';
 export * from './linger.ts';
 export * from './mount.ts';
 export type { OpenApiDocument } from './openapi.ts';

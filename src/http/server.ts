@@ -18,11 +18,12 @@ import { type CreateLimiter, localLimiters } from '../kit/rate-limiter.ts';
 import { saneId } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import { type Account, type AnsweredRequest, createAccount } from './account.ts';
-import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
+import { createClientErrorAnswer } from './client-error.ts';
 import { drainPolitely } from './drain.ts';
 import { refuseEncodedBodies } from './encodings.ts';
-import { continueWhenWanted, refuseExpectations } from './expectations.ts';
+import { continueWhenWanted } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
+import { keepProtocol, SERVER_LIMITS } from './keep-protocol.ts';
 import type { MountedEndpoint } from './openapi.ts';
 import { refuseOtherProtocols } from './other-protocols.ts';
 import { nameTrace } from './request-ids.ts';
@@ -31,7 +32,6 @@ import { pathOf } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
 import { sendError } from './send-error.ts';
-import { cutStalledBodies } from './stalled-body.ts';
 
 /** Of a request's body, unless its service or endpoint says otherwise. */
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
@@ -136,15 +136,11 @@ export function createHttp(options: HttpOptions): Http {
     routerOptions: { maxParamLength: 2048, ignoreTrailingSlash: false },
     keepAliveTimeout: LIMITS.keepAliveMs,
     http: {
-      maxHeaderSize: LIMITS.headerBytes,
-      headersTimeout: LIMITS.headersTimeoutMs,
-      connectionsCheckingInterval: 2000,
+      ...SERVER_LIMITS,
       // What is not taken up is declined, as HTTP says: other protocols (h2c), and sockets where there are none. Older
       // Nodes hand them to `upgrade`.
       shouldUpgradeCallback: (request) =>
         request.headers.upgrade?.toLowerCase() === 'websocket' && http.server.listenerCount('upgrade') > 0,
-      // Node would answer with an empty body; `requireHost` answers in our shape.
-      requireHostHeader: false,
     },
     requestTimeout: LIMITS.requestTimeoutMs,
     ...(options.trustedProxies?.length ? { trustProxy: [...options.trustedProxies] } : {}),
@@ -206,11 +202,9 @@ export function createHttp(options: HttpOptions): Http {
     reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send(),
   );
   refuseOtherProtocols(http, random);
-  refuseExpectations(http.server, random);
-  refuseTunnels(http.server, random);
+  keepProtocol(http.server, random, options.bodyIdleMs);
   refuseEncodedBodies(http);
   continueWhenWanted(http);
-  cutStalledBodies(http.server, options.bodyIdleMs ?? LIMITS.bodyIdleMs);
   drainPolitely(http);
   return http;
 }

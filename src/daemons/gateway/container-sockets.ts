@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ExecutionRequest, LIMITS } from '../../contracts/index.ts';
-import { sendRawError } from '../../http/index.ts';
+import { keepProtocolAlone, SERVER_LIMITS, sendRawError } from '../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../kit/errors.ts';
 import { safeEqual } from '../../kit/keys.ts';
 import type { Logger } from '../../kit/logger.ts';
@@ -51,10 +51,11 @@ export class ContainerSockets {
   async open(execution: ExecutionRequest, token: string): Promise<ContainerSocket> {
     this.#folder ??= makeFolder(this.#deps.dataDir);
     const path = join(this.#folder, String(this.#opened++));
-    const limits = { maxHeaderSize: LIMITS.headerBytes, headersTimeout: LIMITS.headersTimeoutMs };
+    const limits = { ...SERVER_LIMITS, requestTimeout: LIMITS.requestTimeoutMs };
     const server = createServer(limits, (request, response) =>
       this.#take(execution, token, request, response),
     );
+    keepProtocolAlone(server, this.#deps.random);
     server.maxConnections = MAX_CONNECTIONS;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

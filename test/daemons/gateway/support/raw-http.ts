@@ -31,11 +31,15 @@ export function rawGet(
 const PATIENCE_MS = 20_000;
 
 /** Sends bytes as they are and returns all that comes back until the other side closes, or until `quietMs` of silence after it. */
-export function exchangeBytes(target: { url: string }, text: string, quietMs = 300): Promise<string> {
-  const { port, hostname } = new URL(target.url);
+export function exchangeBytes(
+  target: { url: string } | { path: string },
+  text: string,
+  quietMs = 300,
+): Promise<string> {
   return new Promise((resolve) => {
     let received = '';
-    const socket = connect(Number(port), hostname, () => socket.write(text, 'latin1'));
+    const socket = connect('path' in target ? target : addressOf(target.url));
+    socket.on('connect', () => socket.write(text, 'latin1'));
     const done = (): void => {
       socket.destroy();
       resolve(received);
@@ -47,4 +51,9 @@ export function exchangeBytes(target: { url: string }, text: string, quietMs = 3
     });
     socket.on('close', done).on('error', done);
   });
+}
+
+function addressOf(url: string): { port: number; host: string } {
+  const { port, hostname } = new URL(url);
+  return { port: Number(port), host: hostname };
 }

@@ -1,0 +1,29 @@
+import type { Server, ServerOptions } from 'node:http';
+import { LIMITS } from '../contracts/index.ts';
+import type { Random } from '../kit/random.ts';
+import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
+import { deferContinue, refuseExpectations } from './expectations.ts';
+import { cutStalledBodies } from './stalled-body.ts';
+
+/** Of each server of the platform. */
+export const SERVER_LIMITS: ServerOptions = {
+  maxHeaderSize: LIMITS.headerBytes,
+  headersTimeout: LIMITS.headersTimeoutMs,
+  connectionsCheckingInterval: 2000,
+  // Node would answer with an empty body; `requireHost` answers in our shape.
+  requireHostHeader: false,
+};
+
+/** What Node itself would answer in its own way: expectations, CONNECT, stalled bodies. Requests go to the `request` listener. */
+export function keepProtocol(server: Server, random: Random, bodyIdleMs: number = LIMITS.bodyIdleMs): void {
+  refuseExpectations(server, random);
+  refuseTunnels(server, random);
+  deferContinue(server);
+  cutStalledBodies(server, bodyIdleMs);
+}
+
+/** The same for a server that is not Fastify's, which answers malformed requests itself. */
+export function keepProtocolAlone(server: Server, random: Random): void {
+  keepProtocol(server, random);
+  server.on('clientError', createClientErrorAnswer(random));
+}
