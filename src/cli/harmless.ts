@@ -46,6 +46,16 @@ function mapTexts(value: unknown, clean: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [clean(key), mapTexts(item, clean)]));
 }
 
+/** JSON whose texts hold none of these characters as they are: `\u009b` has the same value, and no terminal obeys it. */
+export function jsonText(value: unknown): string {
+  return harmlessJson(JSON.stringify(value));
+}
+
+/** The same for JSON text. JSON.stringify escapes the characters below U+0020 itself. */
+export function harmlessJson(json: string): string {
+  return json.replace(UNASKED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** A text of elsewhere within a line of ours. */
 export function oneLine(text: string): string {
   return text.replace(/\s*[\r\n]+\s*/g, ' ');

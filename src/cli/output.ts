@@ -2,7 +2,7 @@ import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { PlatformError, toPlatformError } from '../kit/errors.ts';
 import { isRecord } from '../kit/is-record.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
-import { harmless, harmlessData, harmlessLines } from './harmless.ts';
+import { harmless, harmlessData, harmlessLines, jsonText } from './harmless.ts';
 import { completeRecords } from './json-records.ts';
 import { shellWord } from './shell-word.ts';
 import { pairs, type Style, table } from './style.ts';
@@ -19,7 +19,7 @@ export function renderResult(
   const failed = outcome.error !== undefined || outcome.exitCode !== 0;
   if (json) {
     const completed = { ...outcome, result: completeRecords(outcome.result, command) };
-    return JSON.stringify(failed ? declaredFailure(completed) : successEnvelope(completed));
+    return jsonText(failed ? declaredFailure(completed) : successEnvelope(completed));
   }
   if (outcome.result === undefined) return null;
   // What a failure found out is worth printing where the command says how (`svc doctor`).
@@ -32,7 +32,7 @@ export function renderResult(
 
 /** A command's help; that of a plugin's command has the plugin's own words in it. */
 export function renderHelp(help: string, json: boolean): string {
-  return json ? JSON.stringify({ ok: true, result: { help } }) : harmlessData(help);
+  return json ? jsonText({ ok: true, result: { help } }) : harmlessData(help);
 }
 
 /** @spec Errors: Shapes */

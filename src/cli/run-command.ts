@@ -4,6 +4,7 @@ import { type CommandContext, createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { GlobalFlags } from './globals.ts';
+import { jsonText } from './harmless.ts';
 import type { RecordShape } from './json-records.ts';
 import { failureEnvelope, renderDeclaredFailure, renderError, renderHelp, renderResult } from './output.ts';
 import { parseArgs, parseGlobals } from './parse-args.ts';
@@ -51,7 +52,7 @@ export function reportUsage(error: unknown, argv: readonly string[]): number {
 }
 
 function reportFailure(error: unknown, globals: GlobalFlags): number {
-  if (globals.json) process.stdout.write(`${JSON.stringify(failureEnvelope(error))}\n`);
+  if (globals.json) process.stdout.write(`${jsonText(failureEnvelope(error))}\n`);
   else {
     const style = createStyle(process.stderr, process.env);
     const width = lineWidth(process.stderr);

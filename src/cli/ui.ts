@@ -1,4 +1,4 @@
-import { harmless, harmlessData, harmlessLines } from './harmless.ts';
+import { harmless, harmlessData, harmlessJson, harmlessLines, jsonText } from './harmless.ts';
 import { completeRecords, type RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 import { lineWidth, wrapProse } from './wrap.ts';
@@ -17,7 +17,7 @@ export interface Ui {
   line(text: string): void;
   /** One record of a stream, on stdout: a JSON document with `--json`, else what `text` makes of it. */
   record<Record extends object>(record: Record, text: (record: Record) => string): void;
-  /** Many lines of a stream at once, on stdout; bytes are NDJSON for programs and stay as they are. */
+  /** Many lines of a stream at once, on stdout; bytes are whole lines of NDJSON, whose values stay as they are. */
   raw(lines: string | Buffer): void;
   /** Whether a person reads stdout as it comes. */
   readonly interactive: boolean;
@@ -36,7 +36,7 @@ export interface UiOptions {
   stdout: OutputStream;
   stderr: OutputStream;
   quiet: boolean;
-  /** Lines are JSON documents, which stay as they are. */
+  /** Lines are JSON documents: their values stay as they are. */
   json: boolean;
   out: Style;
   err: Style;
@@ -56,16 +56,19 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
     warn: (text) => warn(harmlessData(text)),
     noteOf: (data, text) => note(text(harmlessLines(data), err)),
     warnOf: (data, text) => warn(text(harmlessLines(data), err)),
-    line: (text) => void stdout.write(`${json ? text : harmless(text)}\n`),
+    line: (text) => void stdout.write(`${json ? harmlessJson(text) : harmless(text)}\n`),
     record(record, text) {
-      const line = json
-        ? JSON.stringify(completeRecords(record, shape))
-        : harmless(text(harmlessData(record)));
+      const line = json ? jsonText(completeRecords(record, shape)) : harmless(text(harmlessData(record)));
       stdout.write(`${line}\n`);
     },
-    raw: (lines) => void stdout.write(typeof lines === 'string' ? harmless(lines) : lines),
+    raw: (lines) => void stdout.write(typeof lines === 'string' ? harmless(lines) : harmlessBytes(lines)),
     interactive: stdout.isTTY === true,
     out,
     err,
   };
+}
+
+/** A service writes plain ASCII nearly always: only other lines are decoded. */
+function harmlessBytes(lines: Buffer): string | Buffer {
+  return lines.every((byte) => byte < 0x7f) ? lines : harmlessJson(lines.toString());
 }

@@ -165,3 +165,24 @@ test('details that are no texts, as a gateway elsewhere may send them, print not
     'error No.\n code CONFLICT',
   );
 });
+
+test('JSON output has the same values, spelt so that no terminal obeys them', () => {
+  const record = { [EVIL]: EVIL, bidi: '\u2066a\u2069', end: '\u007f', line: 'a\u2028b', text: 'é 漢 😀' };
+  const written: string[] = [];
+  const stdout = { write: (text: string | Uint8Array) => written.push(Buffer.from(text).toString()) > 0 };
+  const options = { stdout, stderr: stdout, quiet: false, json: true, out: coloured, err: coloured };
+  const ui = createUi(options);
+  ui.record(record, () => '');
+  ui.line(JSON.stringify(record));
+  ui.raw(Buffer.from(`${JSON.stringify(record)}\n`));
+  const command = { name: 'x', summary: '', example: '', args: {}, run: () => {} } as never;
+  written.push(renderResult(command, { exitCode: 0, result: record }, true, coloured)!);
+  written.push(renderHelp(EVIL, true));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there.
+  const control = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/;
+  for (const text of written) expect(text).not.toMatch(control);
+  const [first, second, third, result] = written.map((text) => JSON.parse(text));
+  expect([first, second, third]).toEqual([record, record, record]);
+  expect(result.result).toEqual(record);
+  expect(written[0]).toContain('é 漢 😀');
+});

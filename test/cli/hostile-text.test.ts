@@ -86,4 +86,24 @@ test('hostile text of plugins and senders reaches the terminal without control c
 
   const told = await svc('run', 'toy', 'tell');
   expect(told.json.result).toEqual({ [HOSTILE]: `told ${HOSTILE}` });
+
+  for (const args of [
+    ['run', 'toy', 'tell'],
+    ['run', 'toy', '--help'],
+    ['run', 'toy', 'refuse'],
+    ['run', 'toy', 'boom'],
+    ['plugins', 'show', 'toy'],
+    ['logs', '--plugin', 'toy'],
+    ['webhooks', 'show', json.result.webhookId],
+    ['webhooks', 'show', HOSTILE.replaceAll('\u0000', '')],
+  ]) {
+    const { stdout } = await start(...args, '--json').done;
+    expectNoControls(stdout, args.join(' '));
+    if (args[0] === 'run' && args[2] === 'tell')
+      expect(stdout).toContain('\\u001b[32m\\u009b2J\\u202egood\\u007f\\u2066');
+  }
+  const records = start('webhooks', 'tail', '--cursor', '0', '--json');
+  await expect.poll(records.stdout, { timeout: 30_000 }).toContain('"ping"');
+  records.child.kill('SIGINT');
+  expectNoControls((await records.done).stdout, 'tail --json');
 });
