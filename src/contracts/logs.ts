@@ -88,7 +88,16 @@ export const queryLogs = endpoint({
   }),
   reply: offsetPage(LogRecord).extend({
     dropped: z
-      .object({ logs: z.number().int(), events: z.number().int() })
+      .object({
+        logs: z.number().int(),
+        events: z.number().int(),
+        unattributed: z
+          .number()
+          .int()
+          .describe(
+            "Lines whose tenant is not known: a tenant's counts lack them, the counts of all have them",
+          ),
+      })
       .describe(
         'Log records and events of these services and minutes that came beyond the rate that is kept',
       ),

@@ -76,15 +76,18 @@ export interface EventDay {
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
-  /** Empty: none, or not known. */
-  tenantId: string;
+  /** Empty: the platform's own; null: not known. */
+  tenantId: string | null;
   /** When its minute began; epoch ms. */
   minute: number;
   count: number;
 }
 
 /** How many records of a filter's services, tenant and time were not kept. */
-export type DroppedCounts = Record<DroppedLines['kind'], number>;
+export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
+  /** Lines of these services and minutes whose tenant is not known: the counts of a tenant lack them, those of all have them. */
+  unattributed: number;
+}
 
 /** How many records came and how many were not kept, since the file was made. */
 export type TelemetryCounts = Record<string, number>;

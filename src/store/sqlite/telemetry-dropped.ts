@@ -3,36 +3,44 @@ import type { Database } from './database.ts';
 
 const MINUTE_MS = 60_000;
 
+/** In the place of a tenant's id; none has a `?`. */
+const UNKNOWN_TENANT = '?';
+
 export const minuteOf = (time: number): number => time - (time % MINUTE_MS);
 
 /** Returns what adds counts of dropped lines; called within a transaction. */
 export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) => void {
-  const add = db.prepare<[DroppedLines]>(`
+  const add = db.prepare<[DroppedLines & { tenantId: string }]>(`
     insert into telemetry_dropped (minute, service, tenant_id, kind, count)
     values (:minute, :service, :tenantId, :kind, :count)
     on conflict do update set count = count + excluded.count`);
   return (dropped) => {
-    for (const each of dropped) add.run(each);
+    for (const each of dropped) add.run({ ...each, tenantId: each.tenantId ?? UNKNOWN_TENANT });
   };
 }
 
 /** Returns what counts the lines that a filter's result may lack: of whole minutes, as nothing else is known of them. */
 export function droppedCounter(db: Database): (filter: LogFilter) => DroppedCounts {
+  type Row = { kind: DroppedLines['kind']; isUnknown: 0 | 1; count: number };
   type Values = { from: number; to: number; tenantId: string | null; services: string | null };
-  const count = db.prepare<[Values], { kind: DroppedLines['kind']; count: number }>(`
-    select kind, sum(count) as count from telemetry_dropped
-    where minute >= :from and minute < :to and (:tenantId is null or tenant_id = :tenantId)
+  const count = db.prepare<[Values], Row>(`
+    select kind, tenant_id = '${UNKNOWN_TENANT}' as isUnknown, sum(count) as count from telemetry_dropped
+    where minute >= :from and minute < :to
+      and (:tenantId is null or tenant_id in (:tenantId, '${UNKNOWN_TENANT}'))
       and (:services is null or service in (select value from json_each(:services)))
-    group by kind`);
+    group by 1, 2`);
   return ({ from = 0, to = Number.MAX_SAFE_INTEGER, tenantId, services }) => {
-    const counts: DroppedCounts = { logs: 0, events: 0 };
+    const counts: DroppedCounts = { logs: 0, events: 0, unattributed: 0 };
     const values = {
       from: minuteOf(from),
       to,
       tenantId: tenantId ?? null,
       services: services ? JSON.stringify(services) : null,
     };
-    for (const row of count.all(values)) counts[row.kind] = row.count;
+    for (const row of count.all(values)) {
+      if (row.isUnknown) counts.unattributed += row.count;
+      if (!row.isUnknown || tenantId === undefined) counts[row.kind] += row.count;
+    }
     return counts;
   };
 }

@@ -67,13 +67,14 @@ export function createIngest({
     }
     return take() || takeShared();
   }
-  function drop(kind: DroppedLines['kind'], service: string, tenantId: string, by = 1): void {
+  function drop(kind: DroppedLines['kind'], service: string, tenant: string | null, by = 1): void {
     const minute = minuteOf(now());
-    const isFull = dropped.size >= MAX_DROPPED_KINDS;
-    const key = JSON.stringify([kind, minute, service, isFull ? '' : tenantId]);
+    const exact = JSON.stringify([kind, minute, service, tenant]);
+    const tenantId = dropped.size < MAX_DROPPED_KINDS || dropped.has(exact) ? tenant : null;
+    const key = tenantId === tenant ? exact : JSON.stringify([kind, minute, service, null]);
     const known = dropped.get(key);
     if (known) known.count += by;
-    else dropped.set(key, { kind, minute, service, tenantId: isFull ? '' : tenantId, count: by });
+    else dropped.set(key, { kind, minute, service, tenantId, count: by });
   }
   function count(name: string, by = 1): void {
     counts[name] = (counts[name] ?? 0) + by;
@@ -107,7 +108,7 @@ export function createIngest({
       }
     },
     lost(service, by) {
-      drop('logs', service, '', by);
+      drop('logs', service, null, by);
       count('logs.dropped', by);
     },
     batch() {

@@ -22,7 +22,7 @@ test('logs are filtered, and paged by position', async () => {
   expect(await query({ level: 'error' })).toEqual({
     items: [expect.objectContaining({ message: 'second', meta: { a: 1 } })],
     total: 1,
-    dropped: { logs: 0, events: 0 },
+    dropped: { logs: 0, events: 0, unattributed: 0 },
     limit: 100,
     offset: 0,
   });
@@ -183,8 +183,10 @@ test('a result says how many records of the caller were not kept', async () => {
   const dropped = { kind: 'logs', service: 'rest', minute: NOON, count: 4 } as const;
   await store.append({ logs: [], events: [], counts: {}, dropped: [{ ...dropped, tenantId: 'acme' }] });
   await store.append({ logs: [], events: [], counts: {}, dropped: [{ ...dropped, tenantId: 'other' }] });
+  const unknown = { ...dropped, count: 3, tenantId: null };
+  await store.append({ logs: [], events: [], counts: {}, dropped: [unknown] });
   const page = await rest.call(queryLogs, { query: {} }, 'acme');
-  expect(page.dropped).toEqual({ logs: 4, events: 0 });
+  expect(page.dropped).toEqual({ logs: 4, events: 0, unattributed: 3 });
 });
 
 test('every refused direct call is a diagnostic', async () => {
