@@ -79,6 +79,24 @@ test('a known id is a duplicate for anybody, is tried for authenticity, and char
   expect(handlerRuns(gateway)).toBe(1);
 });
 
+test('a validator is asked of a known id too, and changes nothing of the answer', async () => {
+  const gateway = await startGateway();
+  const secret = await provision(gateway, 'checked');
+  const known = { event: 'checked', payload: { delivery: { id: 'known' } } };
+  expect((await deliver(gateway, { ...known, secret })).body.status).toBe('ok');
+  const authentications: unknown[] = [];
+  for (const signed of [{ secret: 'wrong' }, { secret }]) {
+    const { status, body, headers } = await deliver(gateway, { ...known, ...signed });
+    expect([status, body]).toEqual([200, { status: 'duplicate' }]);
+    const record = await gateway.call(getDelivery, {
+      params: { webhookId: headers.get('x-webhook-id')! as never },
+    });
+    authentications.push(record.steps.find(({ step }) => step === 'authentication')?.outcome);
+  }
+  expect(authentications).toEqual(['validator_refused', 'ok (current)']);
+  expect(handlerRuns(gateway)).toBe(1);
+});
+
 test('requests that never end hold no permit of the endpoint', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');

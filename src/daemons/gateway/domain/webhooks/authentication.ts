@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../kit/clock.ts';
 import { minutes } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { codeOf, PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import { type MaybePromise, onceKnown } from '../../../../kit/maybe-promise.ts';
 import { type CreateLimiter, createRateLimiter } from '../../../../kit/rate-limiter.ts';
@@ -12,6 +12,7 @@ import type { Passage } from './passage.ts';
 import { authenticHeaders } from './request-head.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
 import { SenderBudget } from './sender-budget.ts';
+import { senderNetwork } from './sender-network.ts';
 import type { SignatureVerdict } from './signature.ts';
 import { mark } from './steps.ts';
 import type { WebhookVerifier } from './verifier.ts';
@@ -27,7 +28,7 @@ export interface AuthenticationDeps {
 type Refusal = Extract<SignatureVerdict, { valid: false }>;
 
 const EXPLANATIONS_PER_MINUTE = 300;
-/** Validations of one endpoint for addresses whose budget is used up: at a time, and waiting. */
+/** Validations of one endpoint for addresses whose budget is used up: at a time, and waiting. Addresses take turns. */
 const MAX_DOUBTED_AT_ONCE = 2;
 const MAX_DOUBTED_WAITING = 100;
 
@@ -40,7 +41,7 @@ export function createAuthentication({
   logger,
 }: AuthenticationDeps) {
   const budget = new SenderBudget(createLimiter);
-  const doubted = new BoundedTurns(MAX_DOUBTED_AT_ONCE, MAX_DOUBTED_WAITING);
+  const doubted = new BoundedTurns({ concurrency: MAX_DOUBTED_AT_ONCE, maxWaiting: MAX_DOUBTED_WAITING });
   /** Of each process: what it bounds is each one's own work. */
   const explanations = createRateLimiter(clock, minutes(1));
 
@@ -50,7 +51,7 @@ export function createAuthentication({
     const refusal = target.webhook.auth.type === 'custom' && keys ? budget.refusal(passage) : undefined;
     return refusal
       ? doubted.run(
-          endpointName(passage),
+          { key: endpointName(passage), lane: senderNetwork(passage.incoming.source) },
           async () => run(),
           () => refusal,
         )
@@ -99,6 +100,18 @@ export function createAuthentication({
     );
   }
 
+  /** Undefined, with the reason in the record, where a validator failed. */
+  function undecidedAs(
+    passage: Passage,
+    verified: MaybePromise<SignatureVerdict>,
+  ): MaybePromise<SignatureVerdict | undefined> {
+    if (!(verified instanceof Promise)) return verified;
+    return verified.catch((error) => {
+      mark(passage, 'authentication', codeOf(error) ?? 'failed');
+      return undefined;
+    });
+  }
+
   function proven(passage: Passage, { target, keys }: Admitted, secret: 'current' | 'previous'): void {
     mark(passage, 'authentication', `ok (${secret})`);
     if (secret === 'previous') secrets.notePreviousUse(keyOf(passage), keys!);
@@ -118,14 +131,15 @@ export function createAuthentication({
     /**
      * Lets in what is answered without proof, a challenge or a known delivery id, and charges the sender's address. Throws
      * RATE_LIMIT_EXCEEDED when the budget of the address is used up and the request proves nothing. With `tries` the record
-     * says whether it was authentic, where that costs no plugin code.
+     * says whether it was authentic; a validator that cannot run then changes nothing.
      */
     tolerate(passage: Passage, admitted: Admitted, { tries }: { tries: boolean }): MaybePromise<void> {
       const exhausted = budget.refusal(passage);
       budget.charge(passage);
-      const { type } = admitted.target.webhook.auth;
-      if (!exhausted && (!tries || type === 'custom')) return undefined;
-      return onceKnown(verify(passage, admitted), (verdict) => {
+      if (!exhausted && !tries) return undefined;
+      const verified = verify(passage, admitted);
+      return onceKnown(exhausted ? verified : undecidedAs(passage, verified), (verdict) => {
+        if (!verdict) return;
         if (verdict.valid) return proven(passage, admitted, verdict.secret);
         mark(passage, 'authentication', exhausted ? 'too_many_failures' : verdict.fault);
         if (exhausted) throw exhausted;

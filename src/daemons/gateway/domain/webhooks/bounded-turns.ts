@@ -1,27 +1,82 @@
-/** Runs a few calls of each key at a time, in order, with a bounded queue. */
-export class BoundedTurns {
-  readonly #keys = new Map<string, { running: number; waiting: Array<() => void> }>();
-  readonly #concurrency: number;
-  readonly #maxWaiting: number;
+interface Waiting {
+  begin(): void;
+  refuse(error: Error): void;
+}
 
-  constructor(concurrency: number, maxWaiting: number) {
-    this.#concurrency = concurrency;
-    this.#maxWaiting = maxWaiting;
+/** Who waits for one key, by lane: the lane that is served next first. */
+interface Turns {
+  running: number;
+  waiting: number;
+  lanes: Map<string, Waiting[]>;
+}
+
+export interface BoundedTurnsOptions {
+  /** Calls of one key at a time. */
+  concurrency: number;
+  /** Calls of one key that wait. */
+  maxWaiting: number;
+}
+
+/**
+ * Runs a few calls of each key at a time; others wait in lanes, which take turns. Of a full queue the longest lane loses its
+ * latest call, so that one lane cannot keep the others out.
+ */
+export class BoundedTurns {
+  readonly #keys = new Map<string, Turns>();
+  readonly #options: BoundedTurnsOptions;
+
+  constructor(options: BoundedTurnsOptions) {
+    this.#options = options;
   }
 
-  /** Rejects with the error of `full` when the queue of the key is full. */
-  async run<T>(key: string, call: () => Promise<T>, full: () => Error): Promise<T> {
-    const turns = this.#keys.get(key) ?? { running: 0, waiting: [] };
+  /** Rejects with the error of `full` when the queue of the key has no room for the lane. */
+  async run<T>(
+    { key, lane }: { key: string; lane: string },
+    call: () => Promise<T>,
+    full: () => Error,
+  ): Promise<T> {
+    const turns = this.#keys.get(key) ?? { running: 0, waiting: 0, lanes: new Map() };
     this.#keys.set(key, turns);
-    if (turns.running < this.#concurrency) turns.running++;
-    else if (turns.waiting.length >= this.#maxWaiting) throw full();
-    else await new Promise<void>((resolve) => turns.waiting.push(resolve));
+    if (turns.running < this.#options.concurrency) turns.running++;
+    else await this.#wait(turns, lane, full);
     try {
       return await call();
     } finally {
-      const next = turns.waiting.shift();
-      if (next) next();
+      const next = takeNext(turns);
+      if (next) next.begin();
       else if (--turns.running === 0) this.#keys.delete(key);
     }
   }
+
+  #wait(turns: Turns, lane: string, full: () => Error): Promise<void> {
+    if (turns.waiting >= this.#options.maxWaiting && !makeRoom(turns, lane, full)) throw full();
+    return new Promise((resolve, reject) => {
+      const own = turns.lanes.get(lane) ?? [];
+      own.push({ begin: resolve, refuse: reject });
+      turns.lanes.set(lane, own);
+      turns.waiting++;
+    });
+  }
+}
+
+/** Behind its turn a lane goes to the end of the row. */
+function takeNext(turns: Turns): Waiting | undefined {
+  const [first] = turns.lanes;
+  if (!first) return undefined;
+  const [lane, waiting] = first;
+  const next = waiting.shift();
+  turns.lanes.delete(lane);
+  if (waiting.length > 0) turns.lanes.set(lane, waiting);
+  turns.waiting--;
+  return next;
+}
+
+/** False for the longest lane itself. */
+function makeRoom(turns: Turns, lane: string, full: () => Error): boolean {
+  let longest: Waiting[] = [];
+  for (const waiting of turns.lanes.values()) if (waiting.length > longest.length) longest = waiting;
+  if ((turns.lanes.get(lane)?.length ?? 0) + 1 >= longest.length) return false;
+  longest.pop()!.refuse(full());
+  turns.waiting--;
+  return true;
 }

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { BoundedTurns } from '../../../src/daemons/gateway/domain/webhooks/bounded-turns.ts';
+
+/** Calls that begin when it is their turn, and end when the test says so. */
+function start(maxWaiting: number) {
+  const turns = new BoundedTurns({ concurrency: 1, maxWaiting });
+  const begun: Array<{ name: string; end(): void }> = [];
+  const refused: string[] = [];
+  function call(lane: string, name: string): void {
+    const work = () => new Promise<void>((end) => begun.push({ name, end }));
+    turns.run({ key: 'endpoint', lane }, work, () => new Error(name)).catch(() => void refused.push(name));
+  }
+  return {
+    call,
+    refused,
+    names: () => begun.map(({ name }) => name),
+    /** Ends what runs, until nothing waits. */
+    async finish(count: number) {
+      for (let index = 0; index < count; index++) {
+        await expect.poll(() => begun.length).toBeGreaterThan(index);
+        begun[index]!.end();
+      }
+    },
+  };
+}
+
+test('addresses take turns: one that waits many times keeps another from its turn once', async () => {
+  const { call, names, finish, refused } = start(10);
+  for (let n = 0; n < 6; n++) call('flood', `flood ${n}`);
+  call('genuine', 'genuine 0');
+  call('genuine', 'genuine 1');
+  await finish(8);
+  expect(names().slice(0, 5)).toEqual(['flood 0', 'flood 1', 'genuine 0', 'flood 2', 'genuine 1']);
+  expect([names().length, refused]).toEqual([8, []]);
+});
+
+test('a full queue refuses the latest of the address that fills it', async () => {
+  const { call, names, finish, refused } = start(4);
+  for (let n = 0; n < 7; n++) call('flood', `flood ${n}`);
+  await expect.poll(() => refused).toEqual(['flood 5', 'flood 6']);
+  call('genuine', 'genuine');
+  await expect.poll(() => refused).toEqual(['flood 5', 'flood 6', 'flood 4']);
+  await finish(5);
+  expect(names()).toEqual(['flood 0', 'flood 1', 'genuine', 'flood 2', 'flood 3']);
+});
