@@ -152,7 +152,14 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
       alertMs: 600_000,
       counted: () => {},
     }),
-    limits: { runs: 500, steps: 64, poisonAfter: 3, leaseMs: 30_000, mostOutput: 1024 * 1024 },
+    limits: {
+      runs: 500,
+      steps: 64,
+      poisonAfter: 3,
+      cleanUpMs: 60_000,
+      leaseMs: 30_000,
+      mostOutput: 1024 * 1024,
+    },
     hooks: {
       jobStarted: () => {},
       jobEnded: () => {},

@@ -158,6 +158,7 @@ export const PlatformConfig = z.strictObject({
     maxRunningSteps: z.number().int().min(1).max(10_000).default(64),
     poisonAfter: z.number().int().min(1).default(3),
     pluginAlertMs: Ms.default(600_000),
+    cleanUpTimeoutMs: Ms.default(60_000),
     httpAllow: z.array(z.string().min(1)).default([]),
   }),
   marketplace: section(listener(5070)),

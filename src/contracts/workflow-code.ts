@@ -29,6 +29,8 @@ export const EnterStep = z.strictObject({
   options: CodeStepOptions,
   /** Its `retry` is the default of the workflow's steps, which is no consent to repeat this one. */
   inheritsRetry: z.literal(true).optional(),
+  /** It is part of a clean-up: it runs, and goes on, also once the run is being ended. */
+  cleanUp: z.literal(true).optional(),
 });
 export type EnterStep = z.infer<typeof EnterStep>;
 
@@ -64,8 +66,8 @@ export const StepAnswer = z.discriminatedUnion('state', [
 ]);
 export type StepAnswer = z.infer<typeof StepAnswer>;
 
-/** Waiting steps to be asked for again; none when a while has gone by. */
-export const ReadySteps = z.object({ ready: z.array(z.string()) });
+/** `ready`: waiting steps to be asked for again. `stop`: steps at work whose signal is to abort. Both are empty when a while has gone by. */
+export const ReadySteps = z.object({ ready: z.array(z.string()), stop: z.array(z.string()) });
 export type ReadySteps = z.infer<typeof ReadySteps>;
 
 /** How one pass through the function ended. */
@@ -76,6 +78,7 @@ export const PassEnd = z.discriminatedUnion('end', [
     end: z.literal('threw'),
     error: RunError,
     step: z.string().max(200).optional().describe('The step whose failure nobody caught'),
+    cancelled: z.literal(true).optional().describe('It threw that it was cancelled'),
   }),
   z.object({ end: z.literal('strayed').describe('It no longer comes to a step that had ended') }),
   z.object({ end: z.literal('broke'), message: z.string().describe('What kept the pass from its run') }),

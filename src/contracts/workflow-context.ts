@@ -31,7 +31,7 @@ export interface WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
   readonly step: string;
-  readonly status: 'failed' | 'timed_out' | 'cancelled';
+  readonly status: 'failed' | 'timed_out';
 }
 
 /** Of functions without a result; it takes in `undefined`. */
@@ -104,6 +104,11 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
   all<const Branches extends readonly Branch[]>(
     branches: Branches,
   ): Promise<{ -readonly [Index in keyof Branches]: BranchResult<Branches[Index]> }>;
+  /**
+   * Runs steps as a clean-up, also while nothing is being ended: a run that is cancelled meanwhile tells its function at the
+   * first step after them.
+   */
+  nonCancellable<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Epoch milliseconds: when the latest step here ended, the same in each pass. */
   now(): number;
   /** In [0, 1), the same in each pass. No secret: whoever knows the run can compute it. */

@@ -164,6 +164,8 @@ const common = {
     })
     .optional(),
   timeoutMs: Ms.optional(),
+  /** How long it may clean up once it is cancelled, or its time is up. */
+  cleanUpTimeoutMs: Ms.optional(),
   retry: RetryPolicy.optional(),
 };
 

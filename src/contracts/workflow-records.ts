@@ -18,6 +18,10 @@ export const RunStatus = z.enum([
 ]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
+/** What a run is ended as from outside: it is cancelled, or its time is up. */
+export const RunEnding = z.enum(['cancelled', 'timed_out']);
+export type RunEnding = z.infer<typeof RunEnding>;
+
 /** Of a job, and of a step. @spec docs/workflow-states.md */
 export const PartStatus = z.enum([
   'pending',
@@ -60,6 +64,7 @@ export const WorkflowRun = z
     waitingReason: WaitReason.nullable().describe(
       'What a waiting run waits for; of several, the first of this list',
     ),
+    ending: RunEnding.nullable().describe('Of a run in `cancelling`: the status that it ends with'),
     trigger: RunTrigger,
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),

@@ -21,6 +21,7 @@ import type {
 import { STREAM_RESULT, type StreamResult } from '../contracts/stream-result.ts';
 
 export { z } from 'zod';
+export { CancelledError } from '../contracts/cancelled-error.ts';
 export type {
   Cancelled,
   CommandResult,

@@ -21,6 +21,8 @@ import type { CallerOptions } from './types.ts';
 const LOOK_MS = 10;
 const PATIENCE_MS = 15_000;
 
+/** Of a run in `cancelling`: its clean-up may wait. */
+const PARKED = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
 /** What a test does with the workflow service. */
@@ -55,7 +57,7 @@ export function workflowCalls(
     const resting = await Promise.all(
       children.map(async (child) => {
         const { status } = await look(child, caller);
-        return status === 'waiting' && rests(child as RunId, caller);
+        return PARKED.has(status) && rests(child as RunId, caller);
       }),
     );
     return resting.every(Boolean);
@@ -94,7 +96,7 @@ export function workflowCalls(
         await tick();
         const found = await look(id, caller);
         if (ENDED.has(found.status)) return found;
-        if (found.status === 'waiting' && (await rests(id as RunId, caller))) return found;
+        if (PARKED.has(found.status) && (await rests(id as RunId, caller))) return found;
         if (performance.now() > until) {
           throw new PlatformError(
             'EXECUTION_TIMEOUT',

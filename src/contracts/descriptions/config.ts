@@ -115,6 +115,8 @@ const workflow: Descriptions = {
   maxRunningSteps: 'Steps in flight at a time; one tenant gets three quarters at most.',
   poisonAfter: 'Crashes with work of a run in flight, and without progress, after which it fails as poison.',
   pluginAlertMs: 'Time that runs wait for a plugin that is away before an error is logged, and logged again.',
+  cleanUpTimeoutMs:
+    'Time for the clean-up of a run that is cancelled, or whose time is up, unless its definition says.',
   httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
 };
 

@@ -84,6 +84,7 @@ export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   'concurrency.limit': 'Runs with one key at a time.',
   'concurrency.strategy': 'What happens to a run above the limit.',
   timeoutMs: 'Time limit of the run, from its first start.',
+  cleanUpTimeoutMs: 'Time limit of its clean-up once it is cancelled, or its time is up.',
   ...under('retry', { ...RETRY_DESCRIPTIONS, '': 'Retry policy of steps that have none.' }),
   handler: 'Function that is the workflow, as "<file>#<export>" (plugins only).',
   outputs: 'Output of the run; expressions over `jobs` are evaluated.',

@@ -27,6 +27,7 @@ import { createRunStarter, type RunStarter } from './domain/starts/run-starter.t
 import { scheduleFault } from './domain/starts/schedule-times.ts';
 import { createSchedules, type FoundSchedule, type Schedules } from './domain/starts/schedules.ts';
 import { createTriggers, type Triggers } from './domain/starts/triggers.ts';
+import { isFinal } from './domain/states.ts';
 import type { ChildStarter } from './domain/steps/kinds/builtins.ts';
 import { createEvaluationThreads } from './evaluation/threads.ts';
 import { guardedHttp } from './guarded-http.ts';
@@ -151,6 +152,7 @@ async function assemble(
       steps: config.workflow.maxRunningSteps,
       poisonAfter: config.workflow.poisonAfter,
       leaseMs: LEASE_MS,
+      cleanUpMs: config.workflow.cleanUpTimeoutMs,
       mostOutput: LIMITS.stepOutputChars,
     },
     hooks: {
@@ -297,8 +299,8 @@ function childStarter(
   return {
     async startChild({ parent, stepId, workflowId, input }) {
       const current = await store.runs.find(null, parent.id);
-      if (current?.status === 'cancelling' || current?.status === 'cancelled')
-        throw new PlatformError('CONFLICT', 'The run was cancelled before its child started.');
+      if (current && isFinal(current.status))
+        throw new PlatformError('CONFLICT', `The run was ${current.status} before its child started.`);
       const run = await starter().start(
         {
           kind: 'workflow',

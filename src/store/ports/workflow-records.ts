@@ -1,4 +1,4 @@
-import type { PartStatus, RunStatus, RunTrigger, WaitReason } from '../../contracts/index.ts';
+import type { PartStatus, RunEnding, RunStatus, RunTrigger, WaitReason } from '../../contracts/index.ts';
 
 /** Why a queued run does not run: no room yet, not yet its time, or its concurrency key is taken. */
 export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
@@ -22,6 +22,10 @@ export interface RunProgress {
   stalls: number;
   /** Something of it is in flight beside its running steps: an expression in a thread, a pass of its code. */
   inFlight: boolean;
+  /** Of a run in `cancelling`, and after it: what it is, or was, being ended as. */
+  ending: RunEnding | null;
+  /** When the limit of its clean-up began to count; null: it does once the run is in memory. */
+  endingAt: number | null;
   /** JSON. */
   output: string | null;
   /** JSON of a RunError. */

@@ -129,6 +129,8 @@ export interface RunStore {
   ): Promise<
     { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
   >;
+  /** Begins to cancel a started run that nobody holds: it is due for its clean-up. False when somebody holds it, or it has ended. */
+  beginCleanUp(seq: number, at: number): Promise<boolean>;
   /** Cancels a run that nobody holds, with all its parts. False when somebody holds it, or it has ended. */
   cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
 }
@@ -179,8 +181,11 @@ export interface BootStore {
   /** The boot is being stopped in an orderly way: what it leaves behind is no sign of a fault. */
   stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
-  /** Marks at most `limit` runs of dead boots as interrupted, with their parts in the air; ends those that were being cancelled. */
-  interrupt(now: number, limit: number): Promise<RunRecord[]>;
+  /**
+   * Marks at most `limit` runs of dead boots as interrupted, with their parts in the air. Those that were cleaning up stay
+   * `cancelling` and are due; interrupted `poisonAfter` times without progress, they end.
+   */
+  interrupt(now: number, limit: number, poisonAfter: number): Promise<RunRecord[]>;
   /** Queues at most `limit` interrupted runs ahead of others; fails those interrupted `poisonAfter` times without progress. */
   resume(now: number, limit: number, poisonAfter: number): Promise<RunRecord[]>;
   /** Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their concurrency key. */

@@ -2,7 +2,7 @@ import type { BootStore, RunRecord } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
-import { LIVE } from './workflow-schema.ts';
+import { LIVE, PARKED } from './workflow-schema.ts';
 
 /** Above every priority: what was interrupted goes before new work. */
 const RESUMED_RANK = 1000;
@@ -11,22 +11,35 @@ const RESUMED_RANK = 1000;
 export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys): BootStore {
   const sql = statements(db);
 
-  function interrupt(row: RunRow, now: number): RunRecord {
-    const { seq } = row;
-    if (row.status === 'cancelling') {
-      sql.cancelParts.forEach((cancel) => {
-        cancel.run({ seq, now });
-      });
-      sql.cancel.run({ seq, now });
-      rows.addEvents(seq, [{ at: now, type: 'run.cancelled' }]);
-      if (row.parentId !== null) sql.wakeParent.run({ id: row.parentId, now });
-      keys.promote(row.concurrencyKey);
-      return rows.recordOf({ ...row, status: 'cancelled', fence: null, finishedAt: now });
+  /** Its clean-up goes on, with all of its time. */
+  function interruptCleanUp(row: RunRow, now: number, stalls: number, poisonAfter: number): RunRecord {
+    const { seq, ending } = row;
+    const resumeCount = row.resumeCount + 1;
+    if (stalls < poisonAfter) {
+      sql.resumeCleanUp.run({ seq, now, stalls });
+      rows.addEvents(seq, [
+        { at: now, type: 'run.interrupted' },
+        { at: now, type: 'run.resumed', data: { resumeCount } },
+      ]);
+      return rows.recordOf({ ...row, fence: null, wakeAt: now, stalls, resumeCount, endingAt: null });
     }
+    const status = ending ?? 'cancelled';
+    const error = poison(stalls, 'The clean-up of the run');
+    for (const end of sql.poisonParts) end.run({ seq, now, error });
+    sql.poison.run({ seq, now, error, status });
+    rows.addEvents(seq, [{ at: now, type: `run.${status}`, data: { reason: 'poison' } }]);
+    if (row.parentId !== null) sql.wakeParent.run({ id: row.parentId, now });
+    keys.promote(row.concurrencyKey);
+    return rows.recordOf({ ...row, status, error, fence: null, stalls, finishedAt: now });
+  }
+
+  function interrupt(row: RunRow, now: number, poisonAfter: number): RunRecord {
+    const { seq } = row;
     const stalled = sql.wasStalled.get({ seq, fence: row.fence! })!;
     sql.attemptsInAir.run({ seq, now });
     sql.interruptSteps.run({ seq });
     sql.interruptJobs.run({ seq });
+    if (row.status === 'cancelling') return interruptCleanUp(row, now, row.stalls + stalled, poisonAfter);
     sql.interrupt.run({ seq, stalled });
     rows.addEvents(seq, [{ at: now, type: 'run.interrupted' }]);
     return rows.recordOf({ ...row, status: 'interrupted', fence: null, stalls: row.stalls + stalled });
@@ -35,13 +48,9 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
   function resume(row: RunRow, now: number, poisonAfter: number): RunRecord {
     const { seq } = row;
     if (row.stalls >= poisonAfter) {
-      const error = JSON.stringify({
-        code: 'STEP_FAILED',
-        message: `The run was interrupted ${row.stalls} times without finishing a step in between; it seems to bring the daemon down. Mend the step, then run it again.`,
-        details: { reason: 'poison', interruptions: row.stalls },
-      });
+      const error = poison(row.stalls, 'The run');
       for (const end of sql.poisonParts) end.run({ seq, now, error });
-      sql.poison.run({ seq, now, error });
+      sql.poison.run({ seq, now, error, status: 'failed' });
       rows.addEvents(seq, [{ at: now, type: 'run.failed', data: { reason: 'poison' } }]);
       if (row.parentId !== null) sql.wakeParent.run({ id: row.parentId, now });
       keys.promote(row.concurrencyKey);
@@ -73,11 +82,20 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
     async end(fence, now) {
       await db.write(() => sql.end.run({ fence, now }));
     },
-    interrupt: (now, limit) => db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now))),
+    interrupt: (now, limit, poisonAfter) =>
+      db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now, poisonAfter))),
     resume: (now, limit, poisonAfter) =>
       db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, poisonAfter))),
     leftToCancel: () => db.read(() => sql.leftToCancel.all()),
   };
+}
+
+function poison(interruptions: number, what: string): string {
+  return JSON.stringify({
+    code: 'STEP_FAILED',
+    message: `${what} was interrupted ${interruptions} times without finishing a step in between; it seems to bring the daemon down. Mend the step, then run it again.`,
+    details: { reason: 'poison', interruptions },
+  });
 }
 
 function statements(db: Database) {
@@ -143,20 +161,14 @@ function statements(db: Database) {
           update ${table} set status = 'cancelled', finished_at = :now where run_seq = :seq and ${unfinished}`),
       ),
     ],
-    poison: db.prepare<[Seq & { now: number; error: string }]>(`
-      update run set status = 'failed', ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
-    cancel: db.prepare<[Seq & { now: number }]>(`
-      update run set status = 'cancelled', fence = null, wake_at = null, finished_at = :now where seq = :seq`),
-    cancelParts: [
-      db.prepare<[Seq & { now: number }]>(
-        `update job set status = 'cancelled', finished_at = :now where run_seq = :seq and ${unfinished}`,
-      ),
-      db.prepare<[Seq & { now: number }]>(`
-        update step set status = 'cancelled', wait = null, wake_at = null, finished_at = :now
-        where run_seq = :seq and ${unfinished}`),
-    ],
+    poison: db.prepare<[Seq & { now: number; error: string; status: string }]>(`
+      update run set status = :status, fence = null, in_flight = 0, wake_at = null, ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
+    resumeCleanUp: db.prepare<[Seq & { now: number; stalls: number }]>(`
+      update run set fence = null, wake_at = :now, in_flight = 0, stalls = :stalls, ending_at = null,
+        resume_count = resume_count + 1
+      where seq = :seq`),
     wakeParent: db.prepare<[{ id: string; now: number }]>(
-      `update run set wake_at = :now where id = :id and status = 'waiting'`,
+      `update run set wake_at = :now where id = :id and ${PARKED}`,
     ),
   };
 }

@@ -3,7 +3,7 @@ import type { RunQueue } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
-import { STUCK } from './workflow-schema.ts';
+import { PARKED, STUCK } from './workflow-schema.ts';
 
 /** What is to be taken up next, by partial indexes over the few runs that are not over. */
 export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunQueue {
@@ -35,7 +35,7 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
   const refuse = db.prepare<[{ seq: number; at: number; status: RunStatus; error: string }]>(`
     update run set status = :status, wake_at = null, reason = null, error = :error, finished_at = :at where seq = :seq`);
   const wake = db.prepare<[{ id: string; at: number }]>(
-    `update run set wake_at = :at where id = :id and status = 'waiting'`,
+    `update run set wake_at = :at where id = :id and ${PARKED}`,
   );
   const wakeForPlugins = db.prepare<[{ at: number }]>(
     `update run set wake_at = :at where ${STUCK} and reason = 'plugin'`,

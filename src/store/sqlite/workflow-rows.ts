@@ -20,7 +20,7 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as
   concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, stalls, in_flight as inFlight,
   trigger_kind as trigger, parent_id as parentId, parent_step as parentStep, rerun_of as rerunOf, depth,
   host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
-  finished_at as finishedAt, input, output, error`;
+  finished_at as finishedAt, ending, ending_at as endingAt, input, output, error`;
 
 /** How many items of one write share a row: their ids are `row * 1000 + place`. */
 const PACK = 1000;
@@ -186,7 +186,7 @@ function statements(db: Database) {
     setInput: db.prepare<[{ seq: number; input: string }]>('update run set input = :input where seq = :seq'),
     progress: db.prepare<[Record<string, unknown>]>(`
       update run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
-        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, stalls = :stalls, in_flight = :inFlight, output = :output,
+        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, stalls = :stalls, in_flight = :inFlight, ending = :ending, ending_at = :endingAt, output = :output,
         error = :error, started_at = :startedAt, finished_at = :finishedAt
       where seq = :seq`),
     holder: db.prepare<[Seq], { status: string; fence: number | null }>(

@@ -2,7 +2,7 @@ import type { RunFilter, RunRecord, RunStore, RunWrite, WriteResult } from '../p
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
-import { LIVE, STUCK } from './workflow-schema.ts';
+import { LIVE, PARKED, STUCK } from './workflow-schema.ts';
 import { workflowStart } from './workflow-start.ts';
 
 /** How many rows one page of a list may look at: a rare status among a million must not stop the daemon. */
@@ -47,6 +47,12 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     const parent = sql.parentOf.get({ seq });
     if (parent != null) sql.wakeParent.run({ id: parent, at });
     return { cancelled: true, promoted: keys.promote(sql.keyOf.get({ seq })!) };
+  }
+
+  function beginCleanUp(seq: number, at: number): boolean {
+    const begun = sql.beginCleanUp.run({ seq, at }).changes === 1;
+    if (begun) rows.addEvents(seq, [{ at, type: 'run.cancelling' }]);
+    return begun;
   }
 
   function listed({ status, waitingReason }: RunFilter) {
@@ -123,6 +129,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
         return { outcome: 'delivered', n };
       }),
     cancelIdle: (seq, at) => db.write(() => cancelIdle(seq, at)),
+    beginCleanUp: (seq, at) => db.write(() => beginCleanUp(seq, at)),
   };
 }
 
@@ -154,13 +161,16 @@ function statements(db: Database) {
       'select 1 from boot where fence = :fence and ended_at is null',
     ),
     wakeParent: db.prepare<[{ id: string; at: number }]>(
-      `update run set wake_at = :at where id = :id and status = 'waiting'`,
+      `update run set wake_at = :at where id = :id and ${PARKED}`,
     ),
     wake: db.prepare<[{ seq: number; at: number }]>(
-      `update run set wake_at = :at where seq = :seq and status = 'waiting'`,
+      `update run set wake_at = :at where seq = :seq and ${PARKED}`,
     ),
     cancel: db.prepare<[{ seq: number; at: number }]>(`
       update run set status = 'cancelled', ready = 0, reason = null, wake_at = null, finished_at = :at where seq = :seq`),
+    beginCleanUp: db.prepare<[{ seq: number; at: number }]>(`
+      update run set status = 'cancelling', ending = 'cancelled', ending_at = null, ready = 0, reason = null, wake_at = :at
+      where seq = :seq and fence is null and started_at is not null and status in ('queued', 'waiting', 'interrupted')`),
     cancelJobs: db.prepare<[{ seq: number; at: number }]>(`
       update job set status = 'cancelled', finished_at = :at
       where run_seq = :seq and status in ('pending', 'waiting', 'interrupted', 'running')`),

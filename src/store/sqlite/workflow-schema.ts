@@ -6,6 +6,9 @@ export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', '
 /** Runs that wait for a plugin or an operator. Named literally, for the same reason. */
 export const STUCK = `status = 'waiting' and reason in ('plugin', 'decision')`;
 
+/** Runs that nobody holds and that wait for something. */
+export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
+
 /**
  * Runs are appended by `seq`, and so is the index of their ids, which are time-ordered. All that looks for work uses
  * partial indexes, so that a million finished runs cost nothing there. Parts lie beside each other under their run's number.
@@ -272,6 +275,12 @@ const KEYED_ENTRIES = `
   alter table inbox add column digest text;
   create unique index inbox_key on inbox (run_seq, key) where key is not null;`;
 
+/** Runs that are being ended clean up: as what they end, and since when their limit counts. */
+const CLEAN_UP = `
+  alter table run add column ending text;
+  alter table run add column ending_at integer;
+  update run set ending = 'cancelled' where status = 'cancelling';`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -285,4 +294,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   END_ORDER,
   WAIT_REASONS,
   KEYED_ENTRIES,
+  CLEAN_UP,
 ];

@@ -72,6 +72,8 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
       resumeCount: 0,
       stalls: 0,
       inFlight: false,
+      ending: null,
+      endingAt: null,
       output: null,
       error: null,
       startedAt: null,

@@ -1,34 +1,28 @@
 import { expect, test } from 'vitest';
-import { CODE_STEP, listRuns, sendSignal, startRun } from '../../../src/contracts/index.ts';
+import { CODE_STEP, sendSignal } from '../../../src/contracts/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { writeCodePlugin } from './support/code.ts';
+import {
+  begin,
+  KILLS,
+  POISON_NEVER,
+  type Random,
+  SEED,
+  seeded,
+  UNFINISHED,
+  underKills,
+  unfinished,
+} from './support/kills.ts';
 import { startLedger } from './support/ledger.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';
 
-/** What is drawn from it is the same for the same seed; when a kill falls is not. */
-const SEED = Number(process.env.SVC_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = Number(process.env.SVC_TEST_KILL_RUNS ?? 60) / 10;
 const RUNS = 8;
-const CONFIG = { workflow: { poisonAfter: 1000 } };
-const UNFINISHED = { timeout: 90_000, interval: 100 };
 
-type Random = () => number;
 type Plan = Array<
   | { do: 'step' | 'sleep' | 'child'; ms: number }
   | { do: 'signal'; name: string }
   | { do: 'all' | 'race'; of: Plan[] }
 >;
-
-/** mulberry32. */
-function seeded(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 function planOf(random: Random, depth: number): Plan {
   const under = (limit: number): number => Math.floor(random() * limit);
@@ -86,16 +80,6 @@ const PLAYER = `
     },
   });`;
 
-async function begin(daemon: DaemonProcess, workflowId: string, inputs: unknown[]): Promise<string[]> {
-  const started = inputs.map((input) => daemon.call(startRun, { body: { workflowId, input } as never }));
-  return (await Promise.all(started)).map(({ run }) => run.id);
-}
-
-async function unfinished(daemon: DaemonProcess): Promise<string[]> {
-  const { items } = await daemon.call(listRuns, { query: { limit: 1000 } as never });
-  return items.filter(({ finishedAt }) => finishedAt === null).map(({ id }) => id);
-}
-
 /** Sends each waiting step of the runs the signal that it waits for. */
 async function sendSignals(daemon: DaemonProcess, ids: readonly string[]): Promise<void> {
   for (const id of ids) {
@@ -105,26 +89,6 @@ async function sendSignals(daemon: DaemonProcess, ids: readonly string[]): Promi
       await daemon.call(sendSignal, { params, body: { payload: null } });
     }
   }
-}
-
-/** Does the work again and again until the service has been killed so often, at any moment. */
-async function underKills(
-  first: DaemonProcess,
-  { start, random }: { start: () => Promise<DaemonProcess>; random: Random },
-  work: (daemon: DaemonProcess) => Promise<void>,
-): Promise<DaemonProcess> {
-  let daemon = first;
-  for (let kill = 0; kill < KILLS; kill++) {
-    const { promise: over, resolve: end } = Promise.withResolvers<void>();
-    setTimeout(end, 300 + random() * 1500);
-    // A call that the kill cuts off may have had its effect or not.
-    const working = work(daemon).catch(() => {});
-    await over;
-    await daemon.kill();
-    await working;
-    daemon = await start();
-  }
-  return daemon;
 }
 
 test(
@@ -140,7 +104,7 @@ test(
     );
     const dataDir = await tempDir();
     await writeCodePlugin(dataDir, PLAYER, { permissions: { platform: { workflows: true } } });
-    const start = () => startProcess(dataDir, CONFIG);
+    const start = () => startProcess(dataDir, POISON_NEVER);
     const first = await start();
     const ids = await begin(
       first,
@@ -204,7 +168,7 @@ test(
         },
       });`;
     await writeCodePlugin(dataDir, source, { permissions: { network: [new URL(ledger.url).host] } });
-    const start = () => startProcess(dataDir, CONFIG);
+    const start = () => startProcess(dataDir, POISON_NEVER);
     const inputs = Array.from({ length: RUNS }, (_, run) => ({
       items: Array.from({ length: 5 }, (_unused, item) => ({ name: `${item}`, ms: random() * 300 })),
       fails: run % 4 !== 0,

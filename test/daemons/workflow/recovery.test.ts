@@ -143,7 +143,7 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     await first.call(postCancelRun, { params: { runId: id as never } });
     await first.kill();
     const second = await start();
-    expect(await statusOf(second, id)).toBe('cancelled');
+    await expect.poll(() => statusOf(second, id)).toBe('cancelled');
     expect(ledger.count(`after/${id}`)).toBe(0);
   });
 

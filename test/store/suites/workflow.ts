@@ -176,7 +176,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       await port.runs.write(claim(mine, dead));
       expect(await port.boots.renew(dead, 2000)).toBe(true);
       const alive = await boot(port, false, 5000);
-      expect((await port.boots.interrupt(5000, 10)).map(({ id, status }) => [id, status])).toEqual([
+      expect((await port.boots.interrupt(5000, 10, 3)).map(({ id, status }) => [id, status])).toEqual([
         [mine.id, 'interrupted'],
       ]);
       expect(await port.boots.renew(dead, 9000)).toBe(false);
@@ -194,24 +194,22 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const first = await boot(port, false, 1000);
       await port.runs.write(claim(run, first));
       await boot(port, false, 1500);
-      expect(await port.boots.interrupt(1500, 10)).toEqual([]);
+      expect(await port.boots.interrupt(1500, 10, 3)).toEqual([]);
     });
 
-    test('interrupted runs go first in the queue, their parts in the air marked; poison fails; cancelling ends', async () => {
+    test('interrupted runs go first in the queue, their parts in the air marked; poison fails', async () => {
       const { port } = await openFresh(open);
-      const [old, cancelling, poison] = [await started(port), await started(port), await started(port)];
+      const [old, poison] = [await started(port), await started(port)];
       const first = await boot(port);
-      for (const run of [old, cancelling, poison]) await port.runs.write(claim(run, first));
+      for (const run of [old, poison]) await port.runs.write(claim(run, first));
       const held = { fence: first, status: 'running' as const };
       await port.runs.write({ ...change(old, held, null), steps: [STEP] });
-      await port.runs.write(change(cancelling, held, { status: 'cancelling', fence: first }));
       await port.runs.write(
         change(poison, held, { status: 'running', fence: first, stalls: 2, inFlight: true }),
       );
       const urgent = await started(port, { priority: 100 });
       await boot(port);
-      await port.boots.interrupt(7000, 10);
-      expect((await port.runs.find('acme', cancelling.id))?.status).toBe('cancelled');
+      await port.boots.interrupt(7000, 10, 3);
       expect((await port.runs.load(old.seq))?.steps[0]?.status).toBe('interrupted');
       expect(await port.runs.attempts(old.seq)).toMatchObject([{ status: 'interrupted', attempt: 1 }]);
       const resumed = await port.boots.resume(7000, 10, 3);
@@ -222,6 +220,52 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.queue.ready('acme', 10)).map(({ id }) => id)).toEqual([old.id, urgent.id]);
       const events = await port.runs.events(old.seq, 0, 100);
       expect(events.map(({ item }) => item.type)).toEqual(['run.queued', 'run.interrupted', 'run.resumed']);
+    });
+
+    test('a run that cleans up is due again after a crash, with all of its time, until it is poison', async () => {
+      const { port } = await openFresh(open);
+      const run = await started(port);
+      for (const [at, stalls] of [
+        [7000, 1],
+        [8000, 2],
+      ] as const) {
+        const fence = await boot(port);
+        const { status } = (await port.runs.find('acme', run.id))!;
+        const cleaning = { status: 'cancelling', ending: 'timed_out', endingAt: 6500, fence } as const;
+        const write = { ...cleaning, ready: false, startedAt: 6000, stalls: stalls - 1, inFlight: true };
+        await port.runs.write({ ...change(run, { fence: null, status }, write), steps: [STEP] });
+        await boot(port);
+        const [interrupted] = await port.boots.interrupt(at, 10, 3);
+        expect(interrupted).toMatchObject({ status: 'cancelling', endingAt: null, stalls });
+        expect((await port.queue.due(at, 10)).map(({ id }) => id)).toEqual([run.id]);
+        expect((await port.runs.load(run.seq))?.steps[0]?.status).toBe('interrupted');
+      }
+      const fence = await boot(port);
+      const write = { status: 'cancelling', ending: 'timed_out', fence, stalls: 2, inFlight: true } as const;
+      await port.runs.write(
+        change(run, { fence: null, status: 'cancelling' }, { ...write, startedAt: 6000 }),
+      );
+      await boot(port);
+      await port.boots.interrupt(9000, 10, 3);
+      expect(await port.runs.find('acme', run.id)).toMatchObject({ status: 'timed_out', finishedAt: 9000 });
+    });
+
+    test('a started run that nobody holds begins its clean-up; any other does not', async () => {
+      const { port } = await openFresh(open);
+      const [fresh, held, parked] = [await started(port), await started(port), await started(port)];
+      const fence = await boot(port);
+      for (const run of [held, parked]) await port.runs.write(claim(run, fence));
+      const running = { fence, status: 'running' as const };
+      await port.runs.write(change(parked, running, { status: 'waiting', fence: null, startedAt: 6000 }));
+      const begun = await Promise.all(
+        [fresh, held, parked].map(({ seq }) => port.runs.beginCleanUp(seq, 7000)),
+      );
+      expect(begun).toEqual([false, false, true]);
+      expect(await port.runs.find('acme', parked.id)).toMatchObject({
+        status: 'cancelling',
+        ending: 'cancelled',
+      });
+      expect((await port.queue.due(7000, 10)).map(({ id }) => id)).toEqual([parked.id]);
     });
 
     test('only what was in flight when its boot died is held against a run, and nothing at an orderly stop', async () => {
@@ -248,7 +292,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
         });
         if (isOrderly) await port.boots.stopping(fence);
         await boot(port);
-        await port.boots.interrupt(7000, 10);
+        await port.boots.interrupt(7000, 10, 3);
         expect(await stalls()).toEqual(isOrderly ? [0, 1, 0] : [1, 1, 0]);
         await port.boots.resume(7000, 10, 5);
       }

@@ -13,6 +13,7 @@ import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readJson } from '../../json-flag.ts';
 import { UsageError } from '../../parse-args.ts';
+import type { Style } from '../../style.ts';
 import { InputFlag, readInput } from './input.ts';
 import { RunArg } from './read.ts';
 import { coloured, runPairs } from './views.ts';
@@ -26,10 +27,13 @@ export const cancel = defineCommand({
   args: z.object({ run: RunArg }),
   run: async ({ run }, { client }) => ok(await client.call(cancelRun, { params: { runId: run as never } })),
   text: ({ cancelled, status }: ReplyOf<typeof cancelRun>, style) =>
-    cancelled
-      ? `The run is ${coloured(status, style)}.`
-      : `The run had ended before: ${coloured(status, style)}.`,
+    cancelled ? `The run is ${coloured(status, style)}.` : notCancelled(status, style),
 });
+
+function notCancelled(status: string, style: Style): string {
+  if (status !== 'cancelling') return `The run had ended before: ${coloured(status, style)}.`;
+  return 'The time of the run was up before; it cleans up.';
+}
 
 export const rerun = defineCommand({
   name: 'workflows rerun',

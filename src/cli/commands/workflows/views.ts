@@ -45,6 +45,7 @@ export function runPairs(run: WorkflowRun, style: Style): string {
       ['run', run.id],
       ['workflow', run.workflowId],
       ['status', stateOf(run, style)],
+      ...(run.ending ? ([['ends as', coloured(run.ending, style)]] as Array<[string, string]>) : []),
       ...(run.queuedReason ? ([['reason', run.queuedReason]] as Array<[string, string]>) : []),
       ['trigger', run.trigger],
       ['created', timeText(run.createdAt)],

@@ -46,7 +46,7 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
   },
   { from: 'running', to: 'succeeded', by: 'engine', when: 'every job ended, and none failed' },
   { from: 'running', to: 'failed', by: 'engine', when: 'a job failed' },
-  { from: 'running', to: 'timed_out', by: 'engine', when: 'its deadline passes' },
+  { from: 'running', to: 'cancelling', by: 'engine', when: 'its deadline passes' },
   { from: 'running', to: 'cancelling', by: 'caller', when: 'it is cancelled' },
   { from: 'running', to: 'interrupted', by: 'recovery', when: 'the daemon that held it is gone' },
   { from: 'waiting', to: 'running', by: 'engine', when: 'what it waited for came' },
@@ -64,8 +64,48 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
     when: 'work of it was in flight at three crashes, without a step finishing in between (`poison`)',
   },
   { from: 'interrupted', to: 'cancelled', by: 'caller', when: 'it is cancelled before it is taken up again' },
-  { from: 'cancelling', to: 'cancelled', by: 'engine', when: 'nothing of it is in the air any more' },
-  { from: 'cancelling', to: 'cancelled', by: 'recovery', when: 'the daemon that was cancelling it is gone' },
+  {
+    from: 'interrupted',
+    to: 'cancelling',
+    by: 'caller',
+    when: 'it is cancelled before it is taken up again, and may have something to clean up',
+  },
+  {
+    from: 'queued',
+    to: 'cancelling',
+    by: 'caller',
+    when: 'it is cancelled before it is taken up again, and may have something to clean up',
+  },
+  {
+    from: 'cancelling',
+    to: 'cancelled',
+    by: 'engine',
+    when: 'it was cancelled, and has cleaned up, or had its time for that',
+  },
+  {
+    from: 'cancelling',
+    to: 'timed_out',
+    by: 'engine',
+    when: 'its deadline had passed, and it has cleaned up, or had its time for that',
+  },
+  {
+    from: 'cancelling',
+    to: 'succeeded',
+    by: 'engine',
+    when: 'its code had no step left to be told by, and returned',
+  },
+  {
+    from: 'cancelling',
+    to: 'failed',
+    by: 'engine',
+    when: 'its code had no step left to be told by, and threw',
+  },
+  ...(['cancelled', 'timed_out'] as const).map((to) => ({
+    from: 'cancelling' as const,
+    to,
+    by: 'recovery' as const,
+    when: 'its clean-up was in flight at three crashes, without a step finishing in between (`poison`)',
+  })),
 ];
 
 /** How jobs and steps alike are cancelled with their run. */

@@ -15,6 +15,9 @@ export interface Branch {
   /** When its latest step ended. */
   now: number;
   draws: number;
+  /** Its steps are part of a clean-up: it was told that the run is being ended, or stands in `ctx.nonCancellable`. */
+  isTold: boolean;
+  shields: number;
   /** How often each name was taken. */
   names: Map<string, number>;
 }
@@ -22,8 +25,13 @@ export interface Branch {
 /** Where the running code stands: in a branch of the function, or inside a step. */
 const place = new AsyncLocalStorage<{ branch: Branch; inStep: string | null }>();
 
-export function newBranch(id: string, now: number): Branch {
-  return { id, place: 0, forks: 0, busyWith: null, now, draws: 0, names: new Map() };
+/** A branch of a clean-up is one of it. */
+export function newBranch(
+  id: string,
+  now: number,
+  { isTold, shields }: Pick<Branch, 'isTold' | 'shields'>,
+): Branch {
+  return { id, place: 0, forks: 0, busyWith: null, now, draws: 0, isTold, shields, names: new Map() };
 }
 
 export const runInBranch = <T>(branch: Branch, work: () => T): T => place.run({ branch, inStep: null }, work);

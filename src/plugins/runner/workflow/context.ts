@@ -100,6 +100,16 @@ export function createWorkflowContext(
         items.map((item, index) => bodyOf(branch, item, index)),
       );
     },
+    nonCancellable: async (work: () => unknown) => {
+      const branch = branchFor(trunk, 'ctx.nonCancellable');
+      if (typeof work !== 'function') throw wrong('ctx.nonCancellable takes a function');
+      branch.shields++;
+      try {
+        return await work();
+      } finally {
+        branch.shields--;
+      }
+    },
     now: () => currentBranch(trunk).now,
     random: () => draw(seed, branchFor(trunk, 'ctx.random')).readUIntBE(0, 6) / 2 ** 48,
     uuid: () => uuidOf(draw(seed, branchFor(trunk, 'ctx.uuid'))),

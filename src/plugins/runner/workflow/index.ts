@@ -1,3 +1,4 @@
+import { CancelledError } from '../../../contracts/cancelled-error.ts';
 import type { PassContext, PassEnd, ReadySteps, StepAnswer } from '../../../contracts/index.ts';
 import type { PluginContextV3 } from '../../../contracts/plugin-context.ts';
 import { messageOf, RunnerFailure } from '../failure.ts';
@@ -63,7 +64,7 @@ export async function runWorkflow(
       requireAllAwaited(unstarted(), pass.unfinished());
       return endOf(returned);
     } catch (thrown) {
-      if (!(thrown instanceof WorkflowStepError || thrown instanceof RunnerFailure))
+      if (!FORESEEN.some((kind) => thrown instanceof kind))
         base.log.error(`The workflow's function threw: ${messageOf(thrown)}`, { stack: stackOf(thrown) });
       return threw(thrown);
     }
@@ -74,6 +75,8 @@ export async function runWorkflow(
     pass.close();
   }
 }
+
+const FORESEEN = [CancelledError, WorkflowStepError, RunnerFailure];
 
 function endOf(returned: unknown): PassEnd {
   const { exitCode, result, error } = toCommandResult(returned);
@@ -88,6 +91,7 @@ function endOf(returned: unknown): PassEnd {
 
 function threw(thrown: unknown): PassEnd {
   const { error } = faultOf(thrown);
+  if (thrown instanceof CancelledError) return { end: 'threw', error, cancelled: true };
   if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };
   // A plain error of the function is no step's.
   return {

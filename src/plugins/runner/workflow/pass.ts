@@ -1,11 +1,11 @@
+import { CancelledError } from '../../../contracts/cancelled-error.ts';
 import type { EnterStep, PassContext, ReadySteps, SettleStep, StepAnswer } from '../../../contracts/index.ts';
 import type { StepInfo } from '../../../contracts/workflow-context.ts';
 import { PlatformCallError, RunnerFailure } from '../failure.ts';
-import { toCommandResult } from '../result.ts';
 import { type Branch, newBranch, runInStep } from './branches.ts';
-import { keptText } from './kept.ts';
 import { createLanes } from './lanes.ts';
-import { faultOf, WorkflowStepError } from './step-failure.ts';
+import { failureOf, outcomeOf } from './step-ends.ts';
+import { faultOf } from './step-failure.ts';
 import { Turns } from './turns.ts';
 
 /** The run behind the function, over the platform's channel. */
@@ -63,10 +63,12 @@ export function createPass(link: PassLink) {
   let isWatching = false;
   let isOver = false;
 
-  const trunk = openBranch('', pass.startedAt);
+  /** Stops the steps at work, by their ids. */
+  const atWork = new Map<string, AbortController>();
+  const trunk = openBranch('', pass.startedAt, { isTold: false, shields: 0 });
 
-  function openBranch(id: string, now: number): Branch {
-    const branch = newBranch(id, now);
+  function openBranch(id: string, now: number, parent: Pick<Branch, 'isTold' | 'shields'>): Branch {
+    const branch = newBranch(id, now, parent);
     branches.add(branch);
     return branch;
   }
@@ -126,15 +128,20 @@ export function createPass(link: PassLink) {
     active--;
     const { promise, resolve } = Promise.withResolvers<void>();
     waiting.set(id, resolve);
-    if (!isWatching) void watch();
+    watchOn();
     return promise;
+  }
+
+  function watchOn(): void {
+    if (!isWatching && !isOver) void watch();
   }
 
   async function watch(): Promise<void> {
     isWatching = true;
-    while (waiting.size > 0 && !isOver) {
-      const { ready } = await link.watch().catch(() => NOTHING_READY);
-      if (ready.length === 0 && ready !== NOTHING_READY.ready) endStray();
+    while (waiting.size + atWork.size > 0 && !isOver) {
+      const { ready, stop } = await link.watch().catch(() => NOTHING_READY);
+      if (ready.length + stop.length === 0 && ready !== NOTHING_READY.ready) endStray();
+      for (const id of stop) atWork.get(id)?.abort(new DOMException('The run was cancelled.', 'AbortError'));
       for (const id of ready) {
         const wake = waiting.get(id);
         if (!wake || isOver) continue;
@@ -142,7 +149,9 @@ export function createPass(link: PassLink) {
         active++;
         wake();
       }
-      await new Promise((resolve) => setTimeout(resolve, ready.length > 0 ? 0 : WATCH_PAUSE_MS));
+      await new Promise((resolve) =>
+        setTimeout(resolve, ready.length + stop.length > 0 ? 0 : WATCH_PAUSE_MS),
+      );
     }
     isWatching = false;
   }
@@ -156,12 +165,16 @@ export function createPass(link: PassLink) {
     branch.busyWith = id;
     turns.arrive(branch);
     try {
-      const step = { id, branch: branch.id, place: branch.place++, ...request } as EnterStep;
+      const isCleanUp = branch.isTold || branch.shields > 0;
+      const step = {
+        ...{ id, branch: branch.id, place: branch.place++, ...request },
+        ...(isCleanUp ? { cleanUp: true } : {}),
+      } as EnterStep;
       const answer = await outlast(branch, step, run);
       await awaitTurn(answer.order, branch);
       met++;
       branch.now = answer.at;
-      if (answer.state === 'failed') throw new WorkflowStepError(id, answer);
+      if (answer.state === 'failed') throw failureOf(branch, id, answer);
       return decode ? await decode(answer.output) : answer.output;
     } finally {
       branch.busyWith = null;
@@ -203,8 +216,13 @@ export function createPass(link: PassLink) {
   ): Promise<StepAnswer> {
     if (isOver) return NEVER;
     const time = AbortSignal.timeout(timeoutMs + SIGNAL_LAG_MS);
-    const info = { id, attempt, idempotencyKey, signal: AbortSignal.any([signal, time]) };
+    const stop = new AbortController();
+    atWork.set(id, stop);
+    const watchLater = setTimeout(watchOn, WATCH_AFTER_MS);
+    const info = { id, attempt, idempotencyKey, signal: AbortSignal.any([signal, time, stop.signal]) };
     const outcome = await outcomeOf(id, () => runInStep(branch, id, () => run(info)));
+    clearTimeout(watchLater);
+    atWork.delete(id);
     try {
       return await ask(() => link.settle({ id, attempt, outcome } as SettleStep));
     } catch (error) {
@@ -232,7 +250,7 @@ export function createPass(link: PassLink) {
       const ends = await Promise.allSettled(
         bodies.map(async (body, index) => {
           const id = `${parent.id === '' ? '' : `${parent.id}.`}${fork}-${index}`;
-          const branch = openBranch(id, parent.now);
+          const branch = openBranch(id, parent.now, parent);
           try {
             return await body(branch);
           } finally {
@@ -244,8 +262,10 @@ export function createPass(link: PassLink) {
         }),
       );
       parent.busyWith = null;
-      const failed = ends.find((end) => end.status === 'rejected');
-      if (failed) throw failed.reason;
+      const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+      const cancelled = failures.find((failure) => failure instanceof CancelledError);
+      if (cancelled) parent.isTold = true;
+      if (failures.length > 0) throw cancelled ?? failures[0];
       return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
     },
     /** What steps found before this pass is being told again. */
@@ -261,19 +281,10 @@ export function createPass(link: PassLink) {
 
 /** Between two questions, should the run answer at once and know nothing. */
 const WATCH_PAUSE_MS = 100;
-const NOTHING_READY: ReadySteps = { ready: [] };
+/** Most steps end before anybody could want to stop them. */
+const WATCH_AFTER_MS = 50;
+const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
 const NEVER = new Promise<never>(() => {});
-
-async function outcomeOf(id: string, run: () => unknown): Promise<unknown> {
-  try {
-    const { exitCode, result, error } = toCommandResult(await run());
-    if (exitCode === 0) return { output: JSON.parse(keptText(result, `What the step "${id}" returned`)) };
-    const { code, message, details } = error ?? { message: `The step ended with exit code ${exitCode}.` };
-    return faultOf(Object.assign(new Error(message), { code, details }));
-  } catch (thrown) {
-    return faultOf(thrown);
-  }
-}
 
 function sideBySide(busyWith: string, id: string): RunnerFailure {
   return new RunnerFailure(

@@ -1,4 +1,3 @@
-import type { PassEnd, RunError } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import { hours, seconds } from '../../../../kit/duration.ts';
@@ -10,7 +9,7 @@ import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { FairSlots } from '../engine/slots.ts';
 import type { RunJournal } from '../run/run-journal.ts';
-import { type JobPart, type StepPart, stepIdOf } from '../run/run-parts.ts';
+import type { JobPart, StepPart } from '../run/run-parts.ts';
 import type { RunRecorder } from '../run/run-recorder.ts';
 import { CANCELLED, type RunState } from '../run/run-state.ts';
 import { runSpan } from '../run/run-trace.ts';
@@ -21,6 +20,7 @@ import { StepFailure, toStepFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
 import { type CodePass, createCodePass, LONGEST_STEP_MS } from './code-pass.ts';
 import { createCodeSteps } from './code-steps.ts';
+import { brokenPass, type Came, errorOf, outputOf, type Verdict } from './code-verdict.ts';
 import type { PassDesk } from './pass-desk.ts';
 
 export interface CodeDriverDeps {
@@ -37,12 +37,7 @@ export interface CodeDriverDeps {
   random: Random;
   mostOutput: number;
   pluginWaits: PluginWaits;
-  cancelChild(runId: string): void;
 }
-
-/** A pass that came as far as it could. */
-type Came = Exclude<PassEnd, { end: 'broke' }>;
-type Verdict = { output: JsonValue } | { error: RunError };
 
 /** Long enough for any step that begins while the pass is young. */
 const PASS_MS = hours(2);
@@ -76,13 +71,40 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   let away: { wakeAt: number } | null = null;
   /** The run waited for its plugin, and is to be told where it stands although its job waits. */
   let isBack = run.reason === 'plugin';
+  /** Nothing of it goes on, its clean-up neither. */
+  let isStopped = false;
+  let knowsEnding = false;
+  /** It was told that its run is being ended. */
+  let wasTold: boolean | null = null;
+
+  /** It has to be told where it stands, unless it waits. */
+  function learn(job: JobPart): void {
+    if (due !== null) return;
+    due = job.record.status !== 'waiting' || isBack;
+    isBack = false;
+    owed = new Set(job.steps.filter(({ record }) => !isFinal(record.status)));
+  }
+
+  /** Its run is being ended: the steps of its clean-up alone go on, and its function is told by the end of the others. */
+  function cleanUp(job: JobPart): void {
+    learn(job);
+    if (!knowsEnding) {
+      knowsEnding = true;
+      stopRest();
+      if (!pass) due = true;
+    }
+    for (const part of job.steps)
+      if (!part.step.cleansUp && !isFinal(part.record.status)) steps.endStep(part, 'cancelled');
+    advance(job);
+  }
+
+  function stopRest(): void {
+    stopResting?.();
+    stopResting = null;
+  }
 
   function advance(job: JobPart): void {
-    if (due === null) {
-      due = job.record.status !== 'waiting' || isBack;
-      isBack = false;
-      owed = new Set(job.steps.filter(({ record }) => !isFinal(record.status)));
-    }
+    learn(job);
     if (verdict) {
       finish(job, verdict);
       return;
@@ -146,6 +168,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     due = false;
     recorder.enterFlight();
     const own = createCodePass({
+      run,
       token: random.secret(16),
       clock,
       flush: journal.flush,
@@ -206,7 +229,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     freeSlot();
     note(job);
     if (state.departure) return;
-    if (!verdict && !state.ending && !job.ending) {
+    if (!verdict && !isStopped) {
       if (ended instanceof StepFailure) takeFailure(job, own, ended, inAir);
       else judge(job, own, ended);
     }
@@ -230,9 +253,9 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     failures = 0;
     if (ended.end === 'returned') {
       const missed = found.missedBy(job, own.met);
-      verdict = missed ? { error: missed } : outputOf(ended.output as JsonValue);
+      verdict = missed ? { error: missed } : outputOf(ended.output as JsonValue, deps.mostOutput);
     } else if (ended.end === 'strayed') verdict = { error: found.strayedFrom(job, own.met) };
-    else if (ended.end === 'threw') verdict = { error: errorOf(job, ended) };
+    else if (ended.end === 'threw') verdict = { error: errorOf(job, ended), isCancel: ended.cancelled };
     else if (owed.size === 0 && own.settledSteps > 0) due = true;
     else if (owed.size === 0)
       verdict = {
@@ -277,45 +300,25 @@ export function createCodeDriver(deps: CodeDriverDeps) {
 
   // ---- the end ------------------------------------------------------------------------------------------------------
 
-  function outputOf(output: JsonValue): Verdict {
-    const chars = JSON.stringify(output).length;
-    if (chars <= deps.mostOutput) return { output };
-    const message = `The workflow's output takes ${chars} characters as JSON; a run may hand on ${deps.mostOutput}.`;
-    return { error: { code: 'PAYLOAD_TOO_LARGE', message, details: { chars, limit: deps.mostOutput } } };
-  }
-
-  /** The same words as for a failed step of a definition. */
-  function errorOf(job: JobPart, { error, step: id }: Extract<PassEnd, { end: 'threw' }>): RunError {
-    const bad = id === undefined ? undefined : job.steps.find(({ step }) => step.id === id);
-    if (!bad) return error;
-    const how = bad.record.status === 'timed_out' ? 'timed out' : 'failed';
-    return {
-      code: 'STEP_FAILED',
-      message: `The step "${bad.step.id}" ${how}: ${bad.error?.message ?? error.message}`,
-      details: { step: stepIdOf(bad), error: bad.error },
-    };
-  }
-
   /** Ends the job once nothing that it started is in the air. */
   function finish(job: JobPart, how: Verdict): void {
     if (pass) return;
+    wasTold ??= job.steps.some(({ record }) => record.status === 'cancelled');
     const open = job.steps.filter(({ record }) => !isFinal(record.status));
-    for (const part of open) {
-      part.abort?.abort(CANCELLED);
-      if (part.slot === 'asked') steps.freeSlot(part);
-    }
+    for (const part of open) steps.stopStep(part, 'cancelled');
     if (open.some(({ abort }) => abort !== null)) return;
-    for (const part of open) {
-      if (part.wait?.runId) deps.cancelChild(part.wait.runId);
-      recorder.setStep(part, 'cancelled');
-    }
+    for (const part of open) steps.endStep(part, 'cancelled', true);
     note(job);
     if (job.record.status === 'waiting') recorder.setJob(job, 'running');
     if ('output' in how) {
       job.outputs = { result: how.output };
       job.record.outputs = JSON.stringify(job.outputs);
-      recorder.setJob(job, 'succeeded');
-    } else {
+    }
+    // One that was never told has done all that it had to do.
+    if (job.ending && wasTold) {
+      recorder.setJob(job, job.ending, 'error' in how && !how.isCancel ? how.error : undefined);
+    } else if ('output' in how) recorder.setJob(job, 'succeeded');
+    else {
       job.failed = true;
       recorder.setJob(job, 'failed', how.error);
     }
@@ -323,6 +326,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
 
   return {
     advance,
+    cleanUp,
     /** Set while no pass can begin because the plugin is away. */
     get away() {
       return away;
@@ -333,8 +337,8 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     },
     /** Ends what is in the air of it, for a run or job that is being ended, or left. */
     stop(job: JobPart, reason: unknown): void {
-      stopResting?.();
-      stopResting = null;
+      isStopped = true;
+      stopRest();
       if (pass) pass.abort(reason);
       else freeSlot();
       note(job);
@@ -342,8 +346,3 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   };
 }
 export type CodeDriver = ReturnType<typeof createCodeDriver>;
-
-/** The function could not reach its run: a matter of time, as for any call between machines. */
-function brokenPass(message: string): StepFailure {
-  return new StepFailure('network', { code: 'UPSTREAM_UNAVAILABLE', message, details: {} });
-}

@@ -1,8 +1,15 @@
-import type { EnterStep, ReadySteps, SettleStep, StepAnswer } from '../../../../contracts/index.ts';
+import type {
+  EnterStep,
+  ReadySteps,
+  RunEnding,
+  RunError,
+  SettleStep,
+  StepAnswer,
+} from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { minutes, seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
-import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
 import type { StepPart } from '../run/run-parts.ts';
 import { isFinal } from '../states.ts';
@@ -19,6 +26,7 @@ export interface PassCalls {
 }
 
 export interface CodePassDeps {
+  run: Pick<RunRecord, 'ending'>;
   token: string;
   clock: Clock;
   /** True once everything so far is durable. */
@@ -36,15 +44,24 @@ export interface CodePassDeps {
 const THINK_MS = seconds(60);
 /** A step that does not come back so long after its time was up takes its process along. */
 const OVERRUN_MS = seconds(2);
+/** A step that is cancelled may tidy up what it has begun. */
+const CANCEL_GRACE_MS = seconds(5);
 const WATCH_MS = seconds(20);
 
 export type CodePass = ReturnType<typeof createCodePass>;
 
 type Settled<T> = { resolve(value: T): void; reject(error: unknown): void };
-type Flight = Settled<StepOutcome> & { attempt: number; timeoutMs: number; told: boolean; key: string };
+type Flight = Settled<StepOutcome> & {
+  attempt: number;
+  timeoutMs: number;
+  key: string;
+  /** That it may begin; that its signal is to abort. */
+  told: boolean;
+  toldToStop: boolean;
+};
 
 /** One pass through the function of a workflow: what it asked for, and what of it is in the air. */
-export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
+export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
   const controller = new AbortController();
   const asked = new Map<StepPart, Settled<StepAnswer>>();
   const flying = new Map<StepPart, Flight>();
@@ -67,13 +84,16 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
 
   /** Does the work of one of the function's own steps: it is told to begin, and says how it ended. */
   function perform(part: StepPart): (call: StepCall) => Promise<StepOutcome> {
-    return ({ run, stepId, attempt, timeoutMs, idempotencyKey, signal }) => {
+    return ({ run: { id: runId }, stepId, attempt, timeoutMs, idempotencyKey, signal }) => {
       // Its pass ended while its start was being written: it has not begun, and the next pass comes to it.
       if (!isOpen) return Promise.resolve({ wait: { for: 'retry' }, until: clock.now() });
       const { promise, resolve, reject } = Promise.withResolvers<StepOutcome>();
-      const key = idempotencyKey ?? `${run.id}/${stepId}`;
-      flying.set(part, { attempt, timeoutMs, key, told: false, resolve, reject });
-      signal.addEventListener('abort', () => clock.after(OVERRUN_MS, () => endOverrun(part)));
+      const key = idempotencyKey ?? `${runId}/${stepId}`;
+      flying.set(part, { attempt, timeoutMs, key, told: false, toldToStop: false, resolve, reject });
+      signal.addEventListener('abort', () => {
+        clock.after(part.stopped ? CANCEL_GRACE_MS : OVERRUN_MS, () => endOverrun(part));
+        answer();
+      });
       answer();
       return promise;
     };
@@ -81,7 +101,12 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
 
   function endOverrun(part: StepPart): void {
     if (!isOpen || !flying.has(part)) return;
-    const message = `The step "${part.step.id}" did not end when its time was up, and its process was ended with all that ran in it.`;
+    // Its process holds the clean-up of other branches: that has a limit of its own.
+    if (part.stopped && [...flying.keys()].some(({ stopped }) => !stopped)) {
+      clock.after(OVERRUN_MS, () => endOverrun(part));
+      return;
+    }
+    const message = `The step "${part.step.id}" did not end when ${part.stopped ? 'it was cancelled' : 'its time was up'}, and its process was ended with all that ran in it.`;
     controller.abort(new PlatformError('EXECUTION_TIMEOUT', message));
   }
 
@@ -100,7 +125,13 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
       }, waiting.reject);
     }
     const ready = [...owed].filter(deps.isReady);
-    if (watcher && ready.length > 0) endWatch(ready.map(({ step }) => step.id));
+    const stop = watcher ? [...flying].filter(isToStop) : [];
+    for (const [, flight] of stop) flight.toldToStop = true;
+    if (ready.length + stop.length > 0)
+      endWatch(
+        ready.map(({ step }) => step.id),
+        stop.map(([{ step }]) => step.id),
+      );
     mindThinking();
   }
 
@@ -109,7 +140,7 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
     const ended = { order: record.endOrder!, at: record.finishedAt! };
     if (record.status === 'succeeded') return { state: 'done', output, ...ended };
     if (isFinal(record.status)) {
-      const told = error ?? { code: 'STEP_FAILED', message: `The step was ${record.status}.`, details: {} };
+      const told = error ?? cancelledError(run.ending ?? 'cancelled');
       return { state: 'failed', status: record.status, error: told, ...ended };
     }
     if (!isOwnStep(step) || record.status === 'waiting') return { state: 'wait' };
@@ -122,9 +153,9 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
     return record.status !== 'running' && deps.isClosing() ? { state: 'wait' } : undefined;
   }
 
-  function endWatch(ready: string[]): void {
+  function endWatch(ready: string[] = [], stop: string[] = []): void {
     stopWatch();
-    watcher?.resolve({ ready });
+    watcher?.resolve({ ready, stop });
     watcher = null;
   }
 
@@ -171,10 +202,10 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
     },
     watch() {
       if (!isOpen) throw passIsOver();
-      endWatch([]);
+      endWatch();
       const { promise, resolve, reject } = Promise.withResolvers<ReadySteps>();
       watcher = { resolve, reject };
-      stopWatch = clock.after(WATCH_MS, () => endWatch([]));
+      stopWatch = clock.after(WATCH_MS, () => endWatch());
       answer();
       return promise;
     },
@@ -219,6 +250,14 @@ export function createCodePass({ token, clock, ...deps }: CodePassDeps) {
 
 /** A recycled pass leaves any step its full hour. */
 export const LONGEST_STEP_MS = minutes(60);
+
+const isToStop = ([{ stopped }, { toldToStop }]: [StepPart, Flight]): boolean =>
+  stopped !== null && !toldToStop;
+
+function cancelledError(reason: RunEnding): RunError {
+  const message = reason === 'cancelled' ? 'The run was cancelled.' : 'The run did not end in time.';
+  return { code: 'CANCELLED', message, details: { reason } };
+}
 
 function passIsOver(): PlatformError {
   return new PlatformError(

@@ -12,7 +12,7 @@ import type { StepKind } from '../steps/step-kind.ts';
 import { compileCommon, pinned } from './compile-common.ts';
 import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import { invalidDefinition, schemaIssues } from './definition-faults.ts';
-import { type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
+import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
 
 /** The one job of a workflow in code. */
 export const CODE_JOB = 'main';
@@ -80,7 +80,7 @@ function stepOf(
   kindOf: KindOf,
   retry: RetryPolicy | undefined,
 ): CompiledStep {
-  const { id, uses, options, inheritsRetry } = found;
+  const { id, uses, options, inheritsRetry, cleanUp } = found;
   const kind = uses === CODE_STEP ? OWN_STEP : kindOf(uses);
   if (!kind)
     throw new PlatformError('VALIDATION_ERROR', `Nothing runs the step "${id}", which uses "${uses}".`);
@@ -93,13 +93,14 @@ function stepOf(
     kind,
     with: constant(input),
     rawWith: input,
-    condition: WHEN_SUCCESSFUL,
+    condition: ALWAYS,
     retry: inheritsRetry ? retryOf(undefined, options.retry) : retryOf(options.retry, retry),
     timeoutMs: options.timeoutMs ?? kind.defaultTimeoutMs,
     continueOnError: true,
     idempotent: options.idempotent,
     ...afterInterruption(kind, options),
     idempotencyKey: options.idempotencyKey === undefined ? null : constant(options.idempotencyKey),
+    cleansUp: cleanUp,
   };
 }
 

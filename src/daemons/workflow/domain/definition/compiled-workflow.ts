@@ -24,6 +24,8 @@ export interface CompiledStep {
   /** What follows an interruption, where that does not depend on the two beside it. */
   afterInterruption?: 'repeat' | 'ask';
   idempotencyKey: Template | null;
+  /** Of code: it goes on while its run is being ended. */
+  cleansUp?: true | undefined;
 }
 
 export interface CompiledJob {

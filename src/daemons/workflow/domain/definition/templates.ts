@@ -216,6 +216,9 @@ export type Condition = Evaluable<boolean>;
 
 export const WHEN_SUCCESSFUL: Condition = fixedCondition(true, []);
 
+/** Of what somebody has decided already. */
+export const ALWAYS: Condition = { ...WHEN_SUCCESSFUL, evaluate: () => true };
+
 function fixedCondition(value: boolean, path: Path): Condition {
   return {
     evaluate: ({ state }) => value && state === 'success',

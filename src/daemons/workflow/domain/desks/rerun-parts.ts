@@ -45,6 +45,8 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
   const wentOn = (record: StepRecord, { branch }: FoundStep): boolean =>
     all.some((other) => other.record.index > record.index && !areSideBySide(branch, other.found.branch));
+  const cancelled = all.filter(({ record }) => record.status === 'cancelled');
+  const toldAt = Math.min(...cancelled.map(({ record }) => record.index));
   const origin = all.map(({ found }) => found.origin).find((taken) => taken !== undefined) ?? {
     seed: run.id,
     startedAt: run.startedAt ?? run.createdAt,
@@ -52,6 +54,8 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const steps = all
     .filter(({ record, found }) => {
       if (record.index >= start.record.index || !isFinal(record.status)) return false;
+      // The new run is not being ended: what cleaned up after the other one is no part of it.
+      if (record.status === 'cancelled' || (found.cleanUp && record.index > toldAt)) return false;
       return record.status === 'succeeded' || wentOn(record, found);
     })
     .toSorted((a, b) => a.record.endOrder! - b.record.endOrder!)

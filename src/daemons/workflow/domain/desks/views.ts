@@ -26,7 +26,7 @@ function waitingReason({ status, reason }: RunRecord): WaitReason | null {
 }
 
 export function viewRun(run: RunRecord): WorkflowRun {
-  const { id, workflowId, definitionHash, status, trigger, rerunOf, priority, resumeCount } = run;
+  const { id, workflowId, definitionHash, status, ending, trigger, rerunOf, priority, resumeCount } = run;
   return {
     id: id as WorkflowRun['id'],
     workflowId,
@@ -34,6 +34,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     status,
     queuedReason: queuedReason(run),
     waitingReason: waitingReason(run),
+    ending: status === 'cancelling' ? ending : null,
     trigger,
     parentRunId: run.parentId,
     rerunOf,

@@ -2,18 +2,25 @@ import type { Clock } from '../../../../kit/clock.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import { cleansUp } from '../definition/cleans-up.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { ActiveRun } from '../run/active-run.ts';
 import { isFinal } from '../states.ts';
 import type { CancelResult } from './engine-ports.ts';
 
 export interface CancellingDeps {
-  store: { runs: Pick<RunStore, 'find' | 'childrenOf' | 'cancelIdle'> };
+  store: { runs: Pick<RunStore, 'find' | 'childrenOf' | 'cancelIdle' | 'beginCleanUp'> };
   clock: Clock;
   logger: Logger;
   active: ReadonlyMap<string, ActiveRun>;
   /** Settles once a run that is being read is in `active`, or gone. */
   opening: ReadonlyMap<string, Promise<void>>;
+  /** Throws for one that cannot be read or compiled any more. */
+  definitionOf(hash: string): Promise<CompiledWorkflow>;
   offer(run: RunRecord, fresh: boolean): void;
+  /** There is something due. */
+  lookAgain(): void;
   ended(run: RunRecord): void;
   changed(runId: string): void;
 }
@@ -31,8 +38,16 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
       // Parked, ended or about to be: what is written by now decides.
       if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
       const run = await store.runs.find(tenantId, id);
-      if (!run || run.status === 'cancelled' || run.status === 'cancelling') throw alreadyCancelled(id);
-      if (isFinal(run.status)) return { cancelled: false, status: run.status };
+      if (!run || run.status === 'cancelled' || (run.status === 'cancelling' && run.ending === 'cancelled'))
+        throw alreadyCancelled(id);
+      // Its time was up, and it cleans up already.
+      if (run.status === 'cancelling' || isFinal(run.status)) return { cancelled: false, status: run.status };
+      if (run.startedAt !== null && (await mayCleanUp(run))) {
+        if (!(await store.runs.beginCleanUp(run.seq, clock.now()))) continue;
+        deps.changed(id);
+        deps.lookAgain();
+        return { cancelled: true, status: 'cancelling' };
+      }
       const { cancelled, promoted } = await store.runs.cancelIdle(run.seq, clock.now());
       if (!cancelled) continue;
       for (const next of promoted) deps.offer(next, false);
@@ -42,6 +57,15 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
       return { cancelled: true, status: 'cancelled' };
     }
     throw new PlatformError('CONFLICT', `Run ${id} changes too fast to be cancelled; try again.`);
+  }
+
+  async function mayCleanUp({ definitionHash }: RunRecord): Promise<boolean> {
+    try {
+      return cleansUp(await deps.definitionOf(definitionHash));
+    } catch (error) {
+      if (isLostDefinition(error)) return false;
+      throw error;
+    }
   }
 
   /** A failure is logged: the parent has ended all the same, and the next start of the service looks for what is left. */

@@ -38,6 +38,8 @@ export interface EngineLimits {
   /** Crashes with work of it in flight, and without progress, after which a run fails. */
   poisonAfter: number;
   leaseMs: number;
+  /** How long the clean-up of a run may take that is cancelled, or whose time is up; its definition may say another time. */
+  cleanUpMs: number;
   /** Characters of JSON. */
   mostOutput: number;
 }

@@ -37,6 +37,8 @@ export function createEngine(deps: EngineDeps): Engine {
   const { cancel, cancelById, cancelChildren, supersede } = createCancelling({
     ...{ store, clock, logger, active, opening, offer, ended },
     changed: hooks.changed,
+    definitionOf: deps.definitionOf,
+    lookAgain: () => void ticker.tick(),
   });
 
   function ended(run: RunRecord, jobs?: JobCounts): void {

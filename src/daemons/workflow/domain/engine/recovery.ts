@@ -1,3 +1,4 @@
+import { isFinal } from '../states.ts';
 import type { EngineDeps } from './engine-ports.ts';
 
 type RecoveryDeps = Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | 'hooks'>;
@@ -8,9 +9,12 @@ const RECOVERY_CHUNK = 200;
 export async function recover({ store, clock, logger, limits, hooks }: RecoveryDeps): Promise<void> {
   const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
   for (;;) {
-    const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK);
+    const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK, limits.poisonAfter);
     counts.interrupted += runs.length;
-    for (const run of runs) if (run.status === 'cancelled') hooks.ended(run);
+    for (const run of runs.filter(({ status }) => isFinal(status))) {
+      counts.poisoned++;
+      hooks.ended(run);
+    }
     if (runs.length < RECOVERY_CHUNK) break;
   }
   for (;;) {

@@ -135,7 +135,11 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     try {
       const loaded = await store.runs.load(seq);
       // Claimed, cancelled or finished since it was put into the queue.
-      if (!loaded || loaded.run.fence !== null || !['queued', 'waiting'].includes(loaded.run.status))
+      if (
+        !loaded ||
+        loaded.run.fence !== null ||
+        !['queued', 'waiting', 'cancelling'].includes(loaded.run.status)
+      )
         return false;
       if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
       const workflow = await definitionFor(loaded.run);
@@ -183,6 +187,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       evaluator: deps.evaluator,
       isFromBefore: (loaded.run.wakeAt ?? loaded.run.runAt ?? loaded.run.createdAt) < deps.startedAt(),
       mostOutput: limits.mostOutput,
+      cleanUpMs: limits.cleanUpMs,
       tracer: deps.tracer,
       passes: deps.passes,
       pluginWaits: deps.pluginWaits,

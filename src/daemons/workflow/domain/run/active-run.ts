@@ -1,6 +1,6 @@
-import type { RunError } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
+import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
@@ -14,10 +14,12 @@ import type { FairSlots } from '../engine/slots.ts';
 import { isFinal, move } from '../states.ts';
 import { evaluationFailure } from '../steps/retry-policy.ts';
 import { createStepDriver } from '../steps/step-driver.ts';
+import { CleanUp } from './clean-up.ts';
+import { endingError } from './ending-error.ts';
 import { createJobDriver, FAILED_STATES } from './job-driver.ts';
 import { createRunEvaluations } from './run-evaluations.ts';
 import { createRunJournal, type JournalDeps } from './run-journal.ts';
-import { isInAir, type JobPart, newJobPart, partsOf, resultOf, type StepPart } from './run-parts.ts';
+import { isInAir, type JobPart, partsOf, resultOf, type StepPart } from './run-parts.ts';
 import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
 import { createRunScopes } from './run-scopes.ts';
 import { type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
@@ -36,6 +38,8 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   /** How a child ended; undefined while it has not. */
   childEnd(runId: string): Promise<RunRecord | undefined>;
   cancelChild(runId: string): void;
+  /** How long the clean-up of a run that is being ended may take, unless its definition says. */
+  cleanUpMs: number;
   /** What runs the functions of workflows in code. */
   passes: PassDesk;
 }
@@ -71,7 +75,7 @@ export function createActiveRun(
   const { run } = loaded;
   const state: RunState = {
     departure: null,
-    ending: null,
+    ending: run.ending,
     draining: false,
     inbox: loaded.inbox,
     launches: [],
@@ -79,6 +83,8 @@ export function createActiveRun(
   };
   const journal = createRunJournal(run, deps);
   const recorder = createRunRecorder(loaded, journal, deps);
+  const limitMs = workflow.definition.cleanUpTimeoutMs ?? deps.cleanUpMs;
+  const cleanUp = new CleanUp({ ...deps, run, state, journal, recorder, limitMs });
   const groups = partsOf(workflow, loaded);
   const scopes = createRunScopes(run, workflow, groups);
   const evaluations = createRunEvaluations({ ...deps, run, journal, recorder, state });
@@ -86,7 +92,8 @@ export function createActiveRun(
   const code = workflow.code
     ? createCodeDriver({ ...deps, run, workflow, journal, recorder, state, steps })
     : null;
-  const jobs = createJobDriver({ ...deps, groups, recorder, scopes, evaluations, steps, code });
+  const parts = { groups, recorder, scopes, evaluations, steps, state, code };
+  const jobs = createJobDriver({ ...deps, ...parts, cleanUpMs: limitMs });
   /** Entries that were in the inbox once: one that was read with the run may be told of again after a step took it. */
   const seen = new Set(loaded.inbox.map(({ n }) => n));
   let parking = false;
@@ -101,17 +108,13 @@ export function createActiveRun(
       pokedLate = true;
       return;
     }
-    if (run.deadlineAt !== null && deadlines.isPast(run.deadlineAt)) state.ending ??= 'timed_out';
-    if (state.ending) {
-      for (const group of groups.values()) {
-        group.parts ??= [newJobPart(group.job, group.job.id, null)];
-        for (const part of group.parts) {
-          if (isFinal(part.record.status)) continue;
-          jobs.stopJob(part, state.ending);
-          jobs.endJob(part);
-        }
-      }
-    } else for (const group of groups.values()) jobs.advanceGroup(group);
+    if (!state.ending && run.deadlineAt !== null && deadlines.isPast(run.deadlineAt))
+      cleanUp.begin('timed_out', 'engine');
+    for (const group of groups.values()) {
+      if (cleanUp.isOverdue) jobs.stopGroup(group, state.ending!);
+      else jobs.advanceGroup(group);
+    }
+    if (state.ending) cleanUp.count(allJobs());
     conclude();
     void commit();
   }
@@ -120,25 +123,28 @@ export function createActiveRun(
   function conclude() {
     const parts = allJobs();
     if (parts.some(({ steps, passing }) => passing || steps.some(isInAir))) return;
-    if (evaluations.isPending && !state.ending) return;
     const over = [...groups.values()].every((group) => resultOf(group) !== null);
+    if (evaluations.isPending && !(over && state.ending)) return;
     if (!over) {
       parking = true;
       run.wakeAt = state.draining ? clock.now() : Math.min(...wakes());
       if (run.wakeAt === Number.POSITIVE_INFINITY) run.wakeAt = null;
       letGo();
       run.reason = code?.away ? 'plugin' : waitReasonOf(parts);
-      recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
-      return;
+      // The reload of plugins wakes runs in `waiting` alone.
+      if (state.ending && run.reason === 'plugin') run.wakeAt = clock.now() + seconds(1);
+      if (state.ending) return cleanUp.park();
+      return recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
     }
-    if (state.ending) {
+    // Code that had no step left to be told by ends as it would have.
+    const wasUntold = workflow.code && ['succeeded', 'failed'].includes(parts[0]?.record.status ?? '');
+    if (state.ending && !wasUntold) {
       end();
-      if (state.ending === 'timed_out')
-        run.error = JSON.stringify({
-          code: 'STEP_FAILED',
-          message: `The run did not end within ${workflow.definition.timeoutMs} ms.`,
-          details: { reason: 'timeout' },
-        } satisfies RunError);
+      const { timeoutMs } = workflow.definition;
+      const error = endingError({ ending: state.ending, parts, cleanUp, timeoutMs });
+      run.error = error && JSON.stringify(error);
+      const result = parts[0]?.outputs.result;
+      if (workflow.code && result !== undefined) run.output = JSON.stringify(result);
       return recorder.setRun(state.ending, 'engine');
     }
     const failed = parts.find((part) => FAILED_STATES.has(part.record.status) && !part.job.continueOnError);
@@ -175,15 +181,15 @@ export function createActiveRun(
 
   /** What is being ended already needs no reminder: one that is past would come again and again. */
   function wakes(): number[] {
-    const times = allJobs().flatMap(({ record, job, steps, ending: stopped }) => [
+    const times = allJobs().flatMap(({ record, job, steps, ending: stopped, endingAt }) => [
       ...steps.map((part) => (part.slot === 'none' ? wakeOf(part) : null)),
       job.timeoutMs !== null && record.startedAt !== null && !stopped && !isFinal(record.status)
         ? record.startedAt + job.timeoutMs
         : null,
+      endingAt !== null && !state.ending && !isFinal(record.status) ? endingAt + cleanUp.limitMs : null,
     ]);
-    return [...times, code?.away?.wakeAt ?? null, state.ending ? null : run.deadlineAt].filter(
-      (time) => time !== null,
-    );
+    const ends = state.ending ? cleanUp.endsAt : run.deadlineAt;
+    return [...times, code?.away?.wakeAt ?? null, ends].filter((time) => time !== null);
   }
 
   /** Until the first of its waits ends: not always the one whose wall-clock time comes first. */
@@ -265,7 +271,7 @@ export function createActiveRun(
     run.reason = null;
     run.wakeAt = null;
     tryPlugins();
-    run.status = move('run', run.status, 'running', 'engine');
+    if (!state.ending) run.status = move('run', run.status, 'running', 'engine');
     journal.touch('run');
     journal.event({ type: isFirst ? 'run.started' : 'run.continued' });
     for (const part of allJobs()) recorder.countJobs(part);
@@ -301,8 +307,7 @@ export function createActiveRun(
     },
     async cancel() {
       if (state.departure || parking || isFinal(run.status) || run.status === 'cancelling') return false;
-      state.ending = 'cancelled';
-      recorder.setRun('cancelling', 'caller');
+      cleanUp.begin('cancelled', 'caller');
       const durable = journal.flush();
       advance();
       return durable;

@@ -1,8 +1,10 @@
-import type { PartStatus, RunError } from '../../../../contracts/index.ts';
+import type { PartStatus, RunEnding, RunError } from '../../../../contracts/index.ts';
+import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { CodeDriver } from '../code/code-driver.ts';
 import type { Scope } from '../definition/expressions.ts';
+import type { Condition } from '../definition/templates.ts';
 import { isFinal } from '../states.ts';
 import { evaluationFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
@@ -20,7 +22,7 @@ import {
 } from './run-parts.ts';
 import type { RunRecorder } from './run-recorder.ts';
 import type { RunScopes } from './run-scopes.ts';
-import { CANCELLED, RUN_TIMED_OUT } from './run-state.ts';
+import { type RunState, reasonOf } from './run-state.ts';
 
 export const FAILED_STATES: ReadonlySet<string> = new Set<PartStatus>(['failed', 'timed_out']);
 
@@ -30,16 +32,19 @@ export interface JobDriverDeps {
   scopes: RunScopes;
   evaluations: RunEvaluations;
   steps: StepDriver;
+  state: RunState;
+  clock: Clock;
   deadlines: Deadlines;
-  cancelChild(runId: string): void;
+  /** How long the clean-up of a job that is being ended may take. */
+  cleanUpMs: number;
   /** Drives the one job of a workflow in code. */
   code: CodeDriver | null;
 }
 
 /** The life of a job: what it needs, its combinations, its steps in order, its end. */
 export function createJobDriver(deps: JobDriverDeps) {
-  const { groups, recorder, scopes, evaluations, steps, deadlines, cancelChild, code } = deps;
-  const { setJob, setStep } = recorder;
+  const { groups, recorder, scopes, evaluations, steps, state, clock, deadlines, code } = deps;
+  const { setJob } = recorder;
   const { scopeOf } = scopes;
 
   /** Goes on with a job as far as it can. */
@@ -47,8 +52,8 @@ export function createJobDriver(deps: JobDriverDeps) {
     if (part.record.status === 'interrupted') setJob(part, 'running');
     const { timeoutMs } = part.job;
     if (timeoutMs !== null && !part.ending && deadlines.isPast(part.record.startedAt! + timeoutMs))
-      stopJob(part, 'timed_out');
-    if (part.ending) return endJob(part);
+      beginEnding(part, 'timed_out');
+    if (part.ending) return cleanUp(part, part.ending);
     if (code) return code.advance(part);
     for (const step of part.steps) {
       steps.advanceStep(step, part);
@@ -84,35 +89,80 @@ export function createJobDriver(deps: JobDriverDeps) {
     });
   }
 
-  /** Begins to end a job from outside: what is in the air is aborted. */
-  function stopJob(part: JobPart, how: 'cancelled' | 'timed_out'): void {
-    part.ending ??= how;
-    const reason = how === 'cancelled' ? CANCELLED : RUN_TIMED_OUT;
-    code?.stop(part, reason);
+  function beginEnding(part: JobPart, how: RunEnding): void {
+    part.ending = how;
+    part.endingAt = clock.now();
+    deadlines.note(part.endingAt + deps.cleanUpMs);
+  }
+
+  /** Ends the steps of a job that is being ended, in their order, but for those whose `if` holds when it is cancelled. */
+  function cleanUp(part: JobPart, how: RunEnding): void {
+    // That of a run has a limit for all of its jobs.
+    const isOverdue = part.endingAt === null || deadlines.isPast(part.endingAt + deps.cleanUpMs);
+    if (!state.ending && isOverdue) {
+      stopJob(part, how);
+      return;
+    }
+    if (code) {
+      code.cleanUp(part);
+      return;
+    }
     for (const step of part.steps) {
-      step.abort?.abort(reason);
-      if (step.slot === 'asked') steps.freeSlot(step);
+      if (isFinal(step.record.status)) continue;
+      const goesOn = holdsOnCancel(step.record, step.step.condition, part);
+      if (goesOn === undefined) return;
+      if (goesOn) steps.advanceStep(step, part);
+      else steps.endStep(step, how);
+      const { status } = step.record;
+      if (isFinal(status)) continue;
+      const jobStatus = status === 'waiting' ? 'waiting' : 'running';
+      if (part.record.status !== jobStatus) setJob(part, jobStatus);
+      return;
+    }
+    endJob(part, how);
+  }
+
+  /** Whether a step or job is one that cleans up; undefined while a thread works on it. */
+  function holdsOnCancel(part: object, condition: Condition, job: JobPart): boolean | undefined {
+    try {
+      return evaluations.ask(part, condition, () => scopeOf(job, 'cancelled'))?.value;
+    } catch {
+      return false;
     }
   }
 
-  /** Ends it once nothing of it is in the air. */
-  function endJob(part: JobPart): void {
+  /** Ends all of a job, its clean-up too. */
+  function stopJob(part: JobPart, how: RunEnding): void {
+    part.ending ??= how;
+    // A reminder that is past would come again and again.
+    part.endingAt = null;
+    code?.stop(part, reasonOf(how));
+    for (const step of part.steps) if (!isFinal(step.record.status)) steps.stopStep(step, how);
     if (part.passing || part.steps.some(({ abort }) => abort !== null)) return;
-    const how = part.ending!;
-    for (const step of part.steps) {
-      const { status } = step.record;
-      if (isFinal(status)) continue;
-      if (step.wait?.runId) cancelChild(step.wait.runId);
-      setStep(step, status === 'waiting' || status === 'running' ? how : 'cancelled');
-    }
+    for (const step of part.steps) if (!isFinal(step.record.status)) steps.endStep(step, how, true);
+    endJob(part, how);
+  }
+
+  function endJob(part: JobPart, how: RunEnding): void {
+    const error: RunError | undefined =
+      how === 'timed_out'
+        ? { code: 'STEP_FAILED', message: 'The job did not end in time.', details: { reason: 'timeout' } }
+        : undefined;
     if (part.record.status === 'pending') setJob(part, 'cancelled');
-    else if (!isFinal(part.record.status)) {
-      const error: RunError | undefined =
-        how === 'timed_out'
-          ? { code: 'STEP_FAILED', message: 'The job did not end in time.', details: { reason: 'timeout' } }
-          : undefined;
-      setJob(part, how, error);
-    }
+    else setJob(part, how, error);
+  }
+
+  /** Ends a group of a run whose clean-up did not end in time. */
+  function stopGroup(group: JobGroup, how: RunEnding): void {
+    group.parts ??= [newJobPart(group.job, group.job.id, null)];
+    for (const part of group.parts) if (!isFinal(part.record.status)) stopJob(part, how);
+  }
+
+  /** A job of a run that is being ended goes on if its `if` holds then; any other ends. False while that is not known. */
+  function endsWithRun(group: JobGroup, part: JobPart): boolean | undefined {
+    if (!state.ending || part.ending) return false;
+    const goesOn = holdsOnCancel(group.job, group.job.condition, part);
+    return goesOn === undefined ? undefined : !goesOn;
   }
 
   /** Goes on with all combinations of a job. */
@@ -127,14 +177,22 @@ export function createJobDriver(deps: JobDriverDeps) {
         parts.some(({ record }) => FAILED_STATES.has(record.status))
       ) {
         for (const part of parts)
-          if (!isFinal(part.record.status) && !part.ending) stopJob(part, 'cancelled');
+          if (!isFinal(part.record.status) && !part.ending) beginEnding(part, 'cancelled');
       }
       let running = parts.filter(
         ({ record }) => !isFinal(record.status) && record.status !== 'pending',
       ).length;
       for (const part of parts) {
         if (isFinal(part.record.status)) continue;
-        if (part.record.status === 'pending' && !part.ending) {
+        const ends = endsWithRun(group, part);
+        if (ends === undefined) continue;
+        if (ends) beginEnding(part, state.ending!);
+        if (part.record.status === 'pending' && part.ending) {
+          setJob(part, 'cancelled');
+          changed = true;
+          continue;
+        }
+        if (part.record.status === 'pending') {
           if (running >= group.job.maxParallel) continue;
           running++;
           setJob(part, 'running');
@@ -150,23 +208,24 @@ export function createJobDriver(deps: JobDriverDeps) {
     const { job } = group;
     const results = job.needs.map((id) => resultOf(groups.get(id)!));
     if (results.includes(null)) return false;
-    const state: Scope['state'] = results.includes('cancelled')
-      ? 'cancelled'
-      : results.some((result) => result === 'failed' || result === 'timed_out')
-        ? 'failure'
-        : results.includes('skipped')
-          ? 'skipped'
-          : 'success';
+    const seen: Scope['state'] =
+      state.ending || results.includes('cancelled')
+        ? 'cancelled'
+        : results.some((result) => result === 'failed' || result === 'timed_out')
+          ? 'failure'
+          : results.includes('skipped')
+            ? 'skipped'
+            : 'success';
     const single = newJobPart(job, job.id, null);
     try {
-      const holds = evaluations.ask(group, job.condition, () => scopeOf(single, state));
+      const holds = evaluations.ask(state.ending ? job : group, job.condition, () => scopeOf(single, seen));
       if (!holds) return false;
       if (!holds.value) {
         group.parts = [single];
-        setJob(single, 'skipped');
+        setJob(single, state.ending ? 'cancelled' : 'skipped');
         return true;
       }
-      const matrix = job.matrix && evaluations.ask(group, job.matrix, () => scopeOf(single, state));
+      const matrix = job.matrix && evaluations.ask(group, job.matrix, () => scopeOf(single, seen));
       if (matrix === undefined) return false;
       const all = matrix && combinations(matrix.value as Record<string, JsonValue>);
       requireRoom((all?.length ?? 1) * job.steps.length);
@@ -192,5 +251,5 @@ export function createJobDriver(deps: JobDriverDeps) {
       throw new Error(`the run would have ${known + more} steps with it; ${MOST_STEPS} are the most`);
   }
 
-  return { advanceGroup, stopJob, endJob };
+  return { advanceGroup, stopGroup };
 }

@@ -163,7 +163,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
 
 function progressOf(run: RunRecord): RunProgress {
   const { status, ready, reason, rank, wakeAt, deadlineAt, fence, resumeCount, stalls, inFlight } = run;
-  const { output, error, startedAt, finishedAt } = run;
+  const { ending, endingAt, output, error, startedAt, finishedAt } = run;
   return {
     status,
     ready,
@@ -175,6 +175,8 @@ function progressOf(run: RunRecord): RunProgress {
     resumeCount,
     stalls,
     inFlight,
+    ending,
+    endingAt,
     output,
     error,
     startedAt,

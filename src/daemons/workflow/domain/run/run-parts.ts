@@ -1,4 +1,4 @@
-import type { PartStatus, RunError, StepWait } from '../../../../contracts/index.ts';
+import type { PartStatus, RunEnding, RunError, StepWait } from '../../../../contracts/index.ts';
 import type { JobRecord, JsonValue, LoadedRun, StepRecord } from '../../../../store/ports/index.ts';
 import { foundIn } from '../definition/compile-code.ts';
 import type { CompiledJob, CompiledStep, CompiledWorkflow } from '../definition/compiled-workflow.ts';
@@ -30,6 +30,8 @@ export interface StepPart {
   losses: number;
   /** What the attempt under way is given; undefined until a thread has worked it out. */
   given: Record<string, JsonValue> | StepFailure | undefined;
+  /** It is being ended from outside: what was in the air of it comes to nothing. */
+  stopped: RunEnding | null;
   /** Does the work in place of its kind: for steps that only the run's own code can do. */
   perform: StepKind['run'] | null;
 }
@@ -45,7 +47,9 @@ export interface JobPart {
   /** The code that finds its steps is at work, or about to be. */
   passing: boolean;
   /** It is being ended from outside: by its time limit, or because a sibling failed. */
-  ending: 'cancelled' | 'timed_out' | null;
+  ending: RunEnding | null;
+  /** Since when, for the limit of its clean-up; null once that is over. */
+  endingAt: number | null;
 }
 
 /** All combinations of one job; null until what it needs has ended. */
@@ -110,6 +114,7 @@ function jobPart(
     failed: false,
     passing: false,
     ending: null,
+    endingAt: null,
   };
   part.steps = code
     ? [...stored.values()].map((own) => stepPart(part, code.stepOf(foundIn(own), own.index), own))
@@ -138,6 +143,7 @@ export function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): 
     looking: false,
     losses: 0,
     given: undefined,
+    stopped: null,
     perform: null,
   };
 }

@@ -1,3 +1,4 @@
+import type { RunEnding } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { InboxRecord } from '../../../../store/ports/index.ts';
 import type { StepPart } from './run-parts.ts';
@@ -8,8 +9,8 @@ export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
 /** What the parts of a run in memory have in common. */
 export interface RunState {
   departure: Departure | null;
-  /** The run is being ended from outside. */
-  ending: 'cancelled' | 'timed_out' | null;
+  /** The run is being ended from outside: nothing of it but its clean-up goes on. */
+  ending: RunEnding | null;
   /** Nothing more is started. */
   draining: boolean;
   /** What came and was not used yet. */
@@ -27,4 +28,6 @@ export const RUN_TIMED_OUT = new PlatformError(
   'The run or its job did not end in time.',
 );
 export const CANCELLED = new PlatformError('EXECUTION_ERROR', 'The run was cancelled.');
+/** Why a step of a run or job that ends as this is aborted. */
+export const reasonOf = (how: RunEnding): PlatformError => (how === 'cancelled' ? CANCELLED : RUN_TIMED_OUT);
 export const SHUT_DOWN = new PlatformError('SERVICE_UNAVAILABLE', 'The workflow service is stopping.');

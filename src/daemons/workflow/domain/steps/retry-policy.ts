@@ -76,6 +76,15 @@ export function toStepFailure(thrown: unknown): StepFailure {
   );
 }
 
+/** An attempt whose time was up. */
+export function stepTimeout({ timeoutMs }: { timeoutMs: number }): StepFailure {
+  return new StepFailure('timeout', {
+    code: 'EXECUTION_TIMEOUT',
+    message: `The step did not end within ${timeoutMs} ms.`,
+    details: { timeoutMs },
+  });
+}
+
 /** An expression that failed, or a value that a step cannot take. */
 export function evaluationFailure(error: unknown): StepFailure {
   if (error instanceof StepFailure) return error;

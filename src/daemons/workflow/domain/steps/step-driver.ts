@@ -1,3 +1,4 @@
+import type { RunEnding } from '../../../../contracts/index.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
@@ -7,12 +8,12 @@ import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { FairSlots } from '../engine/slots.ts';
 import type { JobPart, StepPart } from '../run/run-parts.ts';
 import type { RunRecorder } from '../run/run-recorder.ts';
-import { type RunState, TIMED_OUT } from '../run/run-state.ts';
+import { type RunState, reasonOf, TIMED_OUT } from '../run/run-state.ts';
 import { isFinal } from '../states.ts';
 import { type AttemptInputDeps, createAttemptInput } from './attempt-input.ts';
 import { Interrupted } from './interrupted.ts';
 import { PluginAway } from './plugin-away.ts';
-import { evaluationFailure, retryDelay, StepFailure, toStepFailure } from './retry-policy.ts';
+import { evaluationFailure, retryDelay, StepFailure, stepTimeout, toStepFailure } from './retry-policy.ts';
 import type { StepOutcome } from './step-kind.ts';
 import { createStepWaits } from './step-waits.ts';
 
@@ -26,6 +27,7 @@ export interface StepDriverDeps extends AttemptInputDeps {
   pluginWaits: PluginWaits;
   /** How a child ended; undefined while it has not. */
   childEnd(runId: string): Promise<RunRecord | undefined>;
+  cancelChild(runId: string): void;
 }
 
 export type StepDriver = ReturnType<typeof createStepDriver>;
@@ -43,6 +45,7 @@ export function createStepDriver(deps: StepDriverDeps) {
   const { run, journal, recorder, scopes, evaluations, state, clock, deadlines, random, slots } = deps;
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
   const { scopeOf, stateOf } = scopes;
+  const childrenStopped = new Set<string>();
   const { tryWake } = createStepWaits(deps, { startEffect, goOn });
   const { callOf, givenNow, givenLater, noteBegun } = createAttemptInput(deps);
 
@@ -54,7 +57,9 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (record.status === 'interrupted') return goOn(part);
     if (record.status !== 'pending') return;
     try {
-      const holds = evaluations.ask(part, step.condition, () => scopeOf(job, stateOf(job)));
+      const holds = evaluations.ask(job.ending ? record : part, step.condition, () =>
+        scopeOf(job, stateOf(job)),
+      );
       if (!holds) return;
       if (!holds.value) return setStep(part, 'skipped');
     } catch (error) {
@@ -221,10 +226,9 @@ export function createStepDriver(deps: StepDriverDeps) {
       endAttempt(part, part.record.status, null);
       return;
     }
-    const stopped = state.ending ?? part.job.ending;
-    if (stopped) {
-      endAttempt(part, stopped, null);
-      setStep(part, stopped);
+    if (part.stopped) {
+      endAttempt(part, part.stopped, null);
+      setStep(part, part.stopped);
       return;
     }
     if (outcome instanceof PluginAway && (part.record.attemptAt === null || !part.step.kind.reportsBegin))
@@ -232,7 +236,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (outcome instanceof Interrupted && !signal.aborted && part.losses < MAX_LOSSES)
       return interrupt(part, outcome);
     const timedOut = signal.aborted && signal.reason === TIMED_OUT;
-    const failure = timedOut ? stepTimeout(part) : outcome;
+    const failure = timedOut ? stepTimeout(part.step) : outcome;
     endAttempt(part, timedOut ? 'timed_out' : 'failed', failure);
     const { retry, kind } = part.step;
     const delay = retryDelay(
@@ -282,6 +286,30 @@ export function createStepDriver(deps: StepDriverDeps) {
     park(part, { for: 'plugin', name: pluginId, message, ...more }, wakeAt, { plugin: pluginId });
   }
 
+  /** Aborts what is in the air of a step that is to end with its run or job. */
+  function stopStep(part: StepPart, how: RunEnding): void {
+    part.stopped ??= how;
+    part.abort?.abort(reasonOf(how));
+    if (part.slot === 'asked') freeSlot(part);
+  }
+
+  /** Ends a step with its run or job, once nothing of it is in the air and the child that it waits for has ended. */
+  function endStep(part: StepPart, how: RunEnding, isOverdue = false): void {
+    const child = part.wait?.for === 'child' ? part.wait.runId : undefined;
+    if (child !== undefined && !childrenStopped.has(child)) {
+      childrenStopped.add(child);
+      deps.cancelChild(child);
+    }
+    stopStep(part, how);
+    if (part.abort !== null) return;
+    if (child !== undefined && !isOverdue) {
+      tryWake(part);
+      return;
+    }
+    const { status } = part.record;
+    setStep(part, status === 'waiting' || status === 'running' ? how : 'cancelled');
+  }
+
   /** A step that a crash caught in mid-air: may it run again? */
   function goOn(part: StepPart) {
     const { step, record } = part;
@@ -305,16 +333,8 @@ export function createStepDriver(deps: StepDriverDeps) {
     return step.idempotent ?? step.kind.isIdempotent(step.uses, step.rawWith);
   }
 
-  return { advanceStep, launch, drop, freeSlot };
+  return { advanceStep, launch, drop, freeSlot, stopStep, endStep };
 }
 
 const NEVER = new AbortController().signal;
 const NOTHING = (): void => {};
-
-function stepTimeout({ step }: StepPart): StepFailure {
-  return new StepFailure('timeout', {
-    code: 'EXECUTION_TIMEOUT',
-    message: `The step did not end within ${step.timeoutMs} ms.`,
-    details: { timeoutMs: step.timeoutMs },
-  });
-}

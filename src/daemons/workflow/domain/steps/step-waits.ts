@@ -91,7 +91,10 @@ export function createStepWaits(
         part.looking = false;
         if (state.departure || !child || part.record.status !== 'waiting') return;
         const { runId } = part.wait!;
-        if (child.status === 'succeeded') {
+        if (child.status !== 'succeeded' && part.stopped) {
+          endAttempt(part, part.stopped, null);
+          recorder.setStep(part, part.stopped);
+        } else if (child.status === 'succeeded') {
           succeed(part, child.output === null ? null : JSON.parse(child.output));
           endAttempt(part, part.record.status, null);
         } else {

@@ -1,0 +1,46 @@
+import type { RunEnding, RunError } from '../../../../contracts/index.ts';
+import { isFailure, type JobPart, stepIdOf } from './run-parts.ts';
+
+export interface EndedRun {
+  ending: RunEnding;
+  parts: readonly JobPart[];
+  cleanUp: { isOverdue: boolean; limitMs: number };
+  /** The time limit of the run. */
+  timeoutMs: number | undefined;
+}
+
+/** The error of a run that was ended from outside: that its time was up, and what went wrong with its clean-up. */
+export function endingError({ ending, timeoutMs, ...run }: EndedRun): RunError | null {
+  const cleanUp = cleanUpError(run);
+  if (ending === 'cancelled') return cleanUp;
+  return {
+    code: 'STEP_FAILED',
+    message: `The run did not end within ${timeoutMs} ms.`,
+    details: { reason: 'timeout', ...(cleanUp ? { cleanUp } : {}) },
+  };
+}
+
+function cleanUpError({
+  parts,
+  cleanUp: { isOverdue, limitMs },
+}: Pick<EndedRun, 'parts' | 'cleanUp'>): RunError | null {
+  if (isOverdue)
+    return {
+      code: 'EXECUTION_TIMEOUT',
+      message: `The clean-up did not end within ${limitMs} ms; what was left of it was stopped.`,
+      details: { reason: 'clean_up_timeout', timeoutMs: limitMs },
+    };
+  for (const { record, steps } of parts) {
+    const error = record.error === null ? null : (JSON.parse(record.error) as RunError);
+    // That its time was up says nothing of its clean-up.
+    if (error && error.details.reason !== 'timeout') return error;
+    const bad = steps.find(isFailure);
+    if (bad)
+      return {
+        code: 'STEP_FAILED',
+        message: `The step "${bad.step.id}" failed: ${bad.error?.message ?? ''}`,
+        details: { step: stepIdOf(bad), error: bad.error },
+      };
+  }
+  return null;
+}
