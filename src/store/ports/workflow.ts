@@ -119,13 +119,18 @@ export interface RunStore {
   childrenOf(id: string): Promise<RunRecord[]>;
   /**
    * Puts something into the inbox and wakes the run. `ended` for a finished run; `taken` when `once` and there is one of
-   * that kind and name; `full` for a signal when `most` wait there that no step has used. With a `repeat`, `repeated` for
+   * that kind and name; `full` for a signal when `most` wait there that no step has used, or with it more than `mostBytes`. With a `repeat`, `repeated` for
    * what came before with its key and digest, also to a run that has ended since; `different` for another digest.
    */
   deliver(
     seq: number,
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
-    options: { once: boolean; most: number; repeat?: { key: string; digest: string } | undefined },
+    options: {
+      once: boolean;
+      most: number;
+      mostBytes: number;
+      repeat?: { key: string; digest: string } | undefined;
+    },
   ): Promise<
     { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
   >;

@@ -27,6 +27,11 @@ const PACK = 1000;
 
 type Seq = { seq: number };
 
+interface UnreadSignals {
+  count: number;
+  bytes: number;
+}
+
 /** The statements of all tables of a run; to be called inside `db.read` and `db.write`. */
 export function workflowRows(db: Database) {
   const values = workflowValues(db);
@@ -143,7 +148,7 @@ export function workflowRows(db: Database) {
     },
     inbox: (seq: number) => sql.inbox.all({ seq }),
     inInbox: (seq: number, kind: string, name: string) => sql.inInbox.get({ seq, kind, name }) !== undefined,
-    unreadSignals: (seq: number): number => sql.unreadSignals.get({ seq })!,
+    unreadSignals: (seq: number): UnreadSignals => sql.unreadSignals.get({ seq })!,
     putInbox: (
       seq: number,
       entry: Omit<InboxRecord, 'n' | 'takenBy'>,
@@ -244,11 +249,9 @@ function statements(db: Database) {
     inInbox: db.prepare<[{ seq: number; kind: string; name: string }]>(
       'select 1 from inbox where run_seq = :seq and kind = :kind and name = :name and taken_by is null',
     ),
-    unreadSignals: db
-      .prepare<[Seq], number>(
-        `select count(*) from inbox where run_seq = :seq and kind = 'signal' and taken_by is null`,
-      )
-      .pluck(),
+    unreadSignals: db.prepare<[Seq], UnreadSignals>(`
+      select count(*) as count, coalesce(sum(octet_length(payload)), 0) as bytes from inbox
+      where run_seq = :seq and kind = 'signal' and taken_by is null`),
     putInbox: db
       .prepare<
         [Omit<InboxRecord, 'n' | 'takenBy'> & Seq & { key: string | null; digest: string | null }],

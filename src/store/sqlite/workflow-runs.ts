@@ -115,14 +115,18 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     logs: (seq, after, limit, step) =>
       db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
     childrenOf: (id) => db.read(() => sql.children.all({ id }).map(rows.recordOf)),
-    deliver: (seq, entry, { once, most, repeat }) =>
+    deliver: (seq, entry, { once, most, mostBytes, repeat }) =>
       db.write(() => {
         const before = repeat && rows.digestInInbox(seq, repeat.key);
         if (before !== undefined) return { outcome: before === repeat?.digest ? 'repeated' : 'different' };
         const holder = rows.holder(seq);
         if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
         if (once && rows.inInbox(seq, entry.kind, entry.name)) return { outcome: 'taken' };
-        if (entry.kind === 'signal' && rows.unreadSignals(seq) >= most) return { outcome: 'full' };
+        if (entry.kind === 'signal') {
+          const { count, bytes } = rows.unreadSignals(seq);
+          const isFull = count >= most || bytes + Buffer.byteLength(entry.payload) > mostBytes;
+          if (isFull) return { outcome: 'full' };
+        }
         const n = rows.putInbox(seq, entry, repeat);
         rows.addEvents(seq, [{ at: entry.at, type: `${entry.kind}.received`, data: { name: entry.name } }]);
         sql.wake.run({ seq, at: entry.at });

@@ -370,31 +370,44 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const fence = await boot(port);
       await port.runs.write(claim(run, fence));
       const entry = { kind: 'approval' as const, name: 'main.ok', payload: '{}', at: 7000 };
-      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({
+      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2, mostBytes: 100 })).toEqual({
         outcome: 'delivered',
         n: 1,
       });
-      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({ outcome: 'taken' });
+      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2, mostBytes: 100 })).toEqual({
+        outcome: 'taken',
+      });
       await port.runs.write(
         change(run, { fence, status: 'running' }, { status: 'waiting', ready: false, fence: null }),
       );
       expect(await port.queue.due(9000, 10)).toEqual([]);
-      await port.runs.deliver(run.seq, { ...entry, kind: 'signal', name: 'go' }, { once: false, most: 2 });
+      await port.runs.deliver(
+        run.seq,
+        { ...entry, kind: 'signal', name: 'go' },
+        { once: false, most: 2, mostBytes: 100 },
+      );
       expect((await port.queue.due(9000, 10)).map(({ id }) => id)).toEqual([run.id]);
       expect((await port.runs.load(run.seq))?.inbox.map(({ kind }) => kind)).toEqual(['approval', 'signal']);
       const signal = { ...entry, kind: 'signal' as const, name: 'go' };
-      const options = { once: false, most: 1 };
+      const options = { once: false, most: 1, mostBytes: 100 };
       expect(await port.runs.deliver(run.seq, signal, options)).toEqual({ outcome: 'full' });
       expect(await port.runs.deliver(run.seq, { ...entry, name: 'main.other' }, options)).toMatchObject({
         outcome: 'delivered',
       });
-      const keyed = { once: false, most: 2, repeat: { key: 'k', digest: 'd' } };
+      const large = { once: false, most: 9, mostBytes: 6 };
+      expect(await port.runs.deliver(run.seq, { ...signal, payload: '"ä"' }, large)).toMatchObject({
+        outcome: 'delivered',
+      });
+      expect(await port.runs.deliver(run.seq, signal, large)).toEqual({ outcome: 'full' });
+      const keyed = { once: false, most: 3, mostBytes: 100, repeat: { key: 'k', digest: 'd' } };
       expect((await port.runs.deliver(run.seq, signal, keyed)).outcome).toBe('delivered');
       expect(await port.runs.deliver(run.seq, signal, keyed)).toEqual({ outcome: 'repeated' });
       const other = { ...keyed, repeat: { key: 'k', digest: 'e' } };
       expect(await port.runs.deliver(run.seq, signal, other)).toEqual({ outcome: 'different' });
       await port.runs.cancelIdle(run.seq, 9000);
-      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2 })).toEqual({ outcome: 'ended' });
+      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2, mostBytes: 100 })).toEqual({
+        outcome: 'ended',
+      });
       expect(await port.runs.deliver(run.seq, signal, keyed)).toEqual({ outcome: 'repeated' });
     });
 

@@ -9,6 +9,7 @@ import { createTicker } from './ticker.ts';
 
 /** Signals of one run that no step has taken: all of them are read whenever the run is taken up. */
 const MOST_UNREAD = 1000;
+const MOST_UNREAD_MB = 16;
 
 export function createEngine(deps: EngineDeps): Engine {
   const { store, clock, random, logger, limits, hooks } = deps;
@@ -124,7 +125,11 @@ export function createEngine(deps: EngineDeps): Engine {
     cancel,
     supersede,
     async deliver(run, entry, options) {
-      const delivered = await store.runs.deliver(run.seq, entry, { ...options, most: MOST_UNREAD });
+      const delivered = await store.runs.deliver(run.seq, entry, {
+        ...options,
+        most: MOST_UNREAD,
+        mostBytes: MOST_UNREAD_MB * 1024 * 1024,
+      });
       if (delivered.outcome === 'repeated') return;
       if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
       hooks.changed(run.id);
@@ -175,7 +180,7 @@ function undelivered(
     different: `This idempotency key was used for another signal to run ${id}; take a new key.`,
     ended: `Run ${id} has ended; nothing can be sent to it any more.`,
     taken: `This was decided before for step ${name} of run ${id}.`,
-    full: `${MOST_UNREAD} signals wait in run ${id} that no step of it has taken; it takes no more until one does.`,
+    full: `Run ${id} holds ${MOST_UNREAD} signals, or ${MOST_UNREAD_MB} MB of them, that no step has taken; it takes no more until one does.`,
   };
   return new PlatformError('CONFLICT', why[outcome], { details: { runId: id } });
 }
