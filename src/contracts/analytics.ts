@@ -42,7 +42,7 @@ export const listEvents = endpoint({
   path: '/api/v1/analytics/events',
   summary: 'List analytics events, newest first; with follow=1 as a stream of server-sent events',
   tags,
-  query: z.object({ ...filters, ...followQuery, limit: followLimit }),
+  query: z.strictObject({ ...filters, ...followQuery, limit: followLimit }),
   reply: offsetPage(AnalyticsEvent),
   errors: ['VALIDATION_ERROR', 'FORBIDDEN', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
@@ -52,7 +52,7 @@ export const eventStats = endpoint({
   path: '/api/v1/analytics/stats',
   summary: 'How many events there are, by type, source and actor',
   tags,
-  query: z.object(aggregateFilters),
+  query: z.strictObject(aggregateFilters),
   reply: z.object({
     total: z.number().int(),
     byType: z.record(z.string(), z.number().int()),
@@ -66,7 +66,7 @@ export const dailyEventStats = endpoint({
   path: '/api/v1/analytics/daily',
   summary: 'How many events there are on each day (UTC)',
   tags,
-  query: z.object(aggregateFilters),
+  query: z.strictObject(aggregateFilters),
   reply: z.object({
     items: z.array(
       z.object({

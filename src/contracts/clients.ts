@@ -40,7 +40,7 @@ export const listClients = endpoint({
   path: '/api/v1/clients',
   summary: 'Clients, without their secrets; those of hosts too',
   tags: ['clients'],
-  query: z.object({ namespaceId: NamespaceId.optional(), ...pageQuery }),
+  query: z.strictObject({ namespaceId: NamespaceId.optional(), ...pageQuery }),
   reply: page(Client),
   errors: ['UNAUTHORIZED', 'FORBIDDEN'],
 });

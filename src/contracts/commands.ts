@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CommandError } from './command-result.ts';
+import { NoFilters } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { PluginId } from './ids.ts';
 
@@ -35,6 +36,7 @@ export const listCommands = endpoint({
   path: '/api/v1/commands',
   summary: 'The commands that plugins bring',
   tags,
+  query: NoFilters,
   reply: z.object({ items: z.array(CommandItem) }),
 });
 

@@ -62,6 +62,9 @@ export function notBlank<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((value) => (value === '' ? Number.NaN : value), schema);
 }
 
+/** The query of a list without filters: an unknown one is refused instead of ignored. */
+export const NoFilters = z.strictObject({}).prefault({});
+
 /** A page of a list; `nextCursor` is null on the last one. @spec docs/decisions.md "List replies" */
 export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });

@@ -79,7 +79,7 @@ export const listHosts = endpoint({
   path: '/api/v1/hosts',
   summary: "The namespace's hosts; every namespace's for an administrator who names none",
   tags: ['hosts'],
-  query: z.object({ namespaceId: NamespaceId.optional(), ...pageQuery }),
+  query: z.strictObject({ namespaceId: NamespaceId.optional(), ...pageQuery }),
   reply: page(Host),
   errors: ['UNAUTHORIZED', 'FORBIDDEN'],
 });

@@ -73,7 +73,7 @@ export const listJobs = endpoint({
   path: '/api/v1/jobs',
   summary: 'List jobs, newest first',
   tags: ['jobs'],
-  query: z.object({
+  query: z.strictObject({
     status: RunStatus.optional(),
     handler: JobHandler.optional(),
     cursor: z.string().max(1024).optional(),

@@ -73,7 +73,7 @@ export const queryLogs = endpoint({
   path: '/api/v1/logs',
   summary: 'Query the kept log records, newest first; with follow=1 as a stream of server-sent events',
   tags: ['logs'],
-  query: z.object({
+  query: z.strictObject({
     level: LogRecord.shape.level.optional().describe('This level and those above it'),
     service: z.string().max(256).optional().describe('One service, or several with commas between'),
     requestId: z.string().max(128).optional(),

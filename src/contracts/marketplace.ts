@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { page } from './common.ts';
+import { NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { PluginId } from './ids.ts';
 import { PluginOrigin } from './lock-file.ts';
@@ -72,6 +72,7 @@ export const listPlugins = endpoint({
   path: '/api/v1/marketplace/plugins',
   summary: 'Installed and linked plugins, broken ones with what is wrong with them',
   tags,
+  query: NoFilters,
   reply: page(PluginRecord),
 });
 

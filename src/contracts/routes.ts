@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NoFilters } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 export const RouteItem = z
@@ -18,5 +19,6 @@ export const listRoutes = endpoint({
   path: '/api/v1/routes',
   summary: 'Every registered route, unfiltered',
   tags: ['routes'],
+  query: NoFilters,
   reply: z.object({ items: z.array(RouteItem) }),
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { page } from './common.ts';
+import { NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { EpochMs, WorkflowRun } from './workflow-records.ts';
 
@@ -29,6 +29,7 @@ export const listSchedules = endpoint({
   path: '/api/v1/workflows/schedules',
   summary: 'Schedules of the registered workflows',
   tags,
+  query: NoFilters,
   reply: page(Schedule),
 });
 

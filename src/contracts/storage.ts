@@ -60,7 +60,7 @@ export const listObjects = endpoint({
   summary: 'List objects by key prefix, in key order',
   tags,
   params: z.object({ namespace: Namespace }),
-  query: z.object({
+  query: z.strictObject({
     prefix: z.string().max(512).default(''),
     cursor: z.string().max(1024).optional(),
     limit: z.coerce.number().int().min(1).max(1000).default(100),

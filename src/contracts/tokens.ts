@@ -44,7 +44,7 @@ export const listTokens = endpoint({
   path: '/api/v1/tokens',
   summary: 'Tokens minted by hand that have not expired; the tokens themselves are kept nowhere',
   tags: ['tokens'],
-  query: z.object({ namespaceId: NamespaceId.optional(), ...pageQuery }),
+  query: z.strictObject({ namespaceId: NamespaceId.optional(), ...pageQuery }),
   reply: page(MintedToken),
   errors: ['UNAUTHORIZED', 'FORBIDDEN'],
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { page } from './common.ts';
+import { NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
@@ -79,6 +79,7 @@ export const listWebhooks = endpoint({
   path: '/api/v1/webhooks',
   summary: 'Declared webhooks and whether they are provisioned',
   tags: ['webhooks'],
+  query: NoFilters,
   reply: page(WebhookListItem),
   errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
 });

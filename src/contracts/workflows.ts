@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Moment, page } from './common.ts';
+import { Moment, NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { AnyJson } from './workflow-definition.ts';
 import {
@@ -57,7 +57,7 @@ export const listRuns = endpoint({
   path: '/api/v1/workflows/runs',
   summary: 'List workflow runs, newest first',
   tags,
-  query: z.object({
+  query: z.strictObject({
     status: RunStatus.optional(),
     waitingReason: WaitReason.optional().describe('Only waiting runs that wait for that'),
     workflowId: z.string().max(256).optional(),
@@ -100,7 +100,7 @@ export const listRunLogs = endpoint({
   summary: 'Log lines of a run, oldest first; live as server-sent events',
   tags,
   params,
-  query: z.object(logQuery),
+  query: z.strictObject(logQuery),
   reply: page(RunLogLine),
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
@@ -112,7 +112,7 @@ export const listRunEvents = endpoint({
   summary: 'What happened to a run, oldest first; live as server-sent events',
   tags,
   params,
-  query: z.object({ cursor: Cursor, limit: Limit }),
+  query: z.strictObject({ cursor: Cursor, limit: Limit }),
   reply: page(RunEvent),
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
@@ -123,6 +123,7 @@ export const listRunSteps = endpoint({
   summary: 'Steps of a run, with their attempts',
   tags,
   params,
+  query: NoFilters,
   reply: page(RunStep),
   errors: ['WORKFLOW_RUN_NOT_FOUND'],
 });
@@ -267,5 +268,6 @@ export const listWorkflows = endpoint({
   path: '/api/v1/workflows',
   summary: 'Registered workflows, and the faults of those that could not be registered',
   tags,
+  query: NoFilters,
   reply: page(WorkflowSummary).extend({ faults: z.array(WorkflowFault) }),
 });

@@ -553,3 +553,18 @@ test('what is due is not starved by what is ready', async () => {
   await Promise.all(ids.map((id) => it.until(id, 'succeeded')));
   expect(ledger.entries.findIndex(({ name }) => name === 'awake')).toBeLessThan(20);
 });
+
+test.each([
+  '/api/v1/workflows/runs?workflow=x',
+  '/api/v1/workflows?name=x',
+  '/api/v1/workflows/schedules?paused=true',
+  '/api/v1/workflows/runs/run_x/steps?status=failed',
+  '/api/v1/jobs?handlr=a/b',
+])('an unknown filter of a list is refused: %s', async (path) => {
+  const it = await startWorkflow();
+  const response = await it.fetch(path);
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { error: { code: 'VALIDATION_ERROR', message: expect.stringContaining('is not a known key') } },
+  ]);
+});
