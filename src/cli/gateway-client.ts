@@ -50,8 +50,9 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
         return await client.call(endpoint, input, options);
       } catch (error) {
         // The log has more of what failed over there; of a refusal the message says all.
-        if (requestId !== null && error instanceof PlatformError && error.status === 500)
-          error.details.requestId ??= requestId;
+        const isOurFault =
+          error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
+        if (requestId !== null && isOurFault) error.details.requestId ??= requestId;
         throw error;
       }
     },

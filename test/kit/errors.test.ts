@@ -21,11 +21,17 @@ test('any other PlatformError is for the caller as it is', () => {
   expect(toRemoteError(error)).toBe(error);
 });
 
-test.each(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE'] as const)('%s says when to come again', (code) => {
-  const told = (headers?: Record<string, string>) =>
-    new PlatformError(code, 'away', headers ? { headers } : {}).headers;
-  expect([told(), told({ 'Retry-After': '60' })]).toEqual([{ 'retry-after': '5' }, { 'retry-after': '60' }]);
-});
+test.each(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'] as const)(
+  '%s says when to come again',
+  (code) => {
+    const told = (headers?: Record<string, string>) =>
+      new PlatformError(code, 'away', headers ? { headers } : {}).headers;
+    expect([told(), told({ 'Retry-After': '60' })]).toEqual([
+      { 'retry-after': '5' },
+      { 'retry-after': '60' },
+    ]);
+  },
+);
 
 test('what is not over by itself says nothing of coming again', () => {
   expect(new PlatformError('HOST_NOT_FOUND', 'no such host').headers).toEqual({});

@@ -62,7 +62,7 @@ test('on a full disk nothing is acknowledged that is not kept, and what was at w
     (async () => {
       for (let i = 0; i < 50; i++) await daemon.start({ steps: [{ uses: 'set' }] }, large);
     })(),
-  ).rejects.toMatchObject({ code: 'STORE_ERROR' });
+  ).rejects.toMatchObject({ code: 'STORE_ERROR', status: 503, headers: { 'retry-after': '5' } });
   answer();
   // Its end cannot be written: the next step must not begin.
   await new Promise((resolve) => setTimeout(resolve, 600));
