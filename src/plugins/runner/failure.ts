@@ -1,5 +1,6 @@
 import type { FrameError } from './protocol.ts';
 import { placeOf, placeText } from './source-place.ts';
+import { classOfThrown, type ThrownClass } from './thrown-class.ts';
 
 const MESSAGE_CHARS = 4000;
 
@@ -54,8 +55,23 @@ export function toFrameError(thrown: unknown, root: string): FrameError & { stac
   const refusal = permissionRefusal(thrown);
   if (refusal) return { ...refusal, ...rest };
   const place = placeOf(thrown, root);
-  const details = place ? { details: { at: placeText(place) } } : {};
-  return { code: 'EXECUTION_ERROR', message: messageOf(thrown), ...details, ...rest };
+  const details = { ...(place ? { at: placeText(place) } : {}), ...saidOf(thrown) };
+  return {
+    code: 'EXECUTION_ERROR',
+    message: messageOf(thrown),
+    ...(Object.keys(details).length === 0 ? {} : { details }),
+    ...rest,
+  };
+}
+
+/** What a workflow's retry goes by: the class, the pause, and a code that may tell the class. */
+function saidOf(thrown: unknown): ThrownClass & { code?: string } {
+  try {
+    const { code } = readFields(thrown);
+    return { ...classOfThrown(thrown), ...(typeof code === 'string' ? { code: code.slice(0, 128) } : {}) };
+  } catch {
+    return {};
+  }
 }
 
 /** Of a failure that we found in what plugin code threw, the plugin's own stack. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { listRunLogs, listWorkflows, startRun } from '../../../src/contracts/index.ts';
+import { listRunLogs, listWorkflows, startRun, submitJob } from '../../../src/contracts/index.ts';
 import { minutes, seconds } from '../../../src/kit/duration.ts';
 import { startCode } from './support/code.ts';
 import { cel } from './support/workflow.ts';
@@ -417,6 +417,34 @@ describe('changed code', () => {
     expect((await it.step(again.id, 'main.a')).finishedAt).toBe((await it.step(id, 'main.a')).finishedAt);
     expect((await it.eventTypes(again.id)).filter((type) => type.endsWith('main.a'))).toEqual([]);
   });
+});
+
+test.each([
+  ['network', { code: 'ECONNRESET' }],
+  ['network', { cause: { code: 'ECONNREFUSED' } }],
+  ['network', { code: 'UPSTREAM_UNAVAILABLE' }],
+  ['timeout', { name: 'TimeoutError' }],
+  ['rate_limit', { errorClass: 'rate_limit' }],
+  ['code', { code: 'OUT_OF_STOCK' }],
+  ['code', {}],
+])('a thrown error is of class %s in commands, jobs and code: %o', async (errorClass, thrown) => {
+  const it = await startCode(
+    `
+    const broken = (fields) => { throw Object.assign(new TypeError('fetch failed'), fields); };
+    export const command = defineCommand({ execute: (ctx, fields) => broken(fields) });
+    export const work = (ctx, fields) => broken(fields);
+    export const flow = defineWorkflow({ id: 'flow', run: (ctx, fields) => ctx.step('s', () => broken(fields)) });`,
+    {
+      commands: [{ id: 'fail', handler: 'flows.js#command' }],
+      jobs: [{ id: 'work', handler: 'flows.js#work' }],
+    },
+  );
+  const command = await it.start({ steps: [{ uses: 'code/fail', with: thrown }] });
+  const { job } = await it.call(submitJob, { body: { handler: 'code/work', input: thrown } as never });
+  for (const id of [command, await it.begin('flow', thrown), job.id]) {
+    await it.until(id, 'failed');
+    expect((await it.steps(id))[0]!.history[0]).toMatchObject({ status: 'failed', errorClass });
+  }
 });
 
 describe('other work', () => {

@@ -2,6 +2,7 @@ import {
   type CommandResult,
   ErrorClass,
   type HandlerRef,
+  type RunError,
   type SchemaRef,
 } from '../../../../../contracts/index.ts';
 import { minutes } from '../../../../../kit/duration.ts';
@@ -134,22 +135,27 @@ async function execute(
     if (known) throw known;
     // What a handler throws is a step that failed; what kept it from running keeps its own code. @spec STEP_FAILED
     if (error instanceof PlatformError && error.code === 'EXECUTION_ERROR')
-      throw new StepFailure('code', { code: 'STEP_FAILED', message: error.message, details: error.details });
+      throw handlerFailure(
+        { code: 'STEP_FAILED', message: error.message, details: error.details },
+        error.details.code,
+      );
     throw error;
   }
 }
 
-/** A handler may class its own failure: `error.details.errorClass`. */
 function resultFailure({ error, exitCode }: CommandResult): StepFailure {
-  const said = ErrorClass.safeParse(error?.details?.errorClass);
-  const retryAfter = error?.details?.retryAfterMs;
+  const message = error?.message ?? `The handler ended with exit code ${exitCode}.`;
+  const told = { code: error?.code ?? 'STEP_FAILED', message, details: error?.details ?? {} };
+  return handlerFailure(told, error?.code);
+}
+
+/** A handler may class its own failure: `errorClass` and `retryAfterMs` of the details; else its code tells the class. */
+function handlerFailure(error: RunError, code: unknown): StepFailure {
+  const said = ErrorClass.safeParse(error.details.errorClass);
+  const retryAfter = error.details.retryAfterMs;
   return new StepFailure(
-    said.success ? said.data : classOfCode(error?.code),
-    {
-      code: error?.code ?? 'STEP_FAILED',
-      message: error?.message ?? `The handler ended with exit code ${exitCode}.`,
-      details: error?.details ?? {},
-    },
+    said.success ? said.data : classOfCode(typeof code === 'string' ? code : undefined),
+    error,
     typeof retryAfter === 'number' && retryAfter > 0 ? retryAfter : null,
   );
 }

@@ -1,0 +1,45 @@
+import { ERROR_CLASSES } from '../../contracts/error-classes.ts';
+import { isRecord } from '../../kit/is-record.ts';
+
+/** What a thrown value says of its own kind: the class and pause it gives itself, or those that its code tells. */
+export interface ThrownClass {
+  errorClass?: string;
+  retryAfterMs?: number;
+}
+
+const CLASSES: ReadonlySet<string> = new Set(ERROR_CLASSES);
+/** What Node and undici call a connection that could not be had, or broke. */
+const NETWORK = /^(?:ECONN|ENOTFOUND|EAI_|EPIPE|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_)/;
+/** `fetch` throws a TypeError whose cause has the code; libraries wrap that once more. */
+const MAX_CAUSES = 5;
+
+/** Classes what plugin code threw. A code of the platform is left to the run, which knows their classes. */
+export function classOfThrown(thrown: unknown): ThrownClass {
+  const own = fieldsOf(thrown);
+  const details = isRecord(own.details) ? own.details : {};
+  const errorClass = saidClass(own.errorClass ?? details.errorClass) ?? knownClass(thrown);
+  const pause = own.retryAfterMs ?? details.retryAfterMs;
+  return {
+    ...(errorClass === undefined ? {} : { errorClass }),
+    ...(typeof pause === 'number' && Number.isFinite(pause) && pause > 0 ? { retryAfterMs: pause } : {}),
+  };
+}
+
+function saidClass(said: unknown): string | undefined {
+  return typeof said === 'string' && CLASSES.has(said) ? said : undefined;
+}
+
+function knownClass(thrown: unknown): string | undefined {
+  let current = thrown;
+  for (let depth = 0; depth <= MAX_CAUSES && current !== null && current !== undefined; depth++) {
+    const { name, code, cause } = fieldsOf(current);
+    if (name === 'TimeoutError') return 'timeout';
+    if (typeof code === 'string' && NETWORK.test(code)) return 'network';
+    current = cause;
+  }
+  return undefined;
+}
+
+function fieldsOf(thrown: unknown): Record<string, unknown> {
+  return typeof thrown === 'object' && thrown !== null ? (thrown as Record<string, unknown>) : {};
+}
