@@ -107,6 +107,8 @@ export type JobDefinition = z.infer<typeof JobDefinition>;
 
 /** A time plan. `overlap`: what happens while the run before is unfinished. `catchUp`: what happens to times missed while nothing ran. */
 export const ScheduleDefinition = z.strictObject({
+  // Without a default: a definition without it keeps its hash.
+  id: Name.optional(),
   cron: z.string().min(1).max(256),
   timezone: z.string().min(1).max(64).default('UTC'),
   overlap: z.enum(['skip', 'queue', 'allow']).default('skip'),

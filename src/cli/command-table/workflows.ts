@@ -96,19 +96,19 @@ export const WORKFLOW_COMMANDS: readonly CommandEntry[] = [
   entry(
     'schedules pause',
     'Stop starting runs of a schedule',
-    'svc schedules pause nightly:1',
+    'svc schedules pause nightly:backup',
     async () => (await schedules()).pause,
   ),
   entry(
     'schedules resume',
     'Start runs of a schedule again',
-    'svc schedules resume nightly:1',
+    'svc schedules resume nightly:backup',
     async () => (await schedules()).resume,
   ),
   entry(
     'schedules trigger',
     'Start a run of a schedule now',
-    'svc schedules trigger nightly:1',
+    'svc schedules trigger nightly:backup',
     async () => (await schedules()).trigger,
   ),
   entry(

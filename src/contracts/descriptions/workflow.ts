@@ -19,6 +19,7 @@ export const RETRY_DESCRIPTIONS: Descriptions = {
 };
 
 export const SCHEDULE_DESCRIPTIONS: Descriptions = {
+  id: 'Name of the plan, unique in its list: what is known of it, such as a pause, stays with it. Default: a hash of `cron` and `timezone`.',
   cron: 'Cron expression of five fields, or six with seconds first.',
   timezone: 'IANA time zone of the cron expression, such as "Europe/Berlin".',
   overlap: 'While the run before is unfinished: "skip" the slot, "queue" it, or "allow" both.',

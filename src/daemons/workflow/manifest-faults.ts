@@ -10,6 +10,7 @@ import { compileDefinition } from './domain/definition/compile-definition.ts';
 import type { ToldIssue } from './domain/definition/definition-faults.ts';
 import { formatPath } from './domain/definition/templates.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
+import { repeatedIds } from './domain/starts/schedule-ids.ts';
 import { scheduleFault } from './domain/starts/schedule-times.ts';
 import { checkingKinds } from './step-kinds.ts';
 
@@ -36,6 +37,10 @@ export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 
       })),
     ),
     ...manifest.schedules.flatMap((written, index) => planFaults(written, `schedules[${index}]`)),
+    ...repeatedIds(manifest.schedules).map((index) => ({
+      path: `schedules[${index}].id`,
+      message: 'is the id of another plan before it',
+    })),
   ];
 }
 

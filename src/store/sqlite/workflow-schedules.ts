@@ -9,6 +9,7 @@ export function sqliteSchedules(db: Database): ScheduleStore {
     paused, next_at as nextAt, last_at as lastAt, last_run_id as lastRunId`;
   const recordOf = (row: Row): ScheduleRecord => ({ ...row, paused: row.paused === 1 });
   const all = db.prepare<[], Row>(`select ${columns} from schedule`);
+  const rename = db.prepare<[{ from: string; to: string }]>('update schedule set id = :to where id = :from');
   const remove = db.prepare<[{ id: string }]>('delete from schedule where id = :id');
   // A changed plan is planned anew; an unchanged one keeps the time it has still to serve, which may be past. One that is later
   // than the next was made by a clock that has been set back since: waiting for it could take years.
@@ -48,8 +49,16 @@ export function sqliteSchedules(db: Database): ScheduleStore {
     async sync(schedules) {
       await db.write(() => {
         const kept = new Set(schedules.map(({ id }) => id));
-        for (const { id } of all.all()) if (!kept.has(id)) remove.run({ id });
-        for (const schedule of schedules) put.run(schedule);
+        const known = all.all();
+        const left = known.filter(({ id }) => !kept.has(id));
+        for (const schedule of schedules) {
+          const isNew = !known.some(({ id }) => id === schedule.id);
+          const before = isNew ? left.findIndex((row) => isSamePlan(row, schedule)) : -1;
+          for (const { id } of before === -1 ? [] : left.splice(before, 1))
+            rename.run({ from: id, to: schedule.id });
+          put.run(schedule);
+        }
+        for (const { id } of left) remove.run({ id });
       });
     },
     list: (tenantId) => db.read(() => ofTenant.all({ tenantId }).map(recordOf)),
@@ -68,3 +77,13 @@ export function sqliteSchedules(db: Database): ScheduleStore {
     },
   };
 }
+
+/** The same plan under another id: it was given one of its own, or was known by its place. */
+function isSamePlan(a: PlanKey, b: PlanKey): boolean {
+  const isOwn = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
+  return isOwn && a.cron === b.cron && a.timezone === b.timezone;
+}
+
+type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
+
+const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));

@@ -12,7 +12,7 @@ async function setUp() {
   await mkdir(join(projectDir, 'workflows'));
   await writeFile(
     join(projectDir, 'workflows/ship.yaml'),
-    `id: ship\non: {schedule: [{cron: "0 3 * * *"}]}\noutputs: {v: "${cel('jobs.main.outputs.v')}"}\njobs:\n  main:\n    outputs: {v: "${cel('steps.set.output.v')}"}\n    steps:\n      - {id: gate, if: input.gate == true, uses: approval}\n      - {id: set, uses: set, with: {v: "${cel('input.n * 2')}"}}\n`,
+    `id: ship\non: {schedule: [{id: dawn, cron: "0 3 * * *"}]}\noutputs: {v: "${cel('jobs.main.outputs.v')}"}\njobs:\n  main:\n    outputs: {v: "${cel('steps.set.output.v')}"}\n    steps:\n      - {id: gate, if: input.gate == true, uses: approval}\n      - {id: set, uses: set, with: {v: "${cel('input.n * 2')}"}}\n`,
   );
   const it = await startWorkflow({ projectDir });
   const svc = (...args: string[]) =>
@@ -102,8 +102,8 @@ test('workflows: approve, cancel, rerun; schedules; jobs', async () => {
   await it.until(other.id, 'waiting');
   expect(await result('workflows', 'cancel', other.id)).toEqual({ cancelled: true, status: 'cancelled' });
   expect(await result('workflows', 'cancel', other.id)).toMatchObject({ code: 'WORKFLOW_ALREADY_CANCELLED' });
-  expect((await result('schedules', 'list')).items).toMatchObject([{ id: 'ship:1', paused: false }]);
-  expect(await result('schedules', 'pause', 'ship:1')).toMatchObject({ paused: true });
+  expect((await result('schedules', 'list')).items).toMatchObject([{ id: 'ship:dawn', paused: false }]);
+  expect(await result('schedules', 'pause', 'ship:dawn')).toMatchObject({ paused: true });
   expect(await result('jobs', 'submit', 'nobody/sync')).toMatchObject({ code: 'JOB_NOT_FOUND' });
   expect((await svc('jobs', 'list')).stdout).toContain('There are no jobs.');
 });

@@ -107,7 +107,11 @@ describe('plugin handlers', () => {
     const it = await startWithTools();
     const { items } = await it.call(listSchedules);
     expect(items).toMatchObject([
-      { id: '@acme/tools:1', workflowId: 'adding', nextAt: it.clock.now() + 3_600_000 },
+      {
+        id: expect.stringMatching(/^@acme\/tools:[0-9a-f]{8}$/),
+        workflowId: 'adding',
+        nextAt: it.clock.now() + 3_600_000,
+      },
     ]);
     const { faults } = await it.call(listWorkflows);
     expect(faults.map(({ source, path }) => [source, path])).toEqual([

@@ -464,6 +464,29 @@ describe('schedules', () => {
     while (!(await Promise.race([over, pause(50, false)]))) it.clock.advance(seconds(1));
   });
 
+  test('keep their pause when plans before them come and go, and by their id whatever becomes of their time', async () => {
+    const folder = await project({});
+    const file = join(folder, 'workflows/n.yaml');
+    const write = (plans: string) =>
+      writeFile(file, `id: nightly\non: {schedule: [${plans}]}\njobs: {main: {steps: [{uses: set}]}}`);
+    await write('{cron: "0 1 * * *"}, {cron: "0 2 * * *"}, {id: own, cron: "0 3 * * *"}');
+    const it = await startWorkflow({ projectDir: folder });
+    const plans = async () => (await it.call(listSchedules)).items;
+    for (const { id, cron } of await plans())
+      if (cron !== '0 1 * * *') await it.call(pauseSchedule, { params: { scheduleId: id } });
+    await write('{cron: "0 2  * * *"}, {cron: "0 4 * * *"}, {id: own, cron: "0 5 * * *"}');
+    const pauses = async () => (await plans()).map(({ cron, paused }) => [cron, paused]).sort();
+    await expect.poll(pauses).toEqual([
+      ['0 2  * * *', true],
+      ['0 4 * * *', false],
+      ['0 5 * * *', true],
+    ]);
+    await write('{id: own, cron: "0 5 * * *"}, {id: own, cron: "0 6 * * *"}');
+    await expect
+      .poll(async () => (await it.call(listWorkflows)).faults.map(({ path }) => path))
+      .toEqual(['on.schedule[1].id']);
+  });
+
   test('are paused, resumed and triggered by hand', async () => {
     const it = await startWorkflow({ projectDir: await project({ 'n.yaml': plan('overlap: allow') }) });
     const params = { scheduleId: (await only(it)).id };

@@ -30,7 +30,7 @@ export const list = defineCommand({
 export const pause = defineCommand({
   name: 'schedules pause',
   summary: 'Stop starting runs of a schedule',
-  example: 'svc schedules pause nightly:1',
+  example: 'svc schedules pause nightly:backup',
   args,
   run: async ({ schedule }, { client }) =>
     ok((await client.call(pauseSchedule, { params: { scheduleId: schedule } })).schedule),
@@ -40,7 +40,7 @@ export const pause = defineCommand({
 export const resume = defineCommand({
   name: 'schedules resume',
   summary: 'Start runs of a schedule again',
-  example: 'svc schedules resume nightly:1',
+  example: 'svc schedules resume nightly:backup',
   args,
   run: async ({ schedule }, { client }) =>
     ok((await client.call(resumeSchedule, { params: { scheduleId: schedule } })).schedule),
@@ -50,7 +50,7 @@ export const resume = defineCommand({
 export const trigger = defineCommand({
   name: 'schedules trigger',
   summary: 'Start a run of a schedule now',
-  example: 'svc schedules trigger nightly:1',
+  example: 'svc schedules trigger nightly:backup',
   args,
   run: async ({ schedule }, { client }) =>
     ok((await client.call(triggerSchedule, { params: { scheduleId: schedule } })).run),

@@ -5,6 +5,7 @@ import type {
   WorkflowDefinition,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
+import { repeatedIds } from '../starts/schedule-ids.ts';
 import { scheduleFault } from '../starts/schedule-times.ts';
 import { only } from './compile-names.ts';
 import type { CompiledTrigger, CompiledWorkflow } from './compiled-workflow.ts';
@@ -29,6 +30,8 @@ export function compileCommon(
     const fault = scheduleFault(plan);
     if (fault) issues.push({ path: ['on', 'schedule', index, fault.key], message: fault.message });
   }
+  for (const index of repeatedIds(definition.on.schedule))
+    issues.push({ path: ['on', 'schedule', index, 'id'], message: 'is the id of another plan before it' });
   const schemas = { issues, count: { parts: 0 } };
   return {
     concurrencyKey: definition.concurrency

@@ -14,6 +14,7 @@ import type { Definitions } from '../definition/definitions.ts';
 import { viewRun } from '../desks/views.ts';
 import { isFinal } from '../states.ts';
 import type { RunStarter, Starter } from './run-starter.ts';
+import { scheduleIds } from './schedule-ids.ts';
 import { nextTime, previousTime } from './schedule-times.ts';
 
 /** Schedules of files and plugins belong to the tenant of a machine with one. */
@@ -39,7 +40,7 @@ export interface Schedules {
 
 /** A plan of a plugin's manifest. */
 export interface FoundSchedule {
-  /** `<plugin>:<number>`. */
+  /** `<plugin>:<name>`. */
   id: string;
   plan: PluginSchedule;
 }
@@ -144,12 +145,14 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
 
   async function sync(found: readonly FoundSchedule[]): Promise<void> {
     ofPlugins = found;
-    const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) =>
-      definition.on.schedule.map((plan, index) => {
-        const id = `${definition.id}:${index + 1}`;
-        return { ...recordOf(plan, id, definition.id), nextAt: nextTime(plan, clock.now()) };
-      }),
-    );
+    const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) => {
+      const plans = definition.on.schedule;
+      const ids = scheduleIds(definition.id, plans);
+      return plans.map((plan, place) => ({
+        ...recordOf(plan, ids[place]!, definition.id),
+        nextAt: nextTime(plan, clock.now()),
+      }));
+    });
     const planned = ofPlugins.map(({ id, plan }) => ({
       ...recordOf(plan, id, plan.workflow),
       nextAt: nextTime(plan, clock.now()),
