@@ -141,6 +141,8 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     random,
     logger: silentLogger,
     exclusive: true,
+    hadFault: false,
+    oomKills: () => null,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
     evaluator,

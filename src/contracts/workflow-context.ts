@@ -37,6 +37,10 @@ export interface WorkflowStepError extends Error {
 /** Of functions without a result; it takes in `undefined`. */
 type Nothing = ReturnType<() => void>;
 
+export interface ChildOptions extends Pick<StepOptions, 'retry'> {
+  name?: string;
+}
+
 /** What a step hands on is what JSON keeps of it: dates are texts, also before a crash. */
 export type Kept<Value> = Value extends string | number | boolean | null
   ? Value
@@ -98,8 +102,8 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
     input?: Record<string, unknown>,
     options?: StepOptions & { name?: string },
   ): Promise<Result>;
-  /** Runs another workflow as a child and hands on its output. */
-  runWorkflow<Output = unknown>(id: string, input?: unknown, options?: { name?: string }): Promise<Output>;
+  /** Runs another workflow as a child and hands on its output. With `retry` another child follows one that failed. */
+  runWorkflow<Output = unknown>(id: string, input?: unknown, options?: ChildOptions): Promise<Output>;
   /** Runs steps, or functions that hold steps, side by side; waits for all of them, then rejects with the first failure. */
   all<const Branches extends readonly Branch[]>(
     branches: Branches,

@@ -40,6 +40,8 @@ export interface Resources {
   logger: Logger;
   metrics: Metrics;
   analytics: Analytics;
+  /** Whether the process before died of a fault of its own: of an error or a signal that no one sends. */
+  hadFault?: boolean | undefined;
   /** Only where traces are exported. */
   tracer?: Tracer | undefined;
   peers: Peers;

@@ -21,6 +21,8 @@ export interface DaemonStart {
   peers: PeerUrls;
   listen: { host: string; port: number };
   logLevel?: LogLevel;
+  /** Whether the process before died of a fault of its own: of an error or a signal that no one sends. */
+  hadFault?: boolean;
   /** Set for a process that its daemon's first one started to share its port. */
   sibling?: { place: number };
 }

@@ -48,6 +48,8 @@ export interface StartOptions
   listen?: { host: string; port: number };
   /** That of a predecessor on the same address, to go on with instead of opening one. */
   listener?: Listener | undefined;
+  /** Whether the process before died of a fault of its own. */
+  hadFault?: boolean | undefined;
   /** Something without which the daemon cannot go on has failed for good: whoever started it is to close it. */
   onFatal?: (error: PlatformError) => void;
   /** Set in a process that the daemon's first one started. */

@@ -11,7 +11,14 @@ import type { LastExit, ServiceState, ServiceStatus, SupervisorEvent } from './c
 import { waitHealthy } from './health.ts';
 import { createLogTail } from './log-tail.ts';
 import { findPortOwner } from './port-owner.ts';
-import { exitText, type Listening, type ServiceProcess, spawnService } from './service-process.ts';
+import {
+  type ExitInfo,
+  exitText,
+  isFault,
+  type Listening,
+  type ServiceProcess,
+  spawnService,
+} from './service-process.ts';
 import { FORCE_AFTER_MS } from './stop-deadline.ts';
 
 const READY_DEADLINE_MS = seconds(30);
@@ -60,6 +67,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let readyAt: number | null = null;
   let restarts = 0;
   let lastExit: LastExit | null = null;
+  /** A process died of a fault of its own since one was ready. */
+  let hadFault = false;
   let nextStartAt: number | null = null;
   let cancelRestart = (): void => {};
   /** Whether the process was not left to drain: it took too long, or nobody wanted to wait. */
@@ -90,7 +99,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     ({ drainMs } = start.config[name]);
     const child = spawnService({
       name,
-      start: { ...start, listen },
+      start: { ...start, listen, hadFault },
       listener: bound?.listener,
       env,
       now: clock.now,
@@ -104,10 +113,13 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     });
     current = child;
     options.onProcess();
-    void child.exited.then((exit) => ended(child, exit.code, exit.signal, exitText(exit)));
+    const deadline = AbortSignal.timeout(READY_DEADLINE_MS);
+    void child.exited.then((exit) => ended(child, exit));
     try {
-      await untilReady(child, listen.host);
+      await untilReady(child, listen.host, deadline);
     } catch (error) {
+      // One that hangs as it starts is ended by us, for its own fault.
+      hadFault ||= deadline.aborted;
       child.kill();
       await child.exited;
       throw explain(error, name, tail.lines());
@@ -118,6 +130,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       throw new PlatformError('SERVICE_UNAVAILABLE', `${name} was stopped while it started.`);
     }
     readyAt = clock.monotonic();
+    hadFault = false;
     state = 'ready';
     onEvent({ type: 'ready', service: name, url: bound!.url, pid: child.pid, tookMs: readyAt - startedAt });
   }
@@ -130,8 +143,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   // A function, because the compiler does not see that `stop` changes the state while `launch` waits.
   const isStopping = (): boolean => state === 'stopping' || state === 'stopped';
 
-  async function untilReady(child: ServiceProcess, host: string): Promise<void> {
-    const deadline = AbortSignal.timeout(READY_DEADLINE_MS);
+  async function untilReady(child: ServiceProcess, host: string, deadline: AbortSignal): Promise<void> {
     const late = new PlatformError(
       'UPSTREAM_TIMEOUT',
       `${name} was not ready within ${formatDuration(READY_DEADLINE_MS)}.`,
@@ -153,8 +165,11 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     await Promise.race([waitHealthy(name, bound.url, deadline), givenUp]);
   }
 
-  function ended(child: ServiceProcess, code: number | null, signal: string | null, how: string): void {
+  function ended(child: ServiceProcess, exit: ExitInfo): void {
     if (current !== child) return;
+    const { code, signal } = exit;
+    const how = exitText(exit);
+    hadFault ||= isFault(exit);
     const before = state;
     const uptimeMs = readyAt === null ? 0 : clock.monotonic() - readyAt;
     current = null;

@@ -20,6 +20,16 @@ import { dataFolder } from './data-folder.ts';
 export interface ExitInfo {
   code: number | null;
   signal: NodeJS.Signals | null;
+  /** It said why it could not start. */
+  saidWhy: boolean;
+}
+
+/** Signals that are sent from outside; any other is how a process ends that did something wrong itself. */
+const SENT = new Set<NodeJS.Signals | null>([null, 'SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']);
+
+/** Whether a process died of a fault of its own. Want of memory looks like a kill from here. */
+export function isFault({ code, signal, saidWhy }: ExitInfo): boolean {
+  return !SENT.has(signal) || (code !== null && code !== 0 && !saidWhy);
 }
 
 export interface Listening {
@@ -72,14 +82,16 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
     execArgv: nodeFlagsOf(name),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
+  let saidWhy = false;
   const exited = new Promise<ExitInfo>((resolve) => {
     // `close` comes after the last output, so that the reason of a crash is in the log when it is looked for.
-    child.once('close', (code, signal) => resolve({ code, signal }));
-    child.once('error', () => child.pid === undefined && resolve({ code: null, signal: null }));
+    child.once('close', (code, signal) => resolve({ code, signal, saidWhy }));
+    child.once('error', () => child.pid === undefined && resolve({ code: null, signal: null, saidWhy }));
   });
   const listening = waitForListening(name, child);
   child.on('message', (message: FromDaemon) => {
     if (message.type === 'sandbox') onSandbox?.(message.sandbox);
+    if (message.type === 'failed') saidWhy = true;
   });
   const lines = lineBlocks(onLines);
   child.stdout?.on('data', lines.push);
@@ -144,7 +156,7 @@ function waitForListening(name: ServiceName, child: ChildProcess): Promise<Liste
   });
 }
 
-export function exitText({ code, signal }: ExitInfo): string {
+export function exitText({ code, signal }: Pick<ExitInfo, 'code' | 'signal'>): string {
   return signal ? `signal ${signal}` : `exit code ${code}`;
 }
 

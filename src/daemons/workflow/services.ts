@@ -4,6 +4,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { days, seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
+import { oomKills } from '../../kit/oom-kills.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
@@ -24,6 +25,7 @@ import type { Engine } from './domain/engine/engine-ports.ts';
 import { PluginWaits } from './domain/engine/plugin-waits.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createRunStarter, type RunStarter } from './domain/starts/run-starter.ts';
+import { scheduleIds } from './domain/starts/schedule-ids.ts';
 import { scheduleFault } from './domain/starts/schedule-times.ts';
 import { createSchedules, type FoundSchedule, type Schedules } from './domain/starts/schedules.ts';
 import { createTriggers, type Triggers } from './domain/starts/triggers.ts';
@@ -142,6 +144,8 @@ async function assemble(
     logger,
     tracer,
     exclusive: true,
+    hadFault: resources.hadFault ?? false,
+    oomKills,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
     evaluator,
@@ -269,9 +273,9 @@ async function registerAll(
 
 /** The plans of plugins' manifests; a faulty one is told and left out. */
 function pluginSchedules({ registry }: PluginRuntime, definitions: Definitions): FoundSchedule[] {
-  return registry.plugins.flatMap(({ id, manifest }) =>
-    manifest.schedules.flatMap((written, index): FoundSchedule[] => {
-      const told = (message: string, key?: string): FoundSchedule[] => {
+  return registry.plugins.flatMap(({ id, manifest }) => {
+    const plans = manifest.schedules.flatMap((written, index): PluginSchedule[] => {
+      const told = (message: string, key?: string): PluginSchedule[] => {
         const path = `schedules[${index}]${key === undefined || key === '' ? '' : `.${key}`}`;
         definitions.fault({ source: id, path, message });
         return [];
@@ -286,9 +290,11 @@ function pluginSchedules({ registry }: PluginRuntime, definitions: Definitions):
       if (fault) return told(fault.message, fault.key);
       if (!definitions.registered.has(plan.workflow))
         return told(`there is no workflow "${plan.workflow}"`, 'workflow');
-      return [{ id: `${id}:${index + 1}`, plan }];
-    }),
-  );
+      return [plan];
+    });
+    const ids = scheduleIds(id, plans);
+    return plans.map((plan, place) => ({ id: ids[place]!, plan }));
+  });
 }
 
 function childStarter(
@@ -297,7 +303,7 @@ function childStarter(
   require: Definitions['require'],
 ): ChildStarter {
   return {
-    async startChild({ parent, stepId, workflowId, input }) {
+    async startChild({ parent, stepId, failures, workflowId, input }) {
       const current = await store.runs.find(null, parent.id);
       if (current && isFinal(current.status))
         throw new PlatformError('CONFLICT', `The run was ${current.status} before its child started.`);
@@ -307,7 +313,12 @@ function childStarter(
           workflow: require(workflowId),
           input,
           trigger: 'child',
-          parent: { id: parent.id, stepId, depth: parent.depth },
+          parent: {
+            id: parent.id,
+            // A crash between the start of a child and its note in the parent must not start a second one.
+            stepId: failures === 0 ? stepId : `${stepId}#${failures + 1}`,
+            depth: parent.depth,
+          },
         },
         { ...parent, parentSpanId: parent.spanId },
       );

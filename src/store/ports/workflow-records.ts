@@ -19,7 +19,9 @@ export interface RunProgress {
   fence: number | null;
   resumeCount: number;
   /** Interruptions of its work in flight since a step finished last. */
-  stalls: number;
+  crashes: number;
+  /** The same for ends of the service from outside. */
+  kills: number;
   /** Something of it is in flight beside its running steps: an expression in a thread, a pass of its code. */
   inFlight: boolean;
   /** Of a run in `cancelling`, and after it: what it is, or was, being ended as. */
@@ -88,6 +90,8 @@ export interface StepRecord {
   found: string | null;
   status: PartStatus;
   attempts: number;
+  /** Those of the attempts that failed. */
+  failures: number;
   output: string | null;
   error: string | null;
   /** JSON of what it waits for. */

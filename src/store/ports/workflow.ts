@@ -63,6 +63,8 @@ export interface RunWrite {
   logs: LogLineRecord[];
   /** Inbox entries that steps used. */
   taken: Array<{ n: number; by: string }>;
+  /** The latest inbox entry that the holder knows: a run that comes to wait is woken for any later one. */
+  inboxSeen: number;
   /** The run whose step waits for the end of this one. */
   wakeParent: string | null;
   at: number;
@@ -110,6 +112,8 @@ export interface RunStore {
   load(seq: number): Promise<LoadedRun | undefined>;
   /** Undefined also for a run of another tenant; with `tenantId` null whosever it is. */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
+  /** Those of the runs, whosever they are, that have ended. */
+  finished(ids: readonly string[]): Promise<RunRecord[]>;
   /** Newest first. A page may be short, even empty, before the last: the search looks at so many rows a call; `next` goes on. */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
@@ -168,6 +172,9 @@ export interface RunQueue {
   wakeForPlugins(at: number): Promise<void>;
 }
 
+/** Whether a run has brought the service down often enough to be given up. */
+export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
+
 /** Who holds runs. The number of a boot is the fence of its writes. */
 export interface BootStore {
   /**
@@ -180,19 +187,23 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
+    /** The boot before died of a fault of its own. */
+    hadFault: boolean;
+    /** Processes that the kernel has ended for want of memory: more than its last word knew is a fault of a dead boot too. */
+    oomKills: number | null;
   }): Promise<number>;
   /** Prolongs the lease. False: the boot was declared dead, and must not do anything any more. */
-  renew(fence: number, leaseUntil: number): Promise<boolean>;
+  renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean>;
   /** The boot is being stopped in an orderly way: what it leaves behind is no sign of a fault. */
   stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
   /**
    * Marks at most `limit` runs of dead boots as interrupted, with their parts in the air. Those that were cleaning up stay
-   * `cancelling` and are due; interrupted `poisonAfter` times without progress, they end.
+   * `cancelling` and are due; those of them that are poison end.
    */
-  interrupt(now: number, limit: number, poisonAfter: number): Promise<RunRecord[]>;
-  /** Queues at most `limit` interrupted runs ahead of others; fails those interrupted `poisonAfter` times without progress. */
-  resume(now: number, limit: number, poisonAfter: number): Promise<RunRecord[]>;
+  interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
+  /** Queues at most `limit` interrupted runs ahead of others; fails those that are poison. */
+  resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /** Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their concurrency key. */
   leftToCancel(): Promise<string[]>;
 }

@@ -1,8 +1,10 @@
-import type { BootStore, RunRecord } from '../ports/index.ts';
+import type { BootStore, IsPoison, RunRecord } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
 import { LIVE, PARKED } from './workflow-schema.ts';
+
+type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
 
 /** Above every priority: what was interrupted goes before new work. */
 const RESUMED_RANK = 1000;
@@ -12,43 +14,44 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
   const sql = statements(db);
 
   /** Its clean-up goes on, with all of its time. */
-  function interruptCleanUp(row: RunRow, now: number, stalls: number, poisonAfter: number): RunRecord {
+  function interruptCleanUp(row: RunRow, now: number, deaths: Deaths, isPoison: IsPoison): RunRecord {
     const { seq, ending } = row;
     const resumeCount = row.resumeCount + 1;
-    if (stalls < poisonAfter) {
-      sql.resumeCleanUp.run({ seq, now, stalls });
+    if (!isPoison(deaths)) {
+      sql.resumeCleanUp.run({ seq, now, ...deaths });
       rows.addEvents(seq, [
         { at: now, type: 'run.interrupted' },
         { at: now, type: 'run.resumed', data: { resumeCount } },
       ]);
-      return rows.recordOf({ ...row, fence: null, wakeAt: now, stalls, resumeCount, endingAt: null });
+      return rows.recordOf({ ...row, fence: null, wakeAt: now, ...deaths, resumeCount, endingAt: null });
     }
     const status = ending ?? 'cancelled';
-    const error = poison(stalls, 'The clean-up of the run');
+    const error = poison(deaths, 'The clean-up of the run');
     for (const end of sql.poisonParts) end.run({ seq, now, error });
     sql.poison.run({ seq, now, error, status });
     rows.addEvents(seq, [{ at: now, type: `run.${status}`, data: { reason: 'poison' } }]);
     if (row.parentId !== null) sql.wakeParent.run({ id: row.parentId, now });
     keys.promote(row.concurrencyKey);
-    return rows.recordOf({ ...row, status, error, fence: null, stalls, finishedAt: now });
+    return rows.recordOf({ ...row, status, error, fence: null, ...deaths, finishedAt: now });
   }
 
-  function interrupt(row: RunRow, now: number, poisonAfter: number): RunRecord {
+  function interrupt(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
-    const stalled = sql.wasStalled.get({ seq, fence: row.fence! })!;
+    const { crashed, killed } = sql.blame.get({ seq, fence: row.fence! })!;
+    const deaths = { crashes: row.crashes + crashed, kills: row.kills + killed };
     sql.attemptsInAir.run({ seq, now });
     sql.interruptSteps.run({ seq });
     sql.interruptJobs.run({ seq });
-    if (row.status === 'cancelling') return interruptCleanUp(row, now, row.stalls + stalled, poisonAfter);
-    sql.interrupt.run({ seq, stalled });
+    if (row.status === 'cancelling') return interruptCleanUp(row, now, deaths, isPoison);
+    sql.interrupt.run({ seq, crashed, killed });
     rows.addEvents(seq, [{ at: now, type: 'run.interrupted' }]);
-    return rows.recordOf({ ...row, status: 'interrupted', fence: null, stalls: row.stalls + stalled });
+    return rows.recordOf({ ...row, ...deaths, status: 'interrupted', fence: null });
   }
 
-  function resume(row: RunRow, now: number, poisonAfter: number): RunRecord {
+  function resume(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
-    if (row.stalls >= poisonAfter) {
-      const error = poison(row.stalls, 'The run');
+    if (isPoison(row)) {
+      const error = poison(row, 'The run');
       for (const end of sql.poisonParts) end.run({ seq, now, error });
       sql.poison.run({ seq, now, error, status: 'failed' });
       rows.addEvents(seq, [{ at: now, type: 'run.failed', data: { reason: 'poison' } }]);
@@ -70,31 +73,34 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
   }
 
   return {
-    begin: ({ bootId, pid, now, leaseMs, exclusive }) =>
+    begin: ({ bootId, pid, now, leaseMs, exclusive, hadFault, oomKills }) =>
       db.write(() => {
-        sql.declareDead.run({ now, exclusive: exclusive ? 1 : 0 });
-        return Number(sql.begin.run({ bootId, pid, now, leaseUntil: now + leaseMs }).lastInsertRowid);
+        sql.declareDead.run({ now, exclusive: exclusive ? 1 : 0, hadFault: hadFault ? 1 : 0, oomKills });
+        return Number(
+          sql.begin.run({ bootId, pid, now, leaseUntil: now + leaseMs, oomKills }).lastInsertRowid,
+        );
       }),
-    renew: (fence, leaseUntil) => db.write(() => sql.renew.run({ fence, leaseUntil }).changes === 1),
+    renew: (fence, lease) => db.write(() => sql.renew.run({ fence, ...lease }).changes === 1),
     async stopping(fence) {
       await db.write(() => sql.stopping.run({ fence }));
     },
     async end(fence, now) {
       await db.write(() => sql.end.run({ fence, now }));
     },
-    interrupt: (now, limit, poisonAfter) =>
-      db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now, poisonAfter))),
-    resume: (now, limit, poisonAfter) =>
-      db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, poisonAfter))),
+    interrupt: (now, limit, isPoison) =>
+      db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now, isPoison))),
+    resume: (now, limit, isPoison) =>
+      db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, isPoison))),
     leftToCancel: () => db.read(() => sql.leftToCancel.all()),
   };
 }
 
-function poison(interruptions: number, what: string): string {
+function poison({ crashes, kills }: Deaths, what: string): string {
+  const interruptions = crashes + kills;
   return JSON.stringify({
     code: 'STEP_FAILED',
-    message: `${what} was interrupted ${interruptions} times without finishing a step in between; it seems to bring the daemon down. Mend the step, then run it again.`,
-    details: { reason: 'poison', interruptions },
+    message: `${what} was interrupted ${interruptions} times without finishing a step in between (crashes of the workflow service: ${crashes}; kills: ${kills}); it seems to bring the service down. Mend the step, then run it again.`,
+    details: { reason: 'poison', interruptions, crashes, kills },
   });
 }
 
@@ -102,13 +108,17 @@ function statements(db: Database) {
   type Seq = { seq: number };
   const unfinished = `status in ('pending', 'running', 'waiting', 'interrupted')`;
   return {
-    declareDead: db.prepare<[{ now: number; exclusive: 0 | 1 }]>(`
-      update boot set ended_at = :now where ended_at is null and (:exclusive = 1 or lease_until < :now)`),
-    begin: db.prepare<[{ bootId: string; pid: number; now: number; leaseUntil: number }]>(`
-      insert into boot (boot_id, pid, started_at, lease_until) values (:bootId, :pid, :now, :leaseUntil)`),
-    renew: db.prepare<[{ fence: number; leaseUntil: number }]>(
-      'update boot set lease_until = :leaseUntil where fence = :fence and ended_at is null',
-    ),
+    // The kernel's count begins anew when the machine starts: it is smaller then.
+    declareDead: db.prepare<[{ now: number; exclusive: 0 | 1; hadFault: 0 | 1; oomKills: number | null }]>(`
+      update boot set ended_at = :now, had_fault = :hadFault = 1 or coalesce(oom_kills < :oomKills, 0)
+      where ended_at is null and (:exclusive = 1 or lease_until < :now)`),
+    begin: db.prepare<
+      [{ bootId: string; pid: number; now: number; leaseUntil: number; oomKills: number | null }]
+    >(`
+      insert into boot (boot_id, pid, started_at, lease_until, oom_kills)
+      values (:bootId, :pid, :now, :leaseUntil, :oomKills)`),
+    renew: db.prepare<[{ fence: number; leaseUntil: number; oomKills: number | null }]>(`
+      update boot set lease_until = :leaseUntil, oom_kills = :oomKills where fence = :fence and ended_at is null`),
     stopping: db.prepare<[{ fence: number }]>('update boot set is_stopping = 1 where fence = :fence'),
     end: db.prepare<[{ fence: number; now: number }]>(
       'update boot set ended_at = :now where fence = :fence and ended_at is null',
@@ -126,16 +136,16 @@ function statements(db: Database) {
         union all
         select id from run where gives_way = 1 and ${LIVE}`)
       .pluck(),
-    interrupt: db.prepare<[Seq & { stalled: number }]>(`
-      update run set status = 'interrupted', fence = null, wake_at = null, in_flight = 0, stalls = stalls + :stalled
+    interrupt: db.prepare<[Seq & { crashed: number; killed: number }]>(`
+      update run set status = 'interrupted', fence = null, wake_at = null, in_flight = 0, crashes = crashes + :crashed,
+        kills = kills + :killed
       where seq = :seq`),
     // Runs whose steps wait for a slot, a signal or a time did not bring the service down, and no orderly stop is a fault.
-    wasStalled: db
-      .prepare<[Seq & { fence: number }], 0 | 1>(`
-        select not (select is_stopping from boot where fence = :fence) and
-          (in_flight = 1 or exists (select 1 from step where run_seq = :seq and status = 'running' and attempt_at is not null))
-        from run where seq = :seq`)
-      .pluck(),
+    blame: db.prepare<[Seq & { fence: number }], { crashed: 0 | 1; killed: 0 | 1 }>(`
+      select had_fault * was_at_work as crashed, (1 - had_fault) * was_at_work as killed from (
+        select boot.had_fault, not boot.is_stopping and (run.in_flight = 1 or exists (
+          select 1 from step where run_seq = :seq and status = 'running' and attempt_at is not null)) as was_at_work
+        from run join boot on boot.fence = :fence where run.seq = :seq)`),
     interruptJobs: db.prepare<[Seq]>(
       `update job set status = 'interrupted' where run_seq = :seq and status = 'running'`,
     ),
@@ -163,8 +173,8 @@ function statements(db: Database) {
     ],
     poison: db.prepare<[Seq & { now: number; error: string; status: string }]>(`
       update run set status = :status, fence = null, in_flight = 0, wake_at = null, ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
-    resumeCleanUp: db.prepare<[Seq & { now: number; stalls: number }]>(`
-      update run set fence = null, wake_at = :now, in_flight = 0, stalls = :stalls, ending_at = null,
+    resumeCleanUp: db.prepare<[Seq & { now: number } & Deaths]>(`
+      update run set fence = null, wake_at = :now, in_flight = 0, crashes = :crashes, kills = :kills, ending_at = null,
         resume_count = resume_count + 1
       where seq = :seq`),
     wakeParent: db.prepare<[{ id: string; now: number }]>(

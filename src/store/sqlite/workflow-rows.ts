@@ -17,7 +17,7 @@ export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inF
 
 export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as workflowId, definition_hash as definitionHash,
   status, ready, reason, rank, priority, run_at as runAt, wake_at as wakeAt, deadline_at as deadlineAt,
-  concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, stalls, in_flight as inFlight,
+  concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, crashes, kills, in_flight as inFlight,
   trigger_kind as trigger, parent_id as parentId, parent_step as parentStep, rerun_of as rerunOf, depth,
   host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
   finished_at as finishedAt, ending, ending_at as endingAt, input, output, error`;
@@ -183,15 +183,15 @@ function statements(db: Database) {
   return {
     insertRun: db.prepare<[Record<string, unknown>]>(`
       insert into run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at,
-        wake_at, deadline_at, concurrency_key, concurrency_limit, fence, resume_count, stalls, trigger_kind, parent_id,
+        wake_at, deadline_at, concurrency_key, concurrency_limit, fence, resume_count, crashes, trigger_kind, parent_id,
         parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at, started_at, finished_at, input, output, error)
       values (:id, :kind, :tenantId, :workflowId, :definitionHash, :status, :ready, :reason, :rank, :priority, :runAt,
-        :wakeAt, :deadlineAt, :concurrencyKey, :concurrencyLimit, :fence, :resumeCount, :stalls, :trigger, :parentId,
+        :wakeAt, :deadlineAt, :concurrencyKey, :concurrencyLimit, :fence, :resumeCount, :crashes, :trigger, :parentId,
         :parentStep, :rerunOf, :depth, :hostId, :requestId, :traceId, :parentSpanId, :createdAt, :startedAt, :finishedAt, :input, :output, :error)`),
     setInput: db.prepare<[{ seq: number; input: string }]>('update run set input = :input where seq = :seq'),
     progress: db.prepare<[Record<string, unknown>]>(`
       update run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
-        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, stalls = :stalls, in_flight = :inFlight, ending = :ending, ending_at = :endingAt, output = :output,
+        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, crashes = :crashes, kills = :kills, in_flight = :inFlight, ending = :ending, ending_at = :endingAt, output = :output,
         error = :error, started_at = :startedAt, finished_at = :finishedAt
       where seq = :seq`),
     holder: db.prepare<[Seq], { status: string; fence: number | null }>(
@@ -203,12 +203,13 @@ function statements(db: Database) {
       on conflict (run_seq, key) do update set status = excluded.status, outputs = excluded.outputs,
         error = excluded.error, started_at = excluded.started_at, finished_at = excluded.finished_at`),
     putStep: db.prepare<[Record<string, unknown>]>(`
-      insert into step (run_seq, job_key, idx, found, status, attempts, output, error, wait, wake_at, idempotency_key, ready_at,
+      insert into step (run_seq, job_key, idx, found, status, attempts, failures, output, error, wait, wake_at, idempotency_key,
+        ready_at,
         started_at, queued_at, attempt_at, waiting_at, finished_at, end_order)
-      values (:seq, :jobKey, :index, :found, :status, :attempts, :output, :error, :wait, :wakeAt, :idempotencyKey, :readyAt,
+      values (:seq, :jobKey, :index, :found, :status, :attempts, :failures, :output, :error, :wait, :wakeAt, :idempotencyKey, :readyAt,
         :startedAt, :queuedAt, :attemptAt, :waitingAt, :finishedAt, :endOrder)
       on conflict (run_seq, job_key, idx) do update set status = excluded.status, attempts = excluded.attempts,
-        output = excluded.output, error = excluded.error, wait = excluded.wait, wake_at = excluded.wake_at,
+        failures = excluded.failures, output = excluded.output, error = excluded.error, wait = excluded.wait, wake_at = excluded.wake_at,
         idempotency_key = excluded.idempotency_key, ready_at = excluded.ready_at, started_at = excluded.started_at,
         queued_at = excluded.queued_at, attempt_at = excluded.attempt_at, waiting_at = excluded.waiting_at,
         finished_at = excluded.finished_at, end_order = excluded.end_order`),
@@ -235,7 +236,7 @@ function statements(db: Database) {
       select key, job_id as jobId, status, matrix, outputs, error, started_at as startedAt, finished_at as finishedAt
       from job where run_seq = :seq order by key`),
     steps: db.prepare<[Seq], StepRecord>(`
-      select job_key as jobKey, idx as "index", found, status, attempts, output, error, wait, wake_at as wakeAt,
+      select job_key as jobKey, idx as "index", found, status, attempts, failures, output, error, wait, wake_at as wakeAt,
         idempotency_key as idempotencyKey, ready_at as readyAt, started_at as startedAt, queued_at as queuedAt,
         attempt_at as attemptAt, waiting_at as waitingAt, finished_at as finishedAt, end_order as endOrder
       from step where run_seq = :seq order by job_key, idx`),

@@ -15,7 +15,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
   const sql = statements(db);
   const starts = workflowStart(db, rows, keys);
 
-  function write({ seq, expect, run, at, ...parts }: RunWrite): WriteResult {
+  function write({ seq, expect, run, at, inboxSeen, ...parts }: RunWrite): WriteResult {
     const holder = rows.holder(seq);
     const mine = holder !== undefined && holder.fence === expect.fence && holder.status === expect.status;
     const claimer = expect.fence === null ? (run?.fence ?? null) : null;
@@ -28,6 +28,8 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     rows.addLogs(seq, parts.logs);
     for (const { n, by } of parts.taken) rows.take(seq, n, by);
     if (run) rows.progress(seq, run);
+    // What came while the holder was about to let go of it could not wake it, and would be found by nobody after a crash.
+    if (run?.status === 'waiting' && sql.hasNews.get({ seq, inboxSeen })) sql.wake.run({ seq, at });
     if (parts.wakeParent !== null) sql.wakeParent.run({ id: parts.wakeParent, at });
     return {
       applied: true,
@@ -104,6 +106,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
         const row = sql.byId.get({ id });
         return row && (tenantId === null || row.tenantId === tenantId) ? rows.recordOf(row) : undefined;
       }),
+    finished: (ids) => db.read(() => sql.finished.all({ ids: JSON.stringify(ids) }).map(rows.recordOf)),
     list: (tenantId, filter) =>
       db.read(() => {
         const { runs, next } = list(tenantId, filter);
@@ -149,6 +152,9 @@ function statements(db: Database) {
   return {
     bySeq: db.prepare<[{ seq: number }], RunRow>(`${select} where seq = :seq`),
     byId: db.prepare<[{ id: string }], RunRow>(`${select} where id = :id`),
+    finished: db.prepare<[{ ids: string }], RunRow>(
+      `${select} where id in (select value from json_each(:ids)) and finished_at is not null`,
+    ),
     children: db.prepare<[{ id: string }], RunRow>(`${select} where parent_id = :id`),
     all: listed(''),
     live: listed(`and ${LIVE}`),
@@ -161,6 +167,12 @@ function statements(db: Database) {
     parentOf: db
       .prepare<[{ seq: number }], string | null>('select parent_id from run where seq = :seq')
       .pluck(),
+    hasNews: db.prepare<[{ seq: number; inboxSeen: number }]>(`
+      select 1 where
+        exists (select 1 from inbox where run_seq = :seq and taken_by is null and n > :inboxSeen)
+        or exists (
+          select 1 from step join run child on child.id = step.wait ->> '$.runId'
+          where step.run_seq = :seq and step.status = 'waiting' and child.finished_at is not null)`),
     bootLives: db.prepare<[{ fence: number }]>(
       'select 1 from boot where fence = :fence and ended_at is null',
     ),

@@ -281,6 +281,20 @@ const CLEAN_UP = `
   alter table run add column ending_at integer;
   update run set ending = 'cancelled' where status = 'cancelling';`;
 
+/** A step that is tried again after a failure starts another child; after a crash it finds the one that it started. */
+const FAILURES = `
+  alter table step add column failures integer not null default 0;`;
+
+/**
+ * How a service died: of a fault of its own, or killed from outside. `stalls` counted both, and stands for the first from
+ * now on.
+ */
+const DEATHS = `
+  alter table run rename column stalls to crashes;
+  alter table run add column kills integer not null default 0;
+  alter table boot add column had_fault integer not null default 0;
+  alter table boot add column oom_kills integer;`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -295,4 +309,6 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   WAIT_REASONS,
   KEYED_ENTRIES,
   CLEAN_UP,
+  FAILURES,
+  DEATHS,
 ];

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { statusText } from '../../../src/cli/commands/status-view.ts';
 import { createStyle } from '../../../src/cli/style.ts';
@@ -12,13 +13,13 @@ import { systemRandom } from '../../../src/kit/random.ts';
 import { TEST_KEYS, tempDir } from '../../support/daemon.ts';
 
 /** The state service as a process of its own, under a clock that stands still. */
-async function start() {
+async function start(name: 'state' | 'workflow' = 'state') {
   const dataDir = await tempDir();
   await mkdir(join(dataDir, 'run'));
   const clock = manualClock();
   const events: SupervisorEvent[] = [];
   const service = createManagedService({
-    name: 'state',
+    name,
     clock,
     // The longest pause of each range.
     random: { ...systemRandom(), fraction: () => 1 },
@@ -46,14 +47,14 @@ async function start() {
   await service.start();
 
   /** Kills the process and resolves with the event of its end. */
-  async function crash(): Promise<SupervisorEvent> {
+  async function crash(signal: NodeJS.Signals = 'SIGKILL'): Promise<SupervisorEvent> {
     const before = events.length;
-    process.kill(service.status().pid!, 'SIGKILL');
+    process.kill(service.status().pid!, signal);
     await expect.poll(() => events.length, { timeout: 20_000 }).toBe(before + 1);
     return events.at(-1)!;
   }
   const untilReady = () => expect.poll(() => service.status().state, { timeout: 20_000 }).toBe('ready');
-  return { service, clock, crash, untilReady };
+  return { service, clock, crash, untilReady, dataDir };
 }
 
 test('a service in a crash loop is started again after growing pauses, and the status says when', async () => {
@@ -89,3 +90,24 @@ test('a stop calls off the start that is due', async () => {
   clock.advance(minutes(10));
   expect(service.status()).toMatchObject({ state: 'stopped', nextStartAt: null, pid: null });
 }, 60_000);
+
+test('the next process knows whether the one before died of a fault of its own or was killed', async () => {
+  const { clock, crash, untilReady, dataDir } = await start('workflow');
+  const deaths = (): unknown[] => {
+    const file = new Sqlite(join(dataDir, 'workflow.db'), { readonly: true });
+    try {
+      return file
+        .prepare('select had_fault from boot where ended_at is not null order by fence')
+        .pluck()
+        .all();
+    } finally {
+      file.close();
+    }
+  };
+  for (const signal of ['SIGKILL', 'SIGABRT', 'SIGKILL'] as const) {
+    const event = await crash(signal);
+    clock.advance(event.type === 'crashed' ? event.retryInMs : 0);
+    await untilReady();
+  }
+  await expect.poll(deaths).toEqual([0, 1, 0]);
+}, 120_000);

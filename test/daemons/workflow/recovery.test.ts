@@ -21,7 +21,10 @@ import { cel } from './support/workflow.ts';
 
 async function setUp(config: object = LEDGER_CONFIG) {
   const dataDir = await tempDir();
-  return { ledger: await startLedger(), start: () => startProcess(dataDir, config) };
+  return {
+    ledger: await startLedger(),
+    start: (before?: DaemonProcess) => startProcess(dataDir, config, before),
+  };
 }
 
 const call = (ledger: Ledger, id: string, more: object = {}) => ({
@@ -216,19 +219,25 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     await expect.poll(() => statusOf(second, 'run_newer')).toBe('waiting');
   });
 
-  test('a run that brings the service down three times is given up', async () => {
+  test.each([
+    ['SIGABRT', 'failed', 3],
+    ['SIGKILL', 'succeeded', 4],
+  ] as const)('a run in flight at three ends of the service by %s is %s', async (signal, outcome, calls) => {
     const { ledger, start } = await setUp();
-    ledger.answer('kills', () => {});
+    ledger.answer('kills', (_, response, nth) => {
+      if (nth > 3) response.end();
+    });
     let daemon = await start();
     const id = await daemon.start({ steps: [call(ledger, 'kills', { idempotent: true })] });
     for (let round = 1; round <= 3; round++) {
       await expect.poll(() => ledger.count(`kills/${id}`)).toBe(round);
-      await daemon.kill();
-      daemon = await start();
+      await daemon.kill(signal);
+      daemon = await start(daemon);
     }
-    const run = await daemon.run(id);
-    expect(run).toMatchObject({ status: 'failed', error: { details: { reason: 'poison' } } });
-    expect(ledger.count(`kills/${id}`)).toBe(3);
+    await expect.poll(() => statusOf(daemon, id)).toBe(outcome);
+    const { error } = await daemon.run(id);
+    expect(error?.details.reason).toBe(outcome === 'failed' ? 'poison' : undefined);
+    expect(ledger.count(`kills/${id}`)).toBe(calls);
   });
 
   test('what was taken up again goes before what is new', async () => {

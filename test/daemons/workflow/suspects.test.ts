@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { isPoison, isSuspect } from '../../../src/daemons/workflow/domain/engine/poison.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { openEngine } from './support/engine.ts';
 
@@ -17,8 +18,11 @@ interface Started {
   exited: Promise<unknown>;
 }
 
-function start(dataDir: string, { slots = 64, steps = 0, expressions = 0, deadly = 0 } = {}): Started {
-  const args = [dataDir, slots, steps, expressions, deadly].map(String);
+function start(
+  dataDir: string,
+  { slots = 64, steps = 0, expressions = 0, deadly = 0, death = 'crash' } = {},
+): Started {
+  const args = [dataDir, slots, steps, expressions, deadly, death].map(String);
   const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -42,8 +46,8 @@ function start(dataDir: string, { slots = 64, steps = 0, expressions = 0, deadly
 }
 
 /** The runs as the next start finds them. */
-async function recovered(dataDir: string, ids: string[]) {
-  const it = await openEngine({ dataDir, exclusive: true, kinds: [] });
+async function recovered(dataDir: string, ids: string[], hadFault = true) {
+  const it = await openEngine({ dataDir, exclusive: true, hadFault, kinds: [] });
   onTestFinished(() => it.close());
   const find = async () => Promise.all(ids.map(async (id) => (await it.store.runs.find(null, id))!));
   const before = await find();
@@ -79,11 +83,11 @@ test('an expression that kills the service in place, before anything is written,
   await innocent.end('SIGTERM');
   await start(dataDir, { deadly: 1 }).exited;
   for (let round = 0; round < 3; round++) await start(dataDir).exited;
-  const it = await openEngine({ dataDir, exclusive: true, kinds: [] });
+  const it = await openEngine({ dataDir, exclusive: true, hadFault: true, kinds: [] });
   onTestFinished(() => it.close());
   const { runs } = await it.store.runs.list('default', { kind: 'workflow', limit: 10 });
   const guilty = runs.find(({ id }) => id !== other)!;
-  expect(guilty).toMatchObject({ status: 'running', inFlight: true, stalls: 2 });
+  expect(guilty).toMatchObject({ status: 'running', inFlight: true, crashes: 2 });
   await it.engine.start();
   expect(await it.store.runs.find(null, guilty.id)).toMatchObject({
     status: 'failed',
@@ -103,7 +107,7 @@ test('runs that waited for a slot at each crash are not to blame', async () => {
     await next.end('SIGKILL');
   }
   const { after } = await recovered(dataDir, ids);
-  expect(after.map(({ id, status, stalls }) => [id, status === 'failed', stalls])).toEqual(
+  expect(after.map(({ id, status, crashes }) => [id, status === 'failed', crashes])).toEqual(
     ids.map((id) => [id, id === guilty, id === guilty ? 3 : 0]),
   );
 }, 60_000);
@@ -144,6 +148,33 @@ test('an orderly stop with steps in flight counts for nothing', async () => {
     await next.end('SIGTERM');
   }
   const { after } = await recovered(dataDir, ids);
-  expect(after[0]).toMatchObject({ stalls: 0 });
+  expect(after[0]).toMatchObject({ crashes: 0, kills: 0 });
   expect(after[0]!.status).not.toBe('failed');
 }, 60_000);
+
+test('a run that was alone in flight at each kill from outside goes on, beside others', async () => {
+  const dataDir = await tempDir();
+  const first = start(dataDir, { steps: 2 });
+  const ids = await first.saw('begun', 2);
+  await first.saw('step', 2);
+  await first.end('SIGKILL');
+  for (let round = 0; round < 4; round++) {
+    const next = start(dataDir, { death: 'kill' });
+    await next.saw('step', 2);
+    await next.end('SIGKILL');
+  }
+  const { after } = await recovered(dataDir, ids, false);
+  expect(after.map(({ status, crashes, kills }) => [status, crashes, kills])).toEqual([
+    ['queued', 0, 5],
+    ['queued', 0, 5],
+  ]);
+}, 60_000);
+
+test('ten kills with work of a run in flight weigh as one crash, so that even one who sends them comes to an end', () => {
+  expect(isPoison({ crashes: 2, kills: 9 }, 3)).toBe(false);
+  expect(isPoison({ crashes: 2, kills: 10 }, 3)).toBe(true);
+  expect(isPoison({ crashes: 0, kills: 29 }, 3)).toBe(false);
+  expect(isPoison({ crashes: 0, kills: 30 }, 3)).toBe(true);
+  expect(isSuspect({ crashes: 0, kills: 19 }, 3)).toBe(false);
+  expect(isSuspect({ crashes: 1, kills: 10 }, 3)).toBe(true);
+});

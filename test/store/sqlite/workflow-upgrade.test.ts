@@ -52,9 +52,17 @@ test('a database of the first schema is brought up to date with its runs in flig
   expect(await typesOf(1)).toEqual(['run.queued', 'run.started', 'job.started']);
   expect((await store.runs.logs(1, 0, 10)).map(({ item }) => item.message)).toEqual(['hello']);
   expect((await store.runs.load(2))?.run.input).toBe('{"large":true}');
-  await store.boots.begin({ bootId: 'new', pid: 2, now: 5000, leaseMs: 1000, exclusive: true });
-  await store.boots.interrupt(5000, 10, 3);
-  const resumed = await store.boots.resume(5000, 10, 3);
+  await store.boots.begin({
+    bootId: 'new',
+    pid: 2,
+    now: 5000,
+    leaseMs: 1000,
+    exclusive: true,
+    hadFault: false,
+    oomKills: 1,
+  });
+  await store.boots.interrupt(5000, 10, () => false);
+  const resumed = await store.boots.resume(5000, 10, () => false);
   expect(resumed.map(({ id, status }) => [id, status])).toEqual([['run_a', 'queued']]);
   expect((await store.runs.load(1))?.steps.map(({ status }) => status)).toEqual(['succeeded', 'interrupted']);
   expect((await store.queue.due(9000, 10)).map(({ id }) => id)).toEqual(['run_b']);

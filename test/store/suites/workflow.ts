@@ -53,8 +53,8 @@ async function started(
   return result.run;
 }
 
-const boot = (store: WorkflowStore, exclusive = true, now = 5000) =>
-  store.boots.begin({ bootId: 'b', pid: 1, now, leaseMs: 1000, exclusive });
+const boot = (store: WorkflowStore, exclusive = true, now = 5000, hadFault = true) =>
+  store.boots.begin({ bootId: 'b', pid: 1, now, leaseMs: 1000, exclusive, hadFault, oomKills: 7 });
 
 const NOTHING = {
   jobs: [],
@@ -63,6 +63,7 @@ const NOTHING = {
   events: [],
   logs: [],
   taken: [],
+  inboxSeen: 0,
   wakeParent: null,
   at: 6000,
 };
@@ -84,6 +85,7 @@ const STEP = {
   found: null,
   status: 'running' as const,
   attempts: 1,
+  failures: 0,
   output: null,
   error: null,
   wait: null,
@@ -174,12 +176,15 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const [mine, waiting] = [await started(port), await started(port)];
       const dead = await boot(port, false, 1000);
       await port.runs.write(claim(mine, dead));
-      expect(await port.boots.renew(dead, 2000)).toBe(true);
+      expect(await port.boots.renew(dead, { leaseUntil: 2000, oomKills: 7 })).toBe(true);
       const alive = await boot(port, false, 5000);
-      expect((await port.boots.interrupt(5000, 10, 3)).map(({ id, status }) => [id, status])).toEqual([
-        [mine.id, 'interrupted'],
-      ]);
-      expect(await port.boots.renew(dead, 9000)).toBe(false);
+      expect(
+        (await port.boots.interrupt(5000, 10, ({ crashes }) => crashes >= 3)).map(({ id, status }) => [
+          id,
+          status,
+        ]),
+      ).toEqual([[mine.id, 'interrupted']]);
+      expect(await port.boots.renew(dead, { leaseUntil: 9000, oomKills: 7 })).toBe(false);
       expect(
         (await port.runs.write(change(mine, { fence: dead, status: 'running' }, { status: 'succeeded' })))
           .applied,
@@ -194,7 +199,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const first = await boot(port, false, 1000);
       await port.runs.write(claim(run, first));
       await boot(port, false, 1500);
-      expect(await port.boots.interrupt(1500, 10, 3)).toEqual([]);
+      expect(await port.boots.interrupt(1500, 10, ({ crashes }) => crashes >= 3)).toEqual([]);
     });
 
     test('interrupted runs go first in the queue, their parts in the air marked; poison fails', async () => {
@@ -205,14 +210,14 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const held = { fence: first, status: 'running' as const };
       await port.runs.write({ ...change(old, held, null), steps: [STEP] });
       await port.runs.write(
-        change(poison, held, { status: 'running', fence: first, stalls: 2, inFlight: true }),
+        change(poison, held, { status: 'running', fence: first, crashes: 2, inFlight: true }),
       );
       const urgent = await started(port, { priority: 100 });
       await boot(port);
-      await port.boots.interrupt(7000, 10, 3);
+      await port.boots.interrupt(7000, 10, ({ crashes }) => crashes >= 3);
       expect((await port.runs.load(old.seq))?.steps[0]?.status).toBe('interrupted');
       expect(await port.runs.attempts(old.seq)).toMatchObject([{ status: 'interrupted', attempt: 1 }]);
-      const resumed = await port.boots.resume(7000, 10, 3);
+      const resumed = await port.boots.resume(7000, 10, ({ crashes }) => crashes >= 3);
       expect(resumed.map(({ id, status }) => [id, status])).toEqual([
         [old.id, 'queued'],
         [poison.id, 'failed'],
@@ -225,28 +230,28 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
     test('a run that cleans up is due again after a crash, with all of its time, until it is poison', async () => {
       const { port } = await openFresh(open);
       const run = await started(port);
-      for (const [at, stalls] of [
+      for (const [at, counted] of [
         [7000, 1],
         [8000, 2],
       ] as const) {
         const fence = await boot(port);
         const { status } = (await port.runs.find('acme', run.id))!;
         const cleaning = { status: 'cancelling', ending: 'timed_out', endingAt: 6500, fence } as const;
-        const write = { ...cleaning, ready: false, startedAt: 6000, stalls: stalls - 1, inFlight: true };
+        const write = { ...cleaning, ready: false, startedAt: 6000, crashes: counted - 1, inFlight: true };
         await port.runs.write({ ...change(run, { fence: null, status }, write), steps: [STEP] });
         await boot(port);
-        const [interrupted] = await port.boots.interrupt(at, 10, 3);
-        expect(interrupted).toMatchObject({ status: 'cancelling', endingAt: null, stalls });
+        const [interrupted] = await port.boots.interrupt(at, 10, ({ crashes }) => crashes >= 3);
+        expect(interrupted).toMatchObject({ status: 'cancelling', endingAt: null, crashes: counted });
         expect((await port.queue.due(at, 10)).map(({ id }) => id)).toEqual([run.id]);
         expect((await port.runs.load(run.seq))?.steps[0]?.status).toBe('interrupted');
       }
       const fence = await boot(port);
-      const write = { status: 'cancelling', ending: 'timed_out', fence, stalls: 2, inFlight: true } as const;
+      const write = { status: 'cancelling', ending: 'timed_out', fence, crashes: 2, inFlight: true } as const;
       await port.runs.write(
         change(run, { fence: null, status: 'cancelling' }, { ...write, startedAt: 6000 }),
       );
       await boot(port);
-      await port.boots.interrupt(9000, 10, 3);
+      await port.boots.interrupt(9000, 10, ({ crashes }) => crashes >= 3);
       expect(await port.runs.find('acme', run.id)).toMatchObject({ status: 'timed_out', finishedAt: 9000 });
     });
 
@@ -271,30 +276,67 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
     test('only what was in flight when its boot died is held against a run, and nothing at an orderly stop', async () => {
       const { port } = await openFresh(open);
       const [working, evaluating, idle] = [await started(port), await started(port), await started(port)];
-      const stalls = async () =>
+      const counts = async () =>
         Promise.all(
-          [working, evaluating, idle].map(async ({ id }) => (await port.runs.find('acme', id))!.stalls),
+          [working, evaluating, idle].map(async ({ id }) => {
+            const { crashes, kills } = (await port.runs.find('acme', id))!;
+            return [crashes, kills];
+          }),
         );
-      for (const isOrderly of [false, true]) {
+      for (const [how, expected] of [
+        [
+          'crash',
+          [
+            [1, 0],
+            [1, 0],
+            [0, 0],
+          ],
+        ],
+        [
+          'kill',
+          [
+            [1, 1],
+            [1, 1],
+            [0, 0],
+          ],
+        ],
+        [
+          'out of memory',
+          [
+            [2, 1],
+            [2, 1],
+            [0, 0],
+          ],
+        ],
+        [
+          'stop',
+          [
+            [2, 1],
+            [2, 1],
+            [0, 0],
+          ],
+        ],
+      ] as const) {
         const fence = await boot(port);
         for (const run of [working, evaluating, idle]) {
-          const { status } = (await port.runs.find('acme', run.id))!;
-          await port.runs.write({ ...claim(run, fence), expect: { fence: null, status } });
+          const found = (await port.runs.find('acme', run.id))!;
+          await port.runs.write({ ...claim(found, fence), expect: { fence: null, status: found.status } });
         }
         const held = { fence, status: 'running' as const };
         await port.runs.write({ ...change(working, held, null), steps: [STEP] });
-        await port.runs.write(
-          change(evaluating, held, { ...held, inFlight: true, stalls: isOrderly ? 1 : 0 }),
-        );
+        const { crashes, kills } = (await port.runs.find('acme', evaluating.id))!;
+        await port.runs.write(change(evaluating, held, { ...held, inFlight: true, crashes, kills }));
         await port.runs.write({
           ...change(idle, held, null),
           steps: [{ ...STEP, attemptAt: null }],
         });
-        if (isOrderly) await port.boots.stopping(fence);
-        await boot(port);
-        await port.boots.interrupt(7000, 10, 3);
-        expect(await stalls()).toEqual(isOrderly ? [0, 1, 0] : [1, 1, 0]);
-        await port.boots.resume(7000, 10, 5);
+        if (how === 'stop') await port.boots.stopping(fence);
+        // Since the last word of that service the kernel has ended a process for want of memory.
+        if (how === 'out of memory') await port.boots.renew(fence, { leaseUntil: 9000, oomKills: 6 });
+        await boot(port, true, 5000, how === 'crash' || how === 'stop');
+        await port.boots.interrupt(7000, 10, () => false);
+        expect(await counts()).toEqual(expected);
+        await port.boots.resume(7000, 10, () => false);
       }
     });
 
@@ -377,9 +419,9 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2, mostBytes: 100 })).toEqual({
         outcome: 'taken',
       });
-      await port.runs.write(
-        change(run, { fence, status: 'running' }, { status: 'waiting', ready: false, fence: null }),
-      );
+      const parked = { status: 'waiting', ready: false, fence: null } as const;
+      const parks = change(run, { fence, status: 'running' }, parked);
+      await port.runs.write({ ...parks, inboxSeen: 1 });
       expect(await port.queue.due(9000, 10)).toEqual([]);
       await port.runs.deliver(
         run.seq,
@@ -409,6 +451,12 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
         outcome: 'ended',
       });
       expect(await port.runs.deliver(run.seq, signal, keyed)).toEqual({ outcome: 'repeated' });
+      // What its holder had not seen when it let go of the run wakes that at once: nobody else would.
+      const late = await started(port);
+      await port.runs.write(claim(late, fence));
+      await port.runs.deliver(late.seq, signal, options);
+      await port.runs.write(change(late, { fence, status: 'running' }, parked));
+      expect((await port.queue.due(9000, 10)).map(({ id }) => id)).toEqual([late.id]);
     });
 
     test('what is due is found behind that of tenants that are passed over', async () => {
@@ -533,8 +581,15 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
         { id: 'n:1', paused: true, nextAt: null },
         { id: 'n:2', nextAt: 200, lastAt: 50, lastRunId: 'run_1' },
       ]);
-      await again.schedules.sync([{ ...plan, id: 'n:2', cron: '0 * * * *', nextAt: 777 }]);
-      expect(await again.schedules.list('acme')).toMatchObject([{ id: 'n:2', nextAt: 777 }]);
+      // The same plan under the id that it was given.
+      await again.schedules.sync([
+        { ...plan, id: 'n:own', nextAt: 999 },
+        { ...plan, id: 'n:2', cron: '0 * * * *', nextAt: 777 },
+      ]);
+      expect(await again.schedules.list('acme')).toMatchObject([
+        { id: 'n:2', nextAt: 777 },
+        { id: 'n:own', paused: true, nextAt: null },
+      ]);
       expect(await again.schedules.nextAt(776)).toBe(777);
       // What is due waits for its turn, and is no reason to look again at once.
       expect(await again.schedules.nextAt(777)).toBeNull();

@@ -211,7 +211,7 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
     from: 'waiting',
     to: 'waiting',
     by: 'engine',
-    when: 'its plugin is back after an interruption, and an operator decides',
+    when: 'its plugin is back after an interruption, and an operator decides; or its child failed, and a retry is left',
   },
   { from: 'waiting', to: 'succeeded', by: 'engine', when: 'what it waited for came' },
   { from: 'waiting', to: 'failed', by: 'engine', when: 'what it waited for was refused or failed' },

@@ -1,6 +1,7 @@
 import type { PluginContextV3, PluginLog } from '../../../contracts/plugin-context.ts';
 import { CODE_STEP, isStepName } from '../../../contracts/step-name.ts';
 import type {
+  ChildOptions,
   SleepUntil,
   StepInfo,
   StepOptions,
@@ -90,8 +91,18 @@ export function createWorkflowContext(
       const inherited = { ...(retry && { retry }), ...(timeoutMs !== undefined && { timeoutMs }) };
       return make('ctx.invoke', name, { uses: command, with: input, ...over(inherited, options) });
     },
-    runWorkflow: (id: string, input: unknown = {}, { name = nameOf(id) }: { name?: string } = {}) =>
-      make('ctx.runWorkflow', name, { uses: 'workflow', with: { id, input }, options: {} }),
+    runWorkflow: (
+      id: string,
+      input: unknown = {},
+      { name = nameOf(id), retry, ...unknown }: ChildOptions & Record<string, unknown> = {},
+    ) => {
+      const [other] = Object.keys(unknown);
+      if (other !== undefined)
+        throw wrong(`ctx.runWorkflow takes the options "name" and "retry", not ${JSON.stringify(other)}`);
+      const inherited = defaults.retry ? { retry: defaults.retry } : {};
+      const options = over(inherited, retry ? { retry } : {});
+      return make('ctx.runWorkflow', name, { uses: 'workflow', with: { id, input }, ...options });
+    },
     all: async (items: readonly unknown[]) => {
       const branch = branchFor(trunk, 'ctx.all');
       if (!Array.isArray(items)) throw wrong('ctx.all takes a list of steps and functions');

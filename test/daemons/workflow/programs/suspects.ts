@@ -5,9 +5,11 @@ import { cel } from '../support/workflow.ts';
 
 /**
  * suspects.ts <data folder> <slots for steps> <new runs of an endless step> <new runs of an endless expression>
- * <new runs whose second step kills the service in place>: an engine that has the folder for itself, and prints what begins.
+ * <new runs whose second step kills the service in place> <crash|kill>: an engine that has the folder for itself, and prints
+ * what begins; how the one before died stands last.
  */
-const [dataDir, slots, steps, expressions, deadly] = process.argv.slice(2) as [
+const [dataDir, slots, steps, expressions, deadly, death] = process.argv.slice(2) as [
+  string,
   string,
   string,
   string,
@@ -18,6 +20,7 @@ const say = (line: string): void => void writeSync(1, `${line}\n`);
 const it = await openEngine({
   dataDir,
   exclusive: true,
+  hadFault: death === 'crash',
   steps: Number(slots),
   threads: {
     run() {

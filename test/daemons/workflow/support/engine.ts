@@ -1,5 +1,8 @@
 import { createPassDesk } from '../../../../src/daemons/workflow/domain/code/pass-desk.ts';
-import { createDefinitions } from '../../../../src/daemons/workflow/domain/definition/definitions.ts';
+import {
+  createDefinitions,
+  type Definitions,
+} from '../../../../src/daemons/workflow/domain/definition/definitions.ts';
 import {
   type ConfinedThreads,
   createEvaluator,
@@ -27,6 +30,7 @@ export interface BareEngine {
   /** Starts a run of one job `main`. */
   begin(steps: object[], tenantId?: string): Promise<string>;
   beginDefinition(definition: object, tenantId?: string): Promise<string>;
+  definitions: Definitions;
   starter: RunStarter;
   close(): Promise<void>;
 }
@@ -44,6 +48,8 @@ export async function openEngine(options: {
   exclusive?: boolean;
   /** Stands in front of the evaluator. */
   wrapEvaluator?(evaluator: Evaluator): Evaluator;
+  /** Whether the one before died of a fault of its own. */
+  hadFault?: boolean;
   /** Evaluates in place of the threads. */
   threads?: ConfinedThreads;
   /** Stands in front of the store. */
@@ -70,6 +76,8 @@ export async function openEngine(options: {
     random,
     logger: silentLogger,
     exclusive: options.exclusive ?? false,
+    hadFault: options.hadFault ?? false,
+    oomKills: () => null,
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
     evaluator,
@@ -103,6 +111,7 @@ export async function openEngine(options: {
   return {
     store,
     engine,
+    definitions,
     starter,
     begin: (steps, tenantId) => beginDefinition({ id: 'bare', jobs: { main: { steps } } }, tenantId),
     beginDefinition,

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { spawnService } from '../../../../src/cli/supervisor/service-process.ts';
+import { isFault, spawnService } from '../../../../src/cli/supervisor/service-process.ts';
 import {
   type CallInput,
   type Endpoint,
@@ -14,10 +14,14 @@ import { createClient } from '../../../../src/http/index.ts';
 import { TEST_KEYS } from '../../../support/daemon.ts';
 import { asDefinition, type RunReply } from './workflow.ts';
 
+type KillSignal = 'SIGKILL' | 'SIGTERM' | 'SIGABRT';
+
 /** A workflow service in a process of its own, started again and again on one folder. */
 export interface DaemonProcess {
   url: string;
-  kill(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  kill(signal?: KillSignal): Promise<void>;
+  /** Whether it died of a fault of its own, as its supervisor sees it. */
+  hadFault(): Promise<boolean>;
   call<E extends Endpoint>(endpoint: E, input?: CallInput<E>): Promise<ReplyOf<E>>;
   start(definition: Record<string, unknown>, more?: Record<string, unknown>): Promise<string>;
   run(id: string): Promise<RunReply>;
@@ -25,7 +29,12 @@ export interface DaemonProcess {
 }
 
 /** Started as the supervisor starts it. */
-export async function startProcess(dataDir: string, config: object): Promise<DaemonProcess> {
+export async function startProcess(
+  dataDir: string,
+  config: object,
+  before?: DaemonProcess,
+): Promise<DaemonProcess> {
+  const hadFault = (await before?.hadFault()) ?? false;
   const service = spawnService({
     name: 'workflow',
     start: {
@@ -37,15 +46,16 @@ export async function startProcess(dataDir: string, config: object): Promise<Dae
       keys: TEST_KEYS,
       operator: null,
       peers: {},
+      hadFault,
       listen: { host: '127.0.0.1', port: 0 },
     },
     env: process.env,
     onLines: () => {},
     now: Date.now,
   });
-  const kill = async (signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> => {
-    if (signal === 'SIGTERM') process.kill(service.pid, signal);
-    else service.kill();
+  const kill = async (signal: KillSignal = 'SIGKILL'): Promise<void> => {
+    if (signal === 'SIGKILL') service.kill();
+    else process.kill(service.pid, signal);
     await service.exited;
   };
   onTestFinished(() => kill());
@@ -54,6 +64,7 @@ export async function startProcess(dataDir: string, config: object): Promise<Dae
   return {
     url,
     kill,
+    hadFault: async () => isFault(await service.exited),
     call: (endpoint, input) => client.call(endpoint, input),
     async start(definition, more = {}) {
       const body = { definition: asDefinition(definition), ...more } as never;

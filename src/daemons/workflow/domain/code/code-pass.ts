@@ -124,7 +124,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
         else waiting.reject(passIsOver());
       }, waiting.reject);
     }
-    const ready = [...owed].filter(deps.isReady);
+    const ready = watcher ? [...owed].filter(deps.isReady) : [];
     const stop = watcher ? [...flying].filter(isToStop) : [];
     for (const [, flight] of stop) flight.toldToStop = true;
     if (ready.length + stop.length > 0)
@@ -182,8 +182,9 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
       const part = deps.partOf(step);
       if (isOwnStep(part.step)) part.perform = perform(part);
       const promise = ask(part);
-      // What has ended changes nothing: a pass meets hundreds of these before it comes to what is new.
-      if (isFinal(part.record.status)) answer();
+      // What has ended, or waits by itself, changes nothing: a pass meets thousands of these before it comes to what is new.
+      const { status } = part.record;
+      if (isFinal(status) || (status === 'waiting' && !isOwnStep(part.step))) answer();
       else deps.advance();
       return promise;
     },

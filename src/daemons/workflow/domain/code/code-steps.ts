@@ -7,8 +7,10 @@ import { formatPath } from '../definition/templates.ts';
 import type { RunJournal } from '../run/run-journal.ts';
 import { type JobPart, pendingStep, type StepPart, stepPart } from '../run/run-parts.ts';
 
-/** Steps of one run. More belong into children, which keeps every pass short. */
+/** Steps of one run but its children. More belong into those, which keeps every pass short. */
 const MOST_STEPS = 1000;
+const MOST_CHILDREN = 10_000;
+const CHILD = 'workflow';
 const MOST_INPUT_CHARS = 1024 * 1024;
 
 export interface CodeStepsDeps {
@@ -22,9 +24,12 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
   const fatal = new WeakSet<PlatformError>();
   const byPlace = new Map<string, Known>();
   const byId = new Map<string, Known>();
+  const counts = { steps: 0, children: 0 };
 
   function remember(part: StepPart, found: FoundStep): void {
     const known = { part, found };
+    if (found.uses === CHILD) counts.children++;
+    else counts.steps++;
     byPlace.set(placeOf(found), known);
     byId.set(found.id, known);
   }
@@ -41,7 +46,7 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
   }
 
   function discover(job: JobPart, asked: EnterStep): StepPart {
-    requireRoom(job);
+    requireRoom(asked);
     if (JSON.stringify(asked.with).length > MOST_INPUT_CHARS)
       throw new PlatformError(
         'PAYLOAD_TOO_LARGE',
@@ -63,13 +68,17 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     return part;
   }
 
-  function requireRoom({ steps }: JobPart): void {
-    if (steps.length < MOST_STEPS) return;
+  function requireRoom({ uses }: EnterStep): void {
+    const [count, most, what] =
+      uses === CHILD
+        ? [counts.children, MOST_CHILDREN, 'children']
+        : [counts.steps, MOST_STEPS, 'steps beside its children'];
+    if (count < most) return;
     throw forGood(
       new PlatformError(
         'VALIDATION_ERROR',
-        `The run has come to ${MOST_STEPS} steps, which is the most there may be. Give parts of the work to workflows of their own with ctx.runWorkflow.`,
-        { details: { steps: steps.length } },
+        `The run has come to ${most} ${what}, which is the most there may be. Give parts of the work to workflows of their own with ctx.runWorkflow.`,
+        { details: { steps: count } },
       ),
     );
   }

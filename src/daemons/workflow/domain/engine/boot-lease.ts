@@ -2,7 +2,13 @@ import type { EngineDeps } from './engine-ports.ts';
 
 /** Keeps the lease of a boot; whoever lost it stops at once, before it does harm. The returned function ends it. */
 export function keepLease(
-  { store, clock, logger, limits }: Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits'>,
+  {
+    store,
+    clock,
+    logger,
+    limits,
+    oomKills,
+  }: Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | 'oomKills'>,
   fence: number,
   lost: () => void,
 ): () => void {
@@ -13,7 +19,8 @@ export function keepLease(
   }
   async function renew(): Promise<void> {
     try {
-      const kept = stopped || (await store.boots.renew(fence, clock.now() + limits.leaseMs));
+      const lease = { leaseUntil: clock.now() + limits.leaseMs, oomKills: oomKills() };
+      const kept = stopped || (await store.boots.renew(fence, lease));
       if (!kept) {
         lost();
         return;

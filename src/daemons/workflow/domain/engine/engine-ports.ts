@@ -28,6 +28,10 @@ export interface EngineDeps {
   hooks: EngineHooks;
   /** Whether the file is ours alone, so that every earlier boot is dead. */
   exclusive: boolean;
+  /** Whether the service before this one died of a fault of its own. */
+  hadFault: boolean;
+  /** Processes that the kernel has ended for want of memory; null where it does not tell. */
+  oomKills(): number | null;
 }
 
 export interface EngineLimits {
@@ -35,7 +39,7 @@ export interface EngineLimits {
   runs: number;
   /** Steps that do something at a time. */
   steps: number;
-  /** Crashes with work of it in flight, and without progress, after which a run fails. */
+  /** Crashes with work of it in flight, and without progress, after which a run fails; ten kills are one. */
   poisonAfter: number;
   leaseMs: number;
   /** How long the clean-up of a run may take that is cancelled, or whose time is up; its definition may say another time. */

@@ -1,5 +1,6 @@
 import { PlatformError } from '../../../../kit/errors.ts';
-import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
+import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { RunNews } from '../run/active-run.ts';
 import { keepLease } from './boot-lease.ts';
 import { createCancelling } from './cancelling.ts';
 import type { Engine, EngineDeps, JobCounts } from './engine-ports.ts';
@@ -17,6 +18,8 @@ export function createEngine(deps: EngineDeps): Engine {
   let fence = 0;
   let startedAt = 0;
   let working = false;
+  /** By the id of their parent. */
+  const endedChildren = new Map<string, Set<string>>();
   let stopRenewing: () => void = () => {};
   const ticker = createTicker({ clock, logger, look });
   // What they start may wait for a process of a plugin; the waits of runs must not.
@@ -45,7 +48,18 @@ export function createEngine(deps: EngineDeps): Engine {
   function ended(run: RunRecord, jobs?: JobCounts): void {
     hooks.ended(run, jobs);
     deps.pluginWaits.remove(run.id);
-    if (run.parentId !== null) void poke(run.parentId);
+    if (run.parentId !== null) wakeParent(run.parentId, run.id);
+  }
+
+  /** Children that end together, as their writes are committed together, wake their parent once. */
+  function wakeParent(id: string, child: string): void {
+    if (endedChildren.size === 0)
+      setImmediate(() => {
+        const ofParents = [...endedChildren];
+        endedChildren.clear();
+        for (const [parent, children] of ofParents) void poke(parent, { endedChildren: children });
+      });
+    endedChildren.set(id, (endedChildren.get(id) ?? new Set()).add(child));
   }
 
   /** What has fallen due; answers when the next does. */
@@ -61,21 +75,21 @@ export function createEngine(deps: EngineDeps): Engine {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  async function poke(id: string, entry?: InboxRecord): Promise<void> {
+  async function poke(id: string, news: RunNews): Promise<void> {
     const one = active.get(id);
-    if (one) one.poke(entry);
+    if (one) one.poke(news);
     else {
       taking.stale(id);
-      await wake(id, entry);
+      await wake(id, news);
     }
   }
 
-  async function wake(id: string, entry?: InboxRecord): Promise<void> {
+  async function wake(id: string, news?: RunNews): Promise<void> {
     try {
       // It may be on its way into memory, having been read before what came.
       await opening.get(id);
       const one = active.get(id);
-      if (one) return one.poke(entry);
+      if (one) return one.poke(news);
       await store.queue.wake(id, clock.now());
       await ticker.tick();
     } catch (error) {
@@ -108,6 +122,8 @@ export function createEngine(deps: EngineDeps): Engine {
         now: clock.now(),
         leaseMs: limits.leaseMs,
         exclusive: deps.exclusive,
+        hadFault: deps.hadFault,
+        oomKills: deps.oomKills(),
       });
       await recover(deps);
       await store.queue.wakeForPlugins(clock.now());
@@ -133,7 +149,7 @@ export function createEngine(deps: EngineDeps): Engine {
       if (delivered.outcome === 'repeated') return;
       if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
       hooks.changed(run.id);
-      await poke(run.id, { ...entry, n: delivered.n, takenBy: null });
+      await poke(run.id, { entry: { ...entry, n: delivered.n, takenBy: null } });
     },
     async pluginsChanged() {
       if (!working) return;

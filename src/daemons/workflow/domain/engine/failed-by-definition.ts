@@ -32,6 +32,7 @@ export function failedByDefinition(
       events: [{ at: now, type: 'run.failed', data: { reason: 'definition' } }],
       logs: [{ at: now, level: 'error', message: error.message }],
       taken: [],
+      inboxSeen: 0,
       wakeParent: run.parentId,
       at: now,
     },

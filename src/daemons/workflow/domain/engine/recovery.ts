@@ -1,5 +1,6 @@
 import { isFinal } from '../states.ts';
 import type { EngineDeps } from './engine-ports.ts';
+import { isPoison } from './poison.ts';
 
 type RecoveryDeps = Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | 'hooks'>;
 
@@ -9,7 +10,9 @@ const RECOVERY_CHUNK = 200;
 export async function recover({ store, clock, logger, limits, hooks }: RecoveryDeps): Promise<void> {
   const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
   for (;;) {
-    const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK, limits.poisonAfter);
+    const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK, (run) =>
+      isPoison(run, limits.poisonAfter),
+    );
     counts.interrupted += runs.length;
     for (const run of runs.filter(({ status }) => isFinal(status))) {
       counts.poisoned++;
@@ -18,7 +21,9 @@ export async function recover({ store, clock, logger, limits, hooks }: RecoveryD
     if (runs.length < RECOVERY_CHUNK) break;
   }
   for (;;) {
-    const runs = await store.boots.resume(clock.now(), RECOVERY_CHUNK, limits.poisonAfter);
+    const runs = await store.boots.resume(clock.now(), RECOVERY_CHUNK, (run) =>
+      isPoison(run, limits.poisonAfter),
+    );
     for (const run of runs) {
       if (run.status !== 'failed') counts.resumed++;
       else {

@@ -1,4 +1,5 @@
 import type { RunRecord } from '../../../../store/ports/index.ts';
+import { isSuspect } from './poison.ts';
 
 /** Runs whose next crash is their last: work of theirs was in flight each time that the service died. */
 export interface Suspects {
@@ -10,13 +11,12 @@ export interface Suspects {
 
 /** Lets one suspect at a time begin, so that a crash with several of them in flight does not fail them all. */
 export function createSuspects(poisonAfter: number, again: (run: RunRecord) => void): Suspects {
-  const limit = Math.max(1, poisonAfter - 1);
   const waiting = new Map<string, RunRecord>();
   let atWork: string | null = null;
 
   return {
     mayBegin(run) {
-      if (run.stalls < limit || run.id === atWork) return true;
+      if (!isSuspect(run, poisonAfter) || run.id === atWork) return true;
       if (atWork !== null) {
         waiting.set(run.id, run);
         return false;

@@ -5,7 +5,6 @@ import type { LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import { type ActiveRun, createActiveRun } from '../run/active-run.ts';
-import { isFinal } from '../states.ts';
 import { createDueRuns } from './due-runs.ts';
 import type { EngineDeps, JobCounts } from './engine-ports.ts';
 import { failedByDefinition } from './failed-by-definition.ts';
@@ -193,11 +192,11 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       pluginWaits: deps.pluginWaits,
       jobStarted: hooks.jobStarted,
       jobEnded: hooks.jobEnded,
-      childEnd,
+      finishedRuns: store.runs.finished,
       cancelChild: (runId) => void deps.cancelById(runId),
       written(run, { promoted }) {
         hooks.changed(run.id);
-        if (run.stalls === 0) suspects.left(run);
+        if (run.crashes + run.kills === 0) suspects.left(run);
         for (const next of promoted) offer(next, false);
       },
     });
@@ -225,11 +224,6 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       shortWaits--;
       if (isWorking() && clock.now() < wakeAt!) void deps.wake(id);
     });
-  }
-
-  async function childEnd(runId: string): Promise<RunRecord | undefined> {
-    const child = await store.runs.find(null, runId);
-    return child && isFinal(child.status) ? child : undefined;
   }
 
   return {

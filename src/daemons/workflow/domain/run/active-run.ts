@@ -35,13 +35,19 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   pluginWaits: PluginWaits;
   /** It was ready before this boot. */
   isFromBefore: boolean;
-  /** How a child ended; undefined while it has not. */
-  childEnd(runId: string): Promise<RunRecord | undefined>;
+  /** Those of these runs that have ended. */
+  finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   cancelChild(runId: string): void;
   /** How long the clean-up of a run that is being ended may take, unless its definition says. */
   cleanUpMs: number;
   /** What runs the functions of workflows in code. */
   passes: PassDesk;
+}
+
+/** What came for a run: an entry of its inbox, or the ends of children. */
+export interface RunNews {
+  entry?: InboxRecord;
+  endedChildren?: Iterable<string>;
 }
 
 /** A run in memory, driven until it ends or nothing of it is in the air. */
@@ -54,7 +60,7 @@ export interface ActiveRun {
   wakesInMs(): number;
   jobs(): { total: number; failed: number };
   /** Something came, or may have: look again. */
-  poke(entry?: InboxRecord): void;
+  poke(news?: RunNews): void;
   /** Plugins were read anew: tries again what waits for one. */
   pluginsChanged(): void;
   /** Durable once it resolves; false when it has ended, or was parked, meanwhile. */
@@ -78,6 +84,7 @@ export function createActiveRun(
     ending: run.ending,
     draining: false,
     inbox: loaded.inbox,
+    endedChildren: new Set(),
     launches: [],
     advance,
   };
@@ -96,6 +103,7 @@ export function createActiveRun(
   const jobs = createJobDriver({ ...deps, ...parts, cleanUpMs: limitMs });
   /** Entries that were in the inbox once: one that was read with the run may be told of again after a step took it. */
   const seen = new Set(loaded.inbox.map(({ n }) => n));
+  for (const n of seen) journal.saw(n);
   let parking = false;
   let pokedLate = false;
   let stopTimer: (() => void) | null = null;
@@ -293,9 +301,11 @@ export function createActiveRun(
         failed: parts.filter(({ record }) => FAILED_STATES.has(record.status)).length,
       };
     },
-    poke(entry) {
+    poke({ entry, endedChildren = [] } = {}) {
+      for (const id of endedChildren) state.endedChildren.add(id);
       if (entry && !seen.has(entry.n)) {
         seen.add(entry.n);
+        journal.saw(entry.n);
         state.inbox = [...state.inbox, entry];
       }
       if (state.departure || parking) pokedLate = true;

@@ -30,6 +30,8 @@ export interface RunJournal {
   /** The text is redacted as it is in the platform's log. */
   log(line: Omit<LogLineRecord, 'at'>): void;
   take(n: number, by: string): void;
+  /** The holder knows this entry of the inbox. */
+  saw(n: number): void;
   /** True once everything so far is durable; false when somebody else holds the run by now. */
   flush(): Promise<boolean>;
   /** Gives up what could not be written yet. */
@@ -51,6 +53,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
   let logs: LogLineRecord[] = [];
   let lines = 0;
   let taken: RunWrite['taken'] = [];
+  let inboxSeen = 0;
   let known = { fence: run.fence, status: run.status };
   let claimed = run.fence !== null;
   let writing: Promise<boolean> | undefined;
@@ -75,6 +78,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
       events,
       logs,
       taken,
+      inboxSeen,
       wakeParent: run.finishedAt === null ? null : run.parentId,
       at: clock.now(),
     };
@@ -144,6 +148,9 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
       logs.push({ at: clock.now(), ...shown, ...(lines > MOST_LINES ? last : {}) });
     },
     take: (n, by) => taken.push({ n, by }),
+    saw(n) {
+      inboxSeen = Math.max(inboxSeen, n);
+    },
     async flush() {
       if (lost || abandoned) return false;
       if (next) return next;
@@ -162,7 +169,8 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
 }
 
 function progressOf(run: RunRecord): RunProgress {
-  const { status, ready, reason, rank, wakeAt, deadlineAt, fence, resumeCount, stalls, inFlight } = run;
+  const { status, ready, reason, rank, wakeAt, deadlineAt, fence, resumeCount, crashes, kills, inFlight } =
+    run;
   const { ending, endingAt, output, error, startedAt, finishedAt } = run;
   return {
     status,
@@ -173,7 +181,8 @@ function progressOf(run: RunRecord): RunProgress {
     deadlineAt,
     fence,
     resumeCount,
-    stalls,
+    crashes,
+    kills,
     inFlight,
     ending,
     endingAt,

@@ -28,6 +28,8 @@ export interface StepPart {
   looking: boolean;
   /** Processes that were lost under it since the run was taken up. */
   losses: number;
+  /** The child that had not ended when it was looked up. */
+  openChild: string | null;
   /** What the attempt under way is given; undefined until a thread has worked it out. */
   given: Record<string, JsonValue> | StepFailure | undefined;
   /** It is being ended from outside: what was in the air of it comes to nothing. */
@@ -142,6 +144,7 @@ export function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): 
     withdraw: null,
     looking: false,
     losses: 0,
+    openChild: null,
     given: undefined,
     stopped: null,
     perform: null,
@@ -155,6 +158,7 @@ export function pendingStep(jobKey: string, index: number): StepRecord {
     found: null,
     status: 'pending',
     attempts: 0,
+    failures: 0,
     output: null,
     error: null,
     wait: null,

@@ -104,8 +104,9 @@ export function createRunRecorder(
       record.wait = null;
       record.wakeAt = null;
       part.wait = null;
-      if (status === 'succeeded' && run.stalls > 0) {
-        run.stalls = 0;
+      if (status === 'succeeded' && run.crashes + run.kills > 0) {
+        run.crashes = 0;
+        run.kills = 0;
         journal.touch('run');
       }
     }

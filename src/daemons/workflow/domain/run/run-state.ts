@@ -15,6 +15,8 @@ export interface RunState {
   draining: boolean;
   /** What came and was not used yet. */
   inbox: InboxRecord[];
+  /** Children that are said to have ended, and were not looked up since. */
+  endedChildren: Set<string>;
   /** Steps to be started once what happened so far is durable. */
   launches: StepPart[];
   /** Looks at the run anew. */

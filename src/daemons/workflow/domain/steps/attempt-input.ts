@@ -44,6 +44,7 @@ export function createAttemptInput({ run, journal, scopes, evaluations, clock }:
       },
       stepId: stepIdOf(part),
       attempt: attempts,
+      failures: record.failures,
       uses: step.uses,
       input: values,
       idempotencyKey: record.idempotencyKey,

@@ -25,8 +25,8 @@ export interface StepDriverDeps extends AttemptInputDeps {
   logger: Logger;
   slots: FairSlots;
   pluginWaits: PluginWaits;
-  /** How a child ended; undefined while it has not. */
-  childEnd(runId: string): Promise<RunRecord | undefined>;
+  /** Those of these runs that have ended. */
+  finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   cancelChild(runId: string): void;
 }
 
@@ -46,7 +46,7 @@ export function createStepDriver(deps: StepDriverDeps) {
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
   const { scopeOf, stateOf } = scopes;
   const childrenStopped = new Set<string>();
-  const { tryWake } = createStepWaits(deps, { startEffect, goOn });
+  const { tryWake } = createStepWaits({ ...deps, startEffect, goOn, failAttempt });
   const { callOf, givenNow, givenLater, noteBegun } = createAttemptInput(deps);
 
   /** Goes on with a step as far as it can. */
@@ -236,8 +236,12 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (outcome instanceof Interrupted && !signal.aborted && part.losses < MAX_LOSSES)
       return interrupt(part, outcome);
     const timedOut = signal.aborted && signal.reason === TIMED_OUT;
-    const failure = timedOut ? stepTimeout(part.step) : outcome;
-    endAttempt(part, timedOut ? 'timed_out' : 'failed', failure);
+    failAttempt(part, timedOut ? stepTimeout(part.step) : outcome, timedOut ? 'timed_out' : 'failed');
+  }
+
+  function failAttempt(part: StepPart, failure: StepFailure, status: 'failed' | 'timed_out') {
+    endAttempt(part, status, failure);
+    part.record.failures++;
     const { retry, kind } = part.step;
     const delay = retryDelay(
       kind.mode === 'effect' && (retry?.isOwn || harmless(part)) ? retry : undefined,
@@ -249,7 +253,7 @@ export function createStepDriver(deps: StepDriverDeps) {
       },
       random,
     );
-    if (delay === null) return failStep(part, failure, timedOut ? 'timed_out' : 'failed');
+    if (delay === null) return failStep(part, failure, status);
     part.error = failure.error;
     part.record.error = JSON.stringify(failure.error);
     park(part, { for: 'retry' }, deadlines.note(clock.now() + delay), {

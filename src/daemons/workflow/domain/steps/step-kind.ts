@@ -21,6 +21,8 @@ export interface StepCall {
   stepId: string;
   /** 1 for the first. */
   attempt: number;
+  /** Attempts that failed before: those that a crash interrupted do not count. */
+  failures: number;
   uses: string;
   /** Its `with`, evaluated. */
   input: Record<string, JsonValue>;

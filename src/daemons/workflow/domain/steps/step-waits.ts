@@ -1,22 +1,26 @@
-import type { InboxRecord } from '../../../../store/ports/index.ts';
+import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
 import { type StepPart, stepIdOf } from '../run/run-parts.ts';
+import { ChildEnds } from './child-ends.ts';
 import { StepFailure } from './retry-policy.ts';
 import type { StepDriverDeps } from './step-driver.ts';
 
-/** What a step does once its wait is over. */
-export interface AfterWait {
-  /** Its next attempt. */
+interface StepWaitsDeps
+  extends Pick<
+    StepDriverDeps,
+    'journal' | 'recorder' | 'state' | 'deadlines' | 'clock' | 'logger' | 'finishedRuns'
+  > {
+  /** Begins the next attempt. */
   startEffect(part: StepPart): void;
   /** After an interruption: its next attempt, or the wait for a decision. */
   goOn(part: StepPart): void;
+  /** Ends an attempt that failed: another one follows where the step's policy allows it. */
+  failAttempt(part: StepPart, failure: StepFailure, status: 'failed' | 'timed_out'): void;
 }
 
 /** What ends the wait of a step: a time, a signal, an approval, a decision, a child, the return of its plugin. */
-export function createStepWaits(
-  deps: Pick<StepDriverDeps, 'journal' | 'recorder' | 'state' | 'deadlines' | 'logger' | 'childEnd'>,
-  { startEffect, goOn }: AfterWait,
-) {
-  const { journal, recorder, state, deadlines } = deps;
+export function createStepWaits(deps: StepWaitsDeps) {
+  const { journal, recorder, state, deadlines, startEffect, goOn, failAttempt } = deps;
+  const children = new ChildEnds({ ...deps, settle: settleChild });
   const { endAttempt, succeed, failStep } = recorder;
 
   /** Whether what a step waits for has come; then it has gone on. */
@@ -32,7 +36,7 @@ export function createStepWaits(
       succeed(part, { waitedUntil: record.wakeAt });
       return endAttempt(part, 'succeeded', null);
     }
-    if (wait?.for === 'child') return lookAtChild(part);
+    if (wait?.for === 'child') return children.look(part);
     const entry = entryFor(part);
     if (entry) return useEntry(part, entry);
     if (isDue && (wait?.for === 'signal' || wait?.for === 'approval')) {
@@ -82,43 +86,25 @@ export function createStepWaits(
     failStep(part, failure);
   }
 
-  function lookAtChild(part: StepPart) {
-    if (state.draining || part.looking || !part.wait?.runId || !askChildren) return;
-    part.looking = true;
-    deps
-      .childEnd(part.wait.runId)
-      .then((child) => {
-        part.looking = false;
-        if (state.departure || !child || part.record.status !== 'waiting') return;
-        const { runId } = part.wait!;
-        if (child.status !== 'succeeded' && part.stopped) {
-          endAttempt(part, part.stopped, null);
-          recorder.setStep(part, part.stopped);
-        } else if (child.status === 'succeeded') {
-          succeed(part, child.output === null ? null : JSON.parse(child.output));
-          endAttempt(part, part.record.status, null);
-        } else {
-          const failure = new StepFailure('code', {
-            code: 'STEP_FAILED',
-            message: `The workflow "${child.workflowId}" (run ${runId}) ended as ${child.status}.`,
-            details: { runId, status: child.status, error: child.error && JSON.parse(child.error) },
-          });
-          endAttempt(part, 'failed', failure);
-          failStep(part, failure);
-        }
-      })
-      .catch((error: unknown) => {
-        part.looking = false;
-        deps.logger.error(`The end of child ${part.wait?.runId} could not be read`, { error });
-      })
-      .finally(() => {
-        askChildren = false;
-        if (!state.departure) state.advance();
-        askChildren = true;
-      });
+  function settleChild(part: StepPart, child: RunRecord) {
+    if (child.status === 'succeeded') {
+      succeed(part, child.output === null ? null : JSON.parse(child.output));
+      return endAttempt(part, part.record.status, null);
+    }
+    if (part.stopped) {
+      endAttempt(part, part.stopped, null);
+      return recorder.setStep(part, part.stopped);
+    }
+    const failure = new StepFailure('code', {
+      code: 'STEP_FAILED',
+      message: `The workflow "${child.workflowId}" (run ${child.id}) ended as ${child.status}.`,
+      details: { runId: child.id, status: child.status, error: child.error && JSON.parse(child.error) },
+    });
+    // Whoever cancelled the child does not want it to run again.
+    if (child.status !== 'cancelled') return failAttempt(part, failure, 'failed');
+    endAttempt(part, 'failed', failure);
+    failStep(part, failure);
   }
-  /** False for the look after an answer: asking again at once would never end. */
-  let askChildren = true;
 
   return { tryWake };
 }

@@ -62,7 +62,10 @@ export const signalStep: StepKind = {
 };
 
 export interface ChildStarter {
-  /** Starts the child of a step, or finds the one that the step started before; returns its run id. */
+  /**
+   * Starts the child of a step, or finds the one that the step started before; returns its run id. After each failed
+   * attempt (`failures`) it is another one.
+   */
   startChild(call: {
     parent: {
       id: string;
@@ -74,6 +77,7 @@ export interface ChildStarter {
       depth: number;
     };
     stepId: string;
+    failures: number;
     workflowId: string;
     input: JsonValue;
   }): Promise<string>;
@@ -89,11 +93,11 @@ export function workflowStep(children: ChildStarter): StepKind {
       ...unknownKeys(input, ['id', 'input']),
       ...('id' in input ? [] : [{ path: ['id'], message: 'is required: the workflow to run' }]),
     ],
-    async run({ run, stepId, input }) {
+    async run({ run, stepId, failures, input }) {
       const workflowId = textOf(input.id);
       try {
         const runId = await children.startChild({
-          ...{ parent: run, stepId, workflowId },
+          ...{ parent: run, stepId, failures, workflowId },
           input: input.input ?? {},
         });
         return { wait: { for: 'child', runId }, until: null };

@@ -1,0 +1,74 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { seconds } from '../../../../kit/duration.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { StepPart } from '../run/run-parts.ts';
+import type { RunState } from '../run/run-state.ts';
+
+export interface ChildEndsDeps {
+  state: RunState;
+  clock: Clock;
+  logger: Logger;
+  /** Those of these runs that have ended. */
+  finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
+  /** The child of a step has ended. */
+  settle(part: StepPart, child: RunRecord): void;
+}
+
+const PAUSE_AFTER_FAILURE_MS = seconds(1);
+
+/**
+ * Looks up how children ended: one read for all that are due. A child that was found unfinished is looked up again only
+ * when it is said to have ended, so that a run with thousands of children costs one look each.
+ */
+export class ChildEnds {
+  readonly #deps: ChildEndsDeps;
+  #due: StepPart[] = [];
+
+  constructor(deps: ChildEndsDeps) {
+    this.#deps = deps;
+  }
+
+  look(part: StepPart): void {
+    const { state } = this.#deps;
+    const runId = part.wait?.runId;
+    if (!runId || state.draining || part.looking) return;
+    if (part.openChild === runId && !state.endedChildren.has(runId)) return;
+    state.endedChildren.delete(runId);
+    part.looking = true;
+    this.#due.push(part);
+    if (this.#due.length === 1) queueMicrotask(() => void this.#ask());
+  }
+
+  async #ask(): Promise<void> {
+    const { state, clock } = this.#deps;
+    const parts = this.#due;
+    this.#due = [];
+    const found = await this.#read(parts.map(({ wait }) => wait!.runId!));
+    // Still looked up meanwhile, so that the run is not parked without them.
+    if (!found) await new Promise<void>((resolve) => clock.after(PAUSE_AFTER_FAILURE_MS, resolve));
+    const ended = found && new Map(found.map((run) => [run.id, run]));
+    for (const part of parts) {
+      part.looking = false;
+      if (ended) this.#answer(part, ended);
+    }
+    if (!state.departure) state.advance();
+  }
+
+  async #read(ids: string[]): Promise<RunRecord[] | undefined> {
+    try {
+      return await this.#deps.finishedRuns(ids);
+    } catch (error) {
+      this.#deps.logger.error('The ends of children could not be read; tried again in a second', { error });
+      return undefined;
+    }
+  }
+
+  #answer(part: StepPart, ended: ReadonlyMap<string, RunRecord>): void {
+    if (this.#deps.state.departure || part.record.status !== 'waiting') return;
+    const runId = part.wait!.runId!;
+    const child = ended.get(runId);
+    if (child) this.#deps.settle(part, child);
+    else part.openChild = runId;
+  }
+}
