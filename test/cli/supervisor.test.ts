@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { findSupervisor } from '../../src/cli/supervisor/control-client.ts';
+import { dataFolder } from '../../src/cli/supervisor/data-folder.ts';
 import { SERVICE_NAMES } from '../../src/contracts/index.ts';
 import { codeOf } from '../../src/kit/errors.ts';
 import { isAlive } from '../support/is-alive.ts';
@@ -436,12 +438,17 @@ describe('one platform, over and over', () => {
   );
 
   test('a disk that takes no note of a new process ends none', SLOW, async () => {
-    const { pid } = (await svc('status')).json.result;
-    // Where the note is drafted.
-    const blocked = join(platform.dataDir, 'run', `supervisor.json.${pid}.new`);
-    await mkdir(blocked);
-    expect((await svc('restart', 'state')).code).toBe(0);
-    await rm(blocked, { recursive: true });
+    const folder = dataFolder(platform.dataDir);
+    const supervisor = findSupervisor(folder);
+    if (!supervisor) throw new Error('no supervisor runs');
+    const { pid } = supervisor;
+    // No file can take the place of a folder with something in it.
+    await rename(folder.runFile, `${folder.runFile}.aside`);
+    await mkdir(join(folder.runFile, 'in the way'), { recursive: true });
+    const { services } = await supervisor.restart('state');
+    expect(services.find(({ name }) => name === 'state')?.state).toBe('ready');
+    await rm(folder.runFile, { recursive: true });
+    await rename(`${folder.runFile}.aside`, folder.runFile);
     const log = () => readFile(join(platform.dataDir, 'logs', 'supervisor.log'), 'utf8');
     await expect.poll(log, POLL).toContain('What runs could not be written down');
     expect((await svc('status')).json.result.pid).toBe(pid);

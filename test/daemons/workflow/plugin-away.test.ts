@@ -29,22 +29,24 @@ export const hang = (ctx) => new Promise((resolve) => {
 });
 `;
 
+const BROKEN_CODE = 'export const add = (ctx, { a, b }) => ({ sum: a + };';
+
 /** Waits a second, then uses the plugin. */
 const NAP = { id: 'nap', uses: 'wait', with: { ms: 1000 } };
 const ADD = { id: 'add', uses: 'tool/add', with: { a: 1, b: 2 } };
 
-async function writeTool(projectDir: string): Promise<string> {
+async function writeTool(projectDir: string, code = CODE): Promise<string> {
   const folder = join(projectDir, 'plugins/tool');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'svc.plugin.json'), JSON.stringify(MANIFEST));
   await writeFile(join(folder, 'package.json'), '{"name": "tool", "version": "1.0.0", "type": "module"}');
-  await writeFile(join(folder, 'code.js'), CODE);
+  await writeFile(join(folder, 'code.js'), code);
   return folder;
 }
 
-async function setUp(config: Record<string, unknown> = {}) {
+async function setUp(config: Record<string, unknown> = {}, code?: string) {
   const projectDir = await tempDir();
-  const folder = await writeTool(projectDir);
+  const folder = await writeTool(projectDir, code);
   const it = await startWorkflow({ projectDir, config });
   const aside = join(projectDir, 'aside');
   const { plugins } = it.services;
@@ -101,12 +103,20 @@ test('a run that wakes while its plugin is away waits, warns, and goes on when t
   expect(await (await it.fetch('/metrics')).text()).toContain(`${gauge} 0`);
 }, 60_000);
 
-test('code that does not load holds its runs back until it is mended', async () => {
+test('a broken edit of code that runs costs no run: the version before goes on', async () => {
   const { it, folder } = await setUp();
   const id = await it.start({ steps: [NAP, ADD] });
   await it.until(id, 'waiting');
-  await writeFile(join(folder, 'code.js'), 'export const add = (ctx, { a, b }) => ({ sum: a + };');
+  await writeFile(join(folder, 'code.js'), BROKEN_CODE);
   await it.services.plugins.reload();
+  await wake(it);
+  expect((await it.until(id, 'succeeded', 'failed')).error).toBeNull();
+});
+
+test('code that does not load holds its runs back until it is mended', async () => {
+  const { it, folder } = await setUp({}, BROKEN_CODE);
+  const id = await it.start({ steps: [NAP, ADD] });
+  await it.until(id, 'waiting');
   await wake(it);
   await expect.poll(() => it.run(id), { timeout: 20_000 }).toMatchObject(waitingForTool);
   const { attempts, waitingFor, wakeAt } = await it.step(id, 'main.add');
