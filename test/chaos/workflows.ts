@@ -83,6 +83,7 @@ const act = (ctx, name) => ctx.step(name, async ({ idempotencyKey }) => {
   await post(ctx, name, idempotencyKey);
   return name;
 }, options);
+const undoAll = (ctx, names) => ctx.nonCancellable(async () => { for (const name of names) await act(ctx, name); });
 const soldOut = (ctx) => ctx.step('refuse', () => { throw Object.assign(new Error('sold out'), { errorClass: 'validation' }); });
 
 export const effect = defineCommand({ execute: async (ctx, { name }) => {
@@ -102,25 +103,28 @@ export const saga = defineWorkflow({ id: 'saga', run: async (ctx, { napMs, fails
     await act(ctx, 'ship');
     return { end: 'done' };
   } catch (error) {
-    for (const name of undo) await act(ctx, name);
+    await undoAll(ctx, undo);
     if (error.name === 'CancelledError') throw error;
     return { end: 'undone' };
   }
 } });
 
 export const parallel = defineWorkflow({ id: 'parallel', run: async (ctx, { napMs, fails }) => {
+  const begun = new Set();
   const done = [];
   try {
     await ctx.all([
-      async () => { done.push(await act(ctx, 'hotel')); await ctx.sleep('rest', napMs); },
-      async () => { done.push(await act(ctx, 'flight')); await ctx.sleep('pause', napMs / 2); },
-      async () => { await ctx.invoke('code/effect', { name: 'car' }, { ...options, idempotencyKey: 'car-' + ctx.hostContext.runId }); done.push('car'); },
+      async () => { begun.add('hotel'); done.push(await act(ctx, 'hotel')); await ctx.sleep('rest', napMs); },
+      async () => { begun.add('flight'); done.push(await act(ctx, 'flight')); await ctx.sleep('pause', napMs / 2); },
+      async () => { begun.add('car'); await ctx.invoke('code/effect', { name: 'car' }, { ...options, idempotencyKey: 'car-' + ctx.hostContext.runId }); done.push('car'); },
       async () => { await ctx.runWorkflow('member'); },
     ]);
     if (fails) await soldOut(ctx);
     return { end: 'done' };
   } catch (error) {
-    for (const name of done.reverse()) await act(ctx, 'undo-' + name);
+    // What a cancel met in the air may have happened too.
+    const names = [...done.reverse(), ...[...begun].filter((name) => !done.includes(name))];
+    await undoAll(ctx, names.map((name) => 'undo-' + name));
     if (error.name === 'CancelledError') throw error;
     return { end: 'undone' };
   }
