@@ -204,6 +204,8 @@ export interface BootStore {
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /** Queues at most `limit` interrupted runs ahead of others; fails those that are poison. */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
+  /** Restarts the time limit of parked clean-ups and wakes them: time without a service does not count. */
+  restartCleanUps(wakeAt: number): Promise<void>;
   /** Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their concurrency key. */
   leftToCancel(): Promise<string[]>;
 }

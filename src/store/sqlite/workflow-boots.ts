@@ -91,6 +91,9 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
       db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now, isPoison))),
     resume: (now, limit, isPoison) =>
       db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, isPoison))),
+    async restartCleanUps(wakeAt) {
+      await db.write(() => sql.restartCleanUps.run({ wakeAt }));
+    },
     leftToCancel: () => db.read(() => sql.leftToCancel.all()),
   };
 }
@@ -177,6 +180,10 @@ function statements(db: Database) {
       update run set fence = null, wake_at = :now, in_flight = 0, crashes = :crashes, kills = :kills, ending_at = null,
         resume_count = resume_count + 1
       where seq = :seq`),
+    // `LIVE` has an index; `status = 'cancelling'` alone would read every run.
+    restartCleanUps: db.prepare<[{ wakeAt: number }]>(`
+      update run set ending_at = null, wake_at = :wakeAt
+      where ${LIVE} and status = 'cancelling' and fence is null and ending_at is not null`),
     wakeParent: db.prepare<[{ id: string; now: number }]>(
       `update run set wake_at = :now where id = :id and ${PARKED}`,
     ),

@@ -1,6 +1,9 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
+import { startWorkflow } from './support/workflow.ts';
 
 const source = (body: string) => `
   import { CancelledError } from 'svc-platform/sdk';
@@ -171,6 +174,38 @@ describe('a function whose run is cancelled', () => {
       details: { reason: 'clean_up_timeout' },
     });
     expect(await it.states(id)).toEqual(['never cancelled', 'also cancelled']);
+  });
+
+  test('has all of that time again after the service was away while its clean-up waited', async () => {
+    const dataDir = await tempDir();
+    const body = `
+      await ctx.step('reserve', () => 1);
+      try {
+        await ctx.waitForSignal('never');
+      } catch {
+        await ctx.step('undo', () => 2);
+        await ctx.sleep('rest', 5000);
+        await ctx.step('undo', () => 3);
+      }`;
+    const first = await startCode(source(body), {}, {}, { dataDir });
+    const id = await first.begin('flow');
+    await first.until(id, 'waiting');
+    await first.services.desk.cancel('default', id);
+    await expect.poll(() => first.states(id)).toContain('rest waiting');
+    await expect.poll(() => first.services.engine.activeRuns).toBe(0);
+    await first.close();
+    first.clock.advance(minutes(2));
+    const projectDir = join(first.folder, '../..');
+    const second = await startWorkflow({ dataDir, projectDir, clock: first.clock });
+    const run = await second.until(id, 'cancelled');
+    expect(run.error).toBeNull();
+    expect((await second.steps(id)).map((step) => `${step.id} ${step.status}`)).toEqual([
+      'main.reserve succeeded',
+      'main.never cancelled',
+      'main.undo succeeded',
+      'main.rest succeeded',
+      'main.undo:2 succeeded',
+    ]);
   });
 
   test('is told after its child has undone its own', async () => {

@@ -255,6 +255,20 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.find('acme', run.id)).toMatchObject({ status: 'timed_out', finishedAt: 9000 });
     });
 
+    test('a parked clean-up gets all of its time again and is due; one that is held does not', async () => {
+      const { port } = await openFresh(open);
+      const fence = await boot(port);
+      const [parked, held] = [await started(port), await started(port)];
+      const cleaning = { status: 'cancelling', ending: 'cancelled', endingAt: 6500, ready: false } as const;
+      for (const run of [parked, held]) await port.runs.write(claim(run, fence));
+      const running = { fence, status: 'running' as const };
+      await port.runs.write(change(parked, running, { ...cleaning, fence: null, wakeAt: 66_500 }));
+      await port.runs.write(change(held, running, { ...cleaning, fence }));
+      await port.boots.restartCleanUps(8000);
+      expect(await port.runs.find('acme', parked.id)).toMatchObject({ endingAt: null, wakeAt: 8000 });
+      expect(await port.runs.find('acme', held.id)).toMatchObject({ endingAt: 6500, wakeAt: null });
+    });
+
     test('a started run that nobody holds begins its clean-up; any other does not', async () => {
       const { port } = await openFresh(open);
       const [fresh, held, parked] = [await started(port), await started(port), await started(port)];

@@ -126,6 +126,8 @@ export function createEngine(deps: EngineDeps): Engine {
         oomKills: deps.oomKills(),
       });
       await recover(deps);
+      // Due before this boot: their evaluations are marked first, so that a crash in one counts.
+      await store.boots.restartCleanUps(startedAt - 1);
       await store.queue.wakeForPlugins(clock.now());
       await taking.refresh();
       working = true;
