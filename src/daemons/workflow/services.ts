@@ -27,7 +27,7 @@ import { startHousekeeping } from './domain/housekeeping.ts';
 import { createRunStarter, type RunStarter } from './domain/starts/run-starter.ts';
 import { scheduleIds } from './domain/starts/schedule-ids.ts';
 import { scheduleFault } from './domain/starts/schedule-times.ts';
-import { createSchedules, type FoundSchedule, type Schedules } from './domain/starts/schedules.ts';
+import { createSchedules, type PluginSchedules, type Schedules } from './domain/starts/schedules.ts';
 import { createTriggers, type Triggers } from './domain/starts/triggers.ts';
 import { isFinal } from './domain/states.ts';
 import type { ChildStarter } from './domain/steps/kinds/builtins.ts';
@@ -250,7 +250,7 @@ async function registerAll(
   plugins: PluginRuntime,
   definitions: Definitions,
   logger: Logger,
-): Promise<FoundSchedule[]> {
+): Promise<PluginSchedules> {
   const files = await readWorkflowFiles(projectDir, config.workflows);
   const ofPlugins = plugins.registry.plugins.flatMap(({ id, manifest }) =>
     manifest.workflows.map((definition) => ({ source: id, definition, pluginId: id })),
@@ -272,8 +272,9 @@ async function registerAll(
 }
 
 /** The plans of plugins' manifests; a faulty one is told and left out. */
-function pluginSchedules({ registry }: PluginRuntime, definitions: Definitions): FoundSchedule[] {
-  return registry.plugins.flatMap(({ id, manifest }) => {
+function pluginSchedules({ registry }: PluginRuntime, definitions: Definitions): PluginSchedules {
+  const loaded = new Map<string, boolean>();
+  const found = registry.plugins.flatMap(({ id, manifest }) => {
     const plans = manifest.schedules.flatMap((written, index): PluginSchedule[] => {
       const told = (message: string, key?: string): PluginSchedule[] => {
         const path = `schedules[${index}]${key === undefined || key === '' ? '' : `.${key}`}`;
@@ -292,9 +293,11 @@ function pluginSchedules({ registry }: PluginRuntime, definitions: Definitions):
         return told(`there is no workflow "${plan.workflow}"`, 'workflow');
       return [plan];
     });
+    loaded.set(id, plans.length === manifest.schedules.length);
     const ids = scheduleIds(id, plans);
     return plans.map((plan, place) => ({ id: ids[place]!, plan }));
   });
+  return { found, loaded };
 }
 
 function childStarter(

@@ -210,9 +210,22 @@ export interface BootStore {
   leftToCancel(): Promise<string[]>;
 }
 
+/** The loaded owners of schedules, of which every schedule is known. */
+export interface ScheduleOwners {
+  workflows: ReadonlySet<string>;
+  plugins: ReadonlySet<string>;
+}
+
 export interface ScheduleStore {
-  /** Makes the schedules of the registered workflows those given; keeps what is known of each (paused, last run). */
-  sync(schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>): Promise<void>;
+  /**
+   * Makes the schedules in force those given; keeps what is known of each (paused, last run). Deletes any other whose owner is
+   * loaded. One whose owner is absent stays inactive for 30 days: it is neither listed nor due.
+   */
+  sync(
+    schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,
+    owners: ScheduleOwners,
+    now: number,
+  ): Promise<void>;
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
   due(now: number): Promise<ScheduleRecord[]>;

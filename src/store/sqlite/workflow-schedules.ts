@@ -1,9 +1,13 @@
-import type { ScheduleRecord, ScheduleStore } from '../ports/index.ts';
+import { days } from '../../kit/duration.ts';
+import type { ScheduleOwners, ScheduleRecord, ScheduleStore } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
 type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
 
-/** Time plans of the registered workflows. */
+/** Age at which the row of a schedule is deleted whose owner stays absent. */
+const MAX_ABSENT_MS = days(30);
+
+/** Time plans of the registered workflows, and inactive rows of those whose owner is absent. */
 export function sqliteSchedules(db: Database): ScheduleStore {
   const columns = `id, tenant_id as tenantId, workflow_id as workflowId, cron, timezone, overlap, catch_up as catchUp, input,
     paused, next_at as nextAt, last_at as lastAt, last_run_id as lastRunId`;
@@ -11,29 +15,35 @@ export function sqliteSchedules(db: Database): ScheduleStore {
   const all = db.prepare<[], Row>(`select ${columns} from schedule`);
   const rename = db.prepare<[{ from: string; to: string }]>('update schedule set id = :to where id = :from');
   const remove = db.prepare<[{ id: string }]>('delete from schedule where id = :id');
+  const deactivate = db.prepare<[{ id: string; now: number }]>(
+    'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
+  );
+  const prune = db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before');
   // A changed plan is planned anew; an unchanged one keeps the time it has still to serve, which may be past. One that is later
-  // than the next was made by a clock that has been set back since: waiting for it could take years.
+  // than the next was made by a clock that has been set back since: waiting for it could take years. One that was absent is
+  // planned anew too: its times of before were not served.
   const put = db.prepare<[Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
     on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,
       catch_up = excluded.catch_up, input = excluded.input,
-      next_at = case when paused = 1 or (cron = excluded.cron and timezone = excluded.timezone
+      next_at = case when paused = 1 or (absent_since is null and cron = excluded.cron and timezone = excluded.timezone
           and (excluded.next_at is null or next_at <= excluded.next_at))
         then next_at else excluded.next_at end,
+      absent_since = null,
       cron = excluded.cron, timezone = excluded.timezone`);
   const ofTenant = db.prepare<[{ tenantId: string }], Row>(
-    `select ${columns} from schedule where tenant_id = :tenantId order by id`,
+    `select ${columns} from schedule where tenant_id = :tenantId and absent_since is null order by id`,
   );
   const find = db.prepare<[{ tenantId: string; id: string }], Row>(
-    `select ${columns} from schedule where id = :id and tenant_id = :tenantId`,
+    `select ${columns} from schedule where id = :id and tenant_id = :tenantId and absent_since is null`,
   );
   const due = db.prepare<[{ now: number }], Row>(
-    `select ${columns} from schedule where paused = 0 and next_at <= :now order by next_at`,
+    `select ${columns} from schedule where paused = 0 and absent_since is null and next_at <= :now order by next_at`,
   );
   const nextAt = db
     .prepare<[{ now: number }], number | null>(
-      'select min(next_at) from schedule where paused = 0 and next_at > :now',
+      'select min(next_at) from schedule where paused = 0 and absent_since is null and next_at > :now',
     )
     .pluck();
   const served = db.prepare<
@@ -46,7 +56,7 @@ export function sqliteSchedules(db: Database): ScheduleStore {
     'update schedule set paused = :paused, next_at = :nextAt where id = :id',
   );
   return {
-    async sync(schedules) {
+    async sync(schedules, owners, now) {
       await db.write(() => {
         const kept = new Set(schedules.map(({ id }) => id));
         const known = all.all();
@@ -58,7 +68,11 @@ export function sqliteSchedules(db: Database): ScheduleStore {
             rename.run({ from: id, to: schedule.id });
           put.run(schedule);
         }
-        for (const { id } of left) remove.run({ id });
+        for (const row of left) {
+          if (isLoaded(row, owners)) remove.run({ id: row.id });
+          else deactivate.run({ id: row.id, now });
+        }
+        prune.run({ before: now - MAX_ABSENT_MS });
       });
     },
     list: (tenantId) => db.read(() => ofTenant.all({ tenantId }).map(recordOf)),
@@ -82,6 +96,12 @@ export function sqliteSchedules(db: Database): ScheduleStore {
 function isSamePlan(a: PlanKey, b: PlanKey): boolean {
   const isOwn = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
   return isOwn && a.cron === b.cron && a.timezone === b.timezone;
+}
+
+/** A schedule of a workflow's own definition bears the workflow's id; any other is of a plugin's manifest. */
+function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {
+  const owner = ownerOf(id);
+  return owner === workflowId ? workflows.has(owner) : plugins.has(owner);
 }
 
 type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;

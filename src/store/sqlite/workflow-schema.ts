@@ -295,6 +295,10 @@ const DEATHS = `
   alter table boot add column had_fault integer not null default 0;
   alter table boot add column oom_kills integer;`;
 
+/** Schedules whose plugin or workflow is not loaded are inactive since a time. */
+const ABSENT_SCHEDULES = `
+  alter table schedule add column absent_since integer;`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -311,4 +315,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   CLEAN_UP,
   FAILURES,
   DEATHS,
+  ABSENT_SCHEDULES,
 ];

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -485,6 +485,71 @@ describe('schedules', () => {
     await expect
       .poll(async () => (await it.call(listWorkflows)).faults.map(({ path }) => path))
       .toEqual(['on.schedule[1].id']);
+  });
+
+  describe('keep their pause and last run while their owner is absent:', () => {
+    const facts = async (it: TestWorkflow) =>
+      (await it.call(listSchedules)).items.map(({ id, paused, nextAt, lastAt, lastRunId }) => ({
+        ...{ id, paused, nextAt, lastAt, lastRunId },
+      }));
+
+    test('a plugin, over reloads', async () => {
+      const source = `export const flow = defineWorkflow({ id: 'flow', run: () => 1 });`;
+      const plans = ['0 1 * * *', '0 2 * * *'].map((cron) => ({ workflow: 'flow', cron }));
+      const it = await startCode(source, { schedules: plans });
+      const { plugins } = it.services;
+      const away = join(it.folder, '../../away');
+      await pass(it, hours(3));
+      const [one, two] = await facts(it);
+      await it.call(pauseSchedule, { params: { scheduleId: one!.id } });
+      const before = await facts(it);
+      expect(before[0]).toMatchObject({ paused: true, lastRunId: expect.any(String) });
+
+      await rename(it.folder, away);
+      await plugins.reload();
+      await expect.poll(() => facts(it)).toEqual([]);
+      await expect(it.call(resumeSchedule, { params: { scheduleId: one!.id } })).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      });
+      await pass(it, days(2));
+      await rename(away, it.folder);
+      await plugins.reload();
+      await expect
+        .poll(() => facts(it))
+        .toEqual([before[0], { ...before[1], nextAt: two!.nextAt! + days(2) }]);
+      await pass(it, 0);
+      expect((await facts(it)).map(({ lastRunId }) => lastRunId)).toEqual(
+        before.map(({ lastRunId }) => lastRunId),
+      );
+    });
+
+    test('a file that is broken at a restart; a plan that is removed from its file is forgotten', async () => {
+      const folder = await project({ 'n.yaml': plan('overlap: allow') });
+      const file = join(folder, 'workflows/n.yaml');
+      let it = await startWorkflow({ projectDir: folder });
+      const restart = async (text: string) => {
+        await it.close();
+        await writeFile(file, text);
+        it = await startWorkflow({ projectDir: folder, dataDir: it.dataDir, clock: it.clock });
+      };
+      await it.call(pauseSchedule, { params: { scheduleId: (await only(it)).id } });
+      const before = await facts(it);
+      await restart('id: [unclosed');
+      expect(await facts(it)).toEqual([]);
+      await restart(plan('overlap: allow'));
+      expect(await facts(it)).toEqual(before);
+
+      await restart('id: nightly\njobs: {main: {steps: [{uses: set}]}}');
+      await restart(plan('overlap: allow'));
+      expect(await facts(it)).toMatchObject([{ paused: false }]);
+
+      await it.call(pauseSchedule, { params: { scheduleId: (await only(it)).id } });
+      await restart('id: [unclosed');
+      it.clock.advance(days(31));
+      await restart('id: [unclosed');
+      await restart(plan('overlap: allow'));
+      expect(await facts(it)).toMatchObject([{ paused: false }]);
+    });
   });
 
   test('are paused, resumed and triggered by hand', async () => {

@@ -582,24 +582,27 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
         input: '{}',
         nextAt: 100,
       } as const;
-      await port.schedules.sync([plan, { ...plan, id: 'n:2', nextAt: 50 }]);
+      const owners = { workflows: new Set(['n']), plugins: new Set<string>() };
+      await port.schedules.sync([plan, { ...plan, id: 'n:2', nextAt: 50 }], owners, 0);
       expect((await port.schedules.due(60)).map(({ id }) => id)).toEqual(['n:2']);
       await port.schedules.served('n:2', { nextAt: 200, lastAt: 50, lastRunId: 'run_1' });
       await port.schedules.setPaused('n:1', true, null);
       const again = await reopen();
-      await again.schedules.sync([
+      const same = [
         { ...plan, nextAt: 999 },
         { ...plan, id: 'n:2', nextAt: 999 },
-      ]);
+      ];
+      await again.schedules.sync(same, owners, 0);
       expect(await again.schedules.list('acme')).toMatchObject([
         { id: 'n:1', paused: true, nextAt: null },
         { id: 'n:2', nextAt: 200, lastAt: 50, lastRunId: 'run_1' },
       ]);
       // The same plan under the id that it was given.
-      await again.schedules.sync([
+      const renamed = [
         { ...plan, id: 'n:own', nextAt: 999 },
         { ...plan, id: 'n:2', cron: '0 * * * *', nextAt: 777 },
-      ]);
+      ];
+      await again.schedules.sync(renamed, owners, 0);
       expect(await again.schedules.list('acme')).toMatchObject([
         { id: 'n:2', nextAt: 777 },
         { id: 'n:own', paused: true, nextAt: null },

@@ -28,7 +28,7 @@ const MOST_CAUGHT_UP = 100;
 
 export interface Schedules {
   /** Makes the schedules of the registered workflows, and those of plugins, the ones in force. */
-  sync(ofPlugins: readonly FoundSchedule[]): Promise<void>;
+  sync(ofPlugins: PluginSchedules): Promise<void>;
   /** Serves what is due; answers when the next one is. */
   serve(now: number): Promise<number | null>;
   list(tenantId: string): Promise<Schedule[]>;
@@ -36,6 +36,13 @@ export interface Schedules {
   pause(tenantId: string, id: string): Promise<Schedule>;
   resume(tenantId: string, id: string): Promise<Schedule>;
   trigger(tenantId: string, id: string, starter: Starter): Promise<WorkflowRun>;
+}
+
+/** The plans of loaded plugins' manifests. */
+export interface PluginSchedules {
+  found: readonly FoundSchedule[];
+  /** Loaded plugins by id: true, or false for one with a faulty plan. */
+  loaded: ReadonlyMap<string, boolean>;
 }
 
 /** A plan of a plugin's manifest. */
@@ -58,7 +65,7 @@ export interface SchedulesDeps {
 /** Time plans, as rows with the next time each; croner knows time zones and their changes. */
 export function createSchedules(deps: SchedulesDeps): Schedules {
   const { store, runs, starter, definitions, clock, random, logger } = deps;
-  let ofPlugins: readonly FoundSchedule[] = [];
+  let ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
   let lookedAt = 0;
 
   async function find(tenantId: string, id: string): Promise<ScheduleRecord> {
@@ -143,8 +150,9 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     );
   }
 
-  async function sync(found: readonly FoundSchedule[]): Promise<void> {
-    ofPlugins = found;
+  async function sync(given: PluginSchedules): Promise<void> {
+    ofPlugins = given;
+    const { found, loaded } = given;
     const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) => {
       const plans = definition.on.schedule;
       const ids = scheduleIds(definition.id, plans);
@@ -153,11 +161,15 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
         nextAt: nextTime(plan, clock.now()),
       }));
     });
-    const planned = ofPlugins.map(({ id, plan }) => ({
+    const planned = found.map(({ id, plan }) => ({
       ...recordOf(plan, id, plan.workflow),
       nextAt: nextTime(plan, clock.now()),
     }));
-    await store.sync([...wanted, ...planned]);
+    const owners = {
+      workflows: new Set([...definitions.registered.keys()].filter((id) => loaded.get(id) !== false)),
+      plugins: new Set([...loaded.keys()].filter((id) => loaded.get(id))),
+    };
+    await store.sync([...wanted, ...planned], owners, clock.now());
   }
 
   return {
