@@ -28,8 +28,9 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     rows.addLogs(seq, parts.logs);
     for (const { n, by } of parts.taken) rows.take(seq, n, by);
     if (run) rows.progress(seq, run);
-    // What came while the holder was about to let go of it could not wake it, and would be found by nobody after a crash.
-    if (run?.status === 'waiting' && sql.hasNews.get({ seq, inboxSeen })) sql.wake.run({ seq, at });
+    // Input that arrived before the run was parked could not wake it, and a crash would lose the wake-up.
+    const isParked = run?.fence === null && !FINAL.has(run.status);
+    if (isParked && sql.hasNews.get({ seq, inboxSeen })) sql.wake.run({ seq, at });
     if (parts.wakeParent !== null) sql.wakeParent.run({ id: parts.wakeParent, at });
     return {
       applied: true,

@@ -473,6 +473,31 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.queue.due(9000, 10)).map(({ id }) => id)).toEqual([late.id]);
     });
 
+    test('what came as its holder let go of a clean-up wakes it', async () => {
+      const { port } = await openFresh(open);
+      const fence = await boot(port);
+      const [told, parent, child, quiet] = [
+        await started(port),
+        await started(port),
+        await started(port),
+        await started(port),
+      ];
+      for (const run of [told, parent, child, quiet]) await port.runs.write(claim(run, fence));
+      const running = { fence, status: 'running' as const };
+      const decision = { kind: 'decision' as const, name: 'main.pay', payload: '{}', at: 7000 };
+      await port.runs.deliver(told.seq, decision, { once: true, most: 2, mostBytes: 100 });
+      const ended = { status: 'succeeded', ready: false, fence: null, finishedAt: 7000 } as const;
+      await port.runs.write(change(child, running, ended));
+      const parked = { status: 'cancelling', ending: 'cancelled', ready: false, fence: null } as const;
+      const wait = JSON.stringify({ for: 'child', runId: child.id });
+      const steps = [{ ...STEP, status: 'waiting' as const, wait }];
+      await port.runs.write(change(told, running, parked));
+      await port.runs.write({ ...change(parent, running, parked), steps });
+      await port.runs.write(change(quiet, running, parked));
+      const due = (await port.queue.due(9000, 10)).map(({ id }) => id);
+      expect(due.toSorted()).toEqual([told.id, parent.id].toSorted());
+    });
+
     test('what is due is found behind that of tenants that are passed over', async () => {
       const { port } = await openFresh(open);
       const wakeAt = { a: [100, 101, 102, 103], b: [104, 9001], c: [105], d: [9002] };
