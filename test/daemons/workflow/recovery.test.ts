@@ -193,6 +193,23 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
   });
 
+  test('a clean-up whose definition cannot be compiled any more ends as it was to, with that as its error', async () => {
+    const dataDir = await tempDir();
+    const first = await startProcess(dataDir, {});
+    const signal = (name: string) => ({ uses: 'signal', if: 'always()', with: { name } });
+    const id = await first.start({ steps: [{ ...signal('go'), if: 'success()' }, signal('undone')] });
+    await expect.poll(() => statusOf(first, id)).toBe('waiting');
+    await first.call(postCancelRun, { params: { runId: id as never } });
+    await expect.poll(async () => (await first.steps(id))[1]?.status).toBe('waiting');
+    await first.kill();
+    const file = new Sqlite(join(dataDir, 'workflow.db'));
+    file.exec(`update definition set body = replace(body, '"uses":"signal"', '"uses":"gone"')`);
+    file.close();
+    const second = await startProcess(dataDir, {});
+    await expect.poll(() => statusOf(second, id)).toBe('cancelled');
+    expect(await second.run(id)).toMatchObject({ ending: null, error: { code: 'VALIDATION_ERROR' } });
+  });
+
   test('a run that was to give way to another of its key does', async () => {
     const dataDir = await tempDir();
     const keyed = (strategy: string) => ({

@@ -3,16 +3,20 @@ import { redactJson } from '../../../../kit/redact.ts';
 import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 
-/** What is written of a run whose definition cannot be compiled any more. */
+/** Ends a run whose definition cannot be compiled any more; a clean-up ends with the status it was to end with. */
 export function failedByDefinition(
   run: RunRecord,
   { code, message, details }: PlatformError,
   now: number,
 ): { failed: RunRecord; write: RunWrite } {
   const error = redactJson({ code, message, details });
+  const status =
+    run.status === 'cancelling'
+      ? move('run', run.status, run.ending ?? 'cancelled', 'engine')
+      : move('run', move('run', run.status, 'running', 'engine'), 'failed', 'engine');
   const failed: RunRecord = {
     ...run,
-    status: move('run', move('run', run.status, 'running', 'engine'), 'failed', 'engine'),
+    status,
     ready: false,
     reason: null,
     wakeAt: null,
@@ -29,7 +33,7 @@ export function failedByDefinition(
       jobs: [],
       steps: [],
       attempts: [],
-      events: [{ at: now, type: 'run.failed', data: { reason: 'definition' } }],
+      events: [{ at: now, type: `run.${status}`, data: { reason: 'definition' } }],
       logs: [{ at: now, level: 'error', message: error.message }],
       taken: [],
       inboxSeen: 0,
