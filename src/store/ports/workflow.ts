@@ -138,6 +138,8 @@ export interface RunStore {
   ): Promise<
     { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
   >;
+  /** Whether an entry with this idempotency key was delivered to the run. */
+  wasDelivered(seq: number, key: string): Promise<boolean>;
   /** Begins to cancel a started run that nobody holds: it is due for its clean-up. False when somebody holds it, or it has ended. */
   beginCleanUp(seq: number, at: number): Promise<boolean>;
   /** Cancels a run that nobody holds, with all its parts. False when somebody holds it, or it has ended. */

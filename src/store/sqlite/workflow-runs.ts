@@ -136,6 +136,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
         sql.wake.run({ seq, at: entry.at });
         return { outcome: 'delivered', n };
       }),
+    wasDelivered: (seq, key) => db.read(() => rows.digestInInbox(seq, key) !== undefined),
     cancelIdle: (seq, at) => db.write(() => cancelIdle(seq, at)),
     beginCleanUp: (seq, at) => db.write(() => beginCleanUp(seq, at)),
   };

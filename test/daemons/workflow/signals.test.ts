@@ -182,6 +182,19 @@ describe('a signal to a workflow in code', () => {
     expect(output).toEqual({ amount: 12, isDate: true, note: 'any' });
   });
 
+  test('is taken for a repeat by its idempotency key also when the code has become stricter', async () => {
+    const { it, id } = await startShop();
+    const taken = { payload: { amount: 5 }, idempotencyKey: 'k' };
+    expect(await send(it, id, taken, 'paid')).toBeUndefined();
+    await it.rewrite(SOURCE.replace('.positive()', '.min(100)'));
+    expect(await send(it, id, { ...taken, idempotencyKey: 'other' }, 'paid')).toMatchObject({ status: 400 });
+    expect(await send(it, id, taken, 'paid')).toBeUndefined();
+    expect(await send(it, id, { ...taken, payload: { amount: 6 } }, 'paid')).toMatchObject({
+      code: 'CONFLICT',
+    });
+    expect((await it.eventTypes(id)).filter((type) => type === 'signal.received')).toHaveLength(1);
+  });
+
   test("is held against the manifest's JSON Schema too", async () => {
     const { it, id } = await startShop({ signals: { note: { type: 'string' } } });
     expect(await send(it, id, { payload: 7 }, 'note')).toMatchObject({

@@ -202,10 +202,17 @@ export function createRunDesk(deps: RunDeskDeps): RunDesk {
     },
     async signal(tenantId, id, name, payload, key) {
       const run = await find(tenantId, id);
-      requireHandOn('The signal', { payload, receivedAt: clock.now() });
-      const checked = await checkSignal(run, name, payload);
-      requireHandOn('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
       const repeat = key === undefined ? undefined : { key, digest: hashOf({ name, payload }) };
+      let checked: JsonValue;
+      try {
+        requireHandOn('The signal', { payload, receivedAt: clock.now() });
+        checked = await checkSignal(run, name, payload);
+        requireHandOn('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
+      } catch (error) {
+        if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
+        // The schema may have changed since the first one was taken. The store delivers nothing twice with the same key.
+        checked = payload;
+      }
       await deliver(run, 'signal', name, checked, repeat);
     },
     async logs(tenantId, id, { cursor, limit, stepId }) {
