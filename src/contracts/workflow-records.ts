@@ -62,7 +62,7 @@ export const WorkflowRun = z
     status: RunStatus,
     queuedReason: z.string().nullable().describe('Why a queued run does not run yet'),
     waitingReason: WaitReason.nullable().describe(
-      'What a waiting run waits for; of several, the first of this list',
+      'What a run, or its clean-up, waits for; of several, the first of this list',
     ),
     ending: RunEnding.nullable().describe('Of a run in `cancelling`: the status that it ends with'),
     trigger: RunTrigger,

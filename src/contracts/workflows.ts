@@ -59,7 +59,7 @@ export const listRuns = endpoint({
   tags,
   query: z.strictObject({
     status: RunStatus.optional(),
-    waitingReason: WaitReason.optional().describe('Only waiting runs that wait for that'),
+    waitingReason: WaitReason.optional().describe('Only runs, and clean-ups, that wait for that'),
     workflowId: z.string().max(256).optional(),
     cursor: Cursor,
     limit: Limit,

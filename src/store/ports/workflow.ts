@@ -90,7 +90,7 @@ export interface RunFilter {
   /** Default: both. */
   kind?: 'workflow' | 'job' | undefined;
   status?: RunStatus | undefined;
-  /** Waiting runs that wait for it. */
+  /** Runs, and clean-ups, that wait for it. */
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
   /** Only what is older than this `seq`. */

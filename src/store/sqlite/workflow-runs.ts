@@ -9,6 +9,7 @@ import { workflowStart } from './workflow-start.ts';
 const MOST_LOOKED_AT = 20_000;
 const UNHAPPY = ['failed', 'timed_out', 'cancelled'];
 const FINAL = new Set(['succeeded', ...UNHAPPY]);
+const MAY_WAIT = new Set(['waiting', 'cancelling']);
 
 /** Runs, their parts and what comes in for them. @spec Workflow run */
 export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunStore {
@@ -79,7 +80,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
       const matches =
         (kind === undefined || row.kind === kind) &&
         (status === undefined || row.status === status) &&
-        (waitingReason === undefined || (row.status === 'waiting' && row.reason === waitingReason)) &&
+        (waitingReason === undefined || (MAY_WAIT.has(row.status) && row.reason === waitingReason)) &&
         (workflowId === undefined || row.workflowId === workflowId);
       if (matches) found.push(row as unknown as RunRecord);
     }

@@ -3,8 +3,8 @@ import type { Migrations } from './migrate.ts';
 /** States in which a run is not over. Partial indexes name them literally: SQLite uses such an index only for the same words. */
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
-/** Runs that wait for a plugin or an operator. Named literally, for the same reason. */
-export const STUCK = `status = 'waiting' and reason in ('plugin', 'decision')`;
+/** Runs and clean-ups that wait for a plugin or an operator. Named literally, for the same reason. */
+export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
 /** Runs that nobody holds and that wait for something. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
@@ -267,7 +267,7 @@ const WAIT_REASONS = `
     order by case json_extract(step.wait, '$.for') when 'decision' then 0 when 'approval' then 1 when 'signal' then 2
       when 'child' then 3 when 'retry' then 4 else 5 end limit 1)
   where status = 'waiting';
-  create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
+  create index run_stuck on run (reason, tenant_id, seq) where status = 'waiting' and reason in ('plugin', 'decision');`;
 
 /** What came with an idempotency key, for as long as the run is kept. */
 const KEYED_ENTRIES = `
@@ -299,6 +299,11 @@ const DEATHS = `
 const ABSENT_SCHEDULES = `
   alter table schedule add column absent_since integer;`;
 
+/** The index of runs that wait for a plugin or an operator includes clean-ups. */
+const STUCK_CLEAN_UPS = `
+  drop index run_stuck;
+  create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -316,4 +321,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   FAILURES,
   DEATHS,
   ABSENT_SCHEDULES,
+  STUCK_CLEAN_UPS,
 ];

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { decideStep, postCancelRun } from '../../../src/contracts/index.ts';
+import { decideSteps, listRuns, postCancelRun } from '../../../src/contracts/index.ts';
 import { minutes, seconds } from '../../../src/kit/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
@@ -289,8 +289,11 @@ test('after kill -9 a clean-up goes on where it was, with all of its time', asyn
   // It may have had its effect: an operator decides, and the clean-up goes on then.
   await expect.poll(async () => (await daemon.steps(id))[3]?.waitingFor?.for, POLL).toBe('decision');
   expect(await status()).toBe('cancelling');
-  const params = { runId: id as never, stepId: 'main.plain' };
-  await daemon.call(decideStep, { params, body: { action: 'retry' } as never });
+  await expect
+    .poll(async () => (await daemon.call(listRuns, { query: { waitingReason: 'decision' } as never })).items)
+    .toMatchObject([{ id, status: 'cancelling', waitingReason: 'decision' }]);
+  const all = await daemon.call(decideSteps, { body: { action: 'retry' } as never });
+  expect(all).toMatchObject({ decided: [{ runId: id, stepId: 'main.plain' }], refused: [] });
   await expect.poll(status, POLL).toBe('cancelled');
   expect(['first', 'undo', 'plain', 'last'].map(ledger.count)).toEqual([1, 2, 2, 1]);
   const run = await daemon.run(id);

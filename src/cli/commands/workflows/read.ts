@@ -53,6 +53,7 @@ export const list = defineCommand({
 type RunsPage = ReplyOf<typeof listRuns>;
 /** What waits for a decision is shown first, however old it is. */
 const MAX_DECISIONS_SHOWN = 100;
+const MAY_WAIT = new Set(['waiting', 'cancelling']);
 
 export const runs = defineCommand({
   name: 'workflows runs',
@@ -70,7 +71,7 @@ export const runs = defineCommand({
     const query = { status, workflowId: workflow, limit, cursor };
     const page = await client.call(listRuns, { query: { ...query, waitingReason: waitingFor } });
     const isFirst = cursor === undefined && waitingFor === undefined;
-    if (!isFirst || (status !== undefined && status !== 'waiting')) return ok({ ...page, decisions: [] });
+    if (!isFirst || (status !== undefined && !MAY_WAIT.has(status))) return ok({ ...page, decisions: [] });
     const { items } = await client.call(listRuns, {
       query: { waitingReason: 'decision', workflowId: workflow, limit: MAX_DECISIONS_SHOWN },
     });

@@ -21,8 +21,11 @@ function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): str
   return 'It waits for its turn';
 }
 
-function waitingReason({ status, reason }: RunRecord): WaitReason | null {
-  return status === 'waiting' ? (WaitReason.safeParse(reason).data ?? null) : null;
+/** A clean-up that waits stays `cancelling`. */
+const mayWait = ({ status }: RunRecord): boolean => status === 'waiting' || status === 'cancelling';
+
+function waitingReason(run: RunRecord): WaitReason | null {
+  return mayWait(run) ? (WaitReason.safeParse(run.reason).data ?? null) : null;
 }
 
 export function viewRun(run: RunRecord): WorkflowRun {
@@ -124,7 +127,7 @@ export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wa
     handler: run.workflowId.slice(run.workflowId.startsWith(JOB_PREFIX) ? JOB_PREFIX.length : 0),
     status: run.status,
     queuedReason: queuedReason(run),
-    waitingFor: run.status === 'waiting' ? parsed(step?.wait ?? null) : null,
+    waitingFor: mayWait(run) ? parsed(step?.wait ?? null) : null,
     attempts: step?.attempts ?? 0,
     priority: run.priority,
     input: JSON.parse(run.input),
