@@ -169,10 +169,11 @@ function statements(db: Database) {
           update ${table} set status = 'failed', error = :error, finished_at = :now
           where run_seq = :seq and status = 'interrupted'`),
       ),
-      ...['job', 'step'].map((table) =>
-        db.prepare<[Seq & { now: number }]>(`
-          update ${table} set status = 'cancelled', finished_at = :now where run_seq = :seq and ${unfinished}`),
-      ),
+      db.prepare<[Seq & { now: number }]>(`
+        update job set status = 'cancelled', finished_at = :now where run_seq = :seq and ${unfinished}`),
+      db.prepare<[Seq & { now: number }]>(`
+        update step set status = 'cancelled', wait = null, wake_at = null, finished_at = :now
+        where run_seq = :seq and ${unfinished}`),
     ],
     poison: db.prepare<[Seq & { now: number; error: string; status: string }]>(`
       update run set status = :status, fence = null, in_flight = 0, wake_at = null, ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),

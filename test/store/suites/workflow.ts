@@ -247,11 +247,15 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       }
       const fence = await boot(port);
       const write = { status: 'cancelling', ending: 'timed_out', fence, crashes: 2, inFlight: true } as const;
-      await port.runs.write(
-        change(run, { fence: null, status: 'cancelling' }, { ...write, startedAt: 6000 }),
-      );
+      const wait = JSON.stringify({ for: 'signal', name: 'go' });
+      await port.runs.write({
+        ...change(run, { fence: null, status: 'cancelling' }, { ...write, startedAt: 6000 }),
+        steps: [STEP, { ...STEP, index: 1, status: 'waiting', wait, wakeAt: 9500 }],
+      });
       await boot(port);
       await port.boots.interrupt(9000, 10, ({ crashes }) => crashes >= 3);
+      const [, waited] = (await port.runs.load(run.seq))!.steps;
+      expect(waited).toMatchObject({ status: 'cancelled', wait: null, wakeAt: null });
       expect(await port.runs.find('acme', run.id)).toMatchObject({ status: 'timed_out', finishedAt: 9000 });
     });
 
