@@ -6,6 +6,7 @@ import { createLogger } from '../kit/logger.ts';
 import { bufferedOutput } from '../kit/output.ts';
 import { systemRandom } from '../kit/random.ts';
 import { settleMemory } from '../kit/settle-memory.ts';
+import { STOP_DEADLINES } from '../kit/stop-deadlines.ts';
 import { otlpTarget } from '../kit/tracer.ts';
 import type { Frame } from './group/link.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
@@ -25,9 +26,7 @@ import { startByName } from './start-by-name.ts';
  * the daemon's first process, which then stands in the supervisor's place.
  */
 
-/** Work under way has the service's `drainMs` to finish once we are asked to stop; this much later the process ends. */
-const END_MS = 2000;
-/** The same for a sibling whose first process died: the next one waits for it with its port and its store. */
+/** Time to finish for a sibling whose first process died: the next one waits for it with its port and its store. */
 const ORPHAN_DEADLINE_MS = 2000;
 
 /** One service after another, as each takes a processor for some hundredths of a second while others may still start. */
@@ -114,7 +113,7 @@ function channelToPrimary(place: number): PrimaryChannel {
   };
 }
 
-async function stop(deadlineMs = drainMs + END_MS): Promise<void> {
+async function stop(deadlineMs = drainMs + STOP_DEADLINES.processEndMs): Promise<void> {
   if (stopping) return;
   stopping = true;
   setTimeout(() => die(new Error(`${name} did not drain within ${deadlineMs} ms`)), deadlineMs).unref();

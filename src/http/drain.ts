@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { STOP_DEADLINES } from '../kit/stop-deadlines.ts';
 import type { Http } from './server.ts';
 
 /** Connections that the kernel holds for the listener. Node's 511 makes the rest of a burst wait for a second. */
@@ -11,11 +12,13 @@ const QUIET_POLLS = 4;
 const MAX_ACCEPTING_MS = 6000;
 export const REAP_MS = 25;
 const DRAIN_MS = 8000;
-/** The wait for what is on the wire adds at most so much: together they stay below the supervisor's limit. */
-const ACCEPTING_SHARE_MS = 3000;
 
-/** Time that open requests get once the listener is closed. Event streams never end by themselves; clients reconnect. */
-export const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
+const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
+
+/** Time left for open requests. Event streams never end by themselves; clients reconnect. */
+export function drainLeftMs(http: Http): number {
+  return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
+}
 
 /**
  * Ends connections politely. From the first moment every answer says `Connection: close`, but the listener and idle
@@ -30,13 +33,11 @@ export function drainPolitely(http: Http): void {
   http.addHook('preClose', async () => {
     http.kit.draining = true;
     if (!server.listening) return;
-    const startedAt = performance.now();
+    http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilQuiet(http);
-    const drainMs = drainMsOf(http);
-    const leftMs = Math.min(drainMs, startedAt + drainMs + ACCEPTING_SHARE_MS - performance.now());
     // Node closes what is idle when the server closes, and leaves what becomes idle later to its keep-alive time.
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
-    const cut = setTimeout(() => server.closeAllConnections(), leftMs);
+    const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));
     server.once('close', () => {
       clearInterval(reap);
       clearTimeout(cut);
@@ -52,7 +53,7 @@ export function drainPolitely(http: Http): void {
 async function untilQuiet(http: Http): Promise<void> {
   const { kit } = http;
   const lastOfBacklog = kit.connections + LISTEN_BACKLOG;
-  const endsAt = performance.now() + MAX_ACCEPTING_MS;
+  const endsAt = Math.min(performance.now() + MAX_ACCEPTING_MS, kit.drainEndsAt);
   let quiet = 0;
   while (quiet < QUIET_POLLS && kit.connections < lastOfBacklog && performance.now() < endsAt) {
     const before = news(http);

@@ -85,6 +85,8 @@ export interface HttpKit {
   drainMs?: number | undefined;
   /** Once the daemon is being closed: answers say `Connection: close`. */
   draining: boolean;
+  /** `performance.now()` at which a drain cuts what is still open. */
+  drainEndsAt: number;
   /** `performance.now()` of the latest request; the drain waits for what is still arriving. */
   lastRequestAt: number;
   /** Connections accepted so far. */
@@ -103,6 +105,7 @@ type KitState =
   | 'account'
   | 'accountAnswered'
   | 'draining'
+  | 'drainEndsAt'
   | 'lastRequestAt'
   | 'connections'
   | 'endpoints'
@@ -160,7 +163,14 @@ export function createHttp(options: HttpOptions): Http {
   const accountAnswered = createAccount(options);
   const account = (request: FastifyRequest, status: number): void =>
     accountAnswered(answeredOf(request, status));
-  const state = { draining: false, lastRequestAt: 0, connections: 0, endpoints: [], routes: [] };
+  const state = {
+    draining: false,
+    drainEndsAt: 0,
+    lastRequestAt: 0,
+    connections: 0,
+    endpoints: [],
+    routes: [],
+  };
   const createLimiter = options.createLimiter ?? localLimiters(options.clock);
   http.decorate('kit', { ...options, ...state, createLimiter, account, accountAnswered });
   http.addHook('onRoute', (route) => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type PlatformConfig, SERVICE_NAMES } from '../../contracts/index.ts';
+import { STOP_DEADLINES } from '../../kit/stop-deadlines.ts';
 import type { DataFolder } from './data-folder.ts';
 import { endByForce, isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
-import { FORCE_AFTER_MS } from './stop-deadline.ts';
 
 const POLL_MS = 25;
 
@@ -17,7 +17,7 @@ export async function awaitLeftovers(
   const left = () => children.filter(isRunning);
   if (left().length === 0) return;
   onWait(`${left().length} daemons of a supervisor that was killed are finishing`);
-  const patienceMs = Math.max(...SERVICE_NAMES.map((name) => config[name].drainMs)) + FORCE_AFTER_MS;
+  const patienceMs = Math.max(...SERVICE_NAMES.map((name) => config[name].drainMs)) + STOP_DEADLINES.forceMs;
   for (let waited = 0; waited < patienceMs && left().length > 0; waited += POLL_MS) await sleep(POLL_MS);
   left().forEach(endByForce);
   while (left().length > 0) await sleep(POLL_MS);

@@ -6,6 +6,7 @@ import { createCrashPolicy } from '../../kit/crash-policy.ts';
 import { formatDuration, seconds } from '../../kit/duration.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 import type { Random } from '../../kit/random.ts';
+import { STOP_DEADLINES } from '../../kit/stop-deadlines.ts';
 import type { SandboxPreference, SandboxStatus } from '../../plugins/index.ts';
 import type { LastExit, ServiceState, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
 import { waitHealthy } from './health.ts';
@@ -19,7 +20,6 @@ import {
   type ServiceProcess,
   spawnService,
 } from './service-process.ts';
-import { FORCE_AFTER_MS } from './stop-deadline.ts';
 
 const READY_DEADLINE_MS = seconds(30);
 
@@ -236,7 +236,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       state = 'stopping';
       isForced = false;
       child.stop();
-      const timer = setTimeout(force, drainMs + FORCE_AFTER_MS);
+      const timer = setTimeout(force, drainMs + STOP_DEADLINES.forceMs);
       await child.exited;
       clearTimeout(timer);
     },

@@ -6,14 +6,13 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { LineOutput } from '../../kit/output.ts';
 import type { Random } from '../../kit/random.ts';
+import { STOP_DEADLINES } from '../../kit/stop-deadlines.ts';
 import type { Peers } from '../peers.ts';
 import type { DaemonStart } from '../process-protocol.ts';
 import { type Answer, createLink } from './link.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 import { type SiblingProgram, type SiblingProgramOptions, startSiblingProgram } from './sibling-program.ts';
 
-/** A little less than this process has itself, so that it can still close its store. */
-const END_MS = seconds(1);
 const NEWS_PATIENCE_MS = seconds(1);
 
 export interface PrimaryOptions {
@@ -94,7 +93,7 @@ export function createPrimary(options: PrimaryOptions): Primary {
     async ended() {
       const late = setTimeout(() => {
         for (const program of up.values()) program.kill();
-      }, drainMs + END_MS);
+      }, drainMs + STOP_DEADLINES.siblingKillMs);
       await Promise.all(places.map((place) => place.ended()));
       clearTimeout(late);
     },

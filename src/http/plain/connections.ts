@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { LIMITS } from '../../contracts/index.ts';
-import { drainMsOf, REAP_MS } from '../drain.ts';
+import { drainLeftMs, REAP_MS } from '../drain.ts';
 import type { Http } from '../server.ts';
 import { openPlainConnection, type PlainConnection, type PlainConnectionOptions } from './connection.ts';
 
@@ -47,7 +47,7 @@ export function takePlainRequests(
     }, REAP_MS);
     const cut = setTimeout(() => {
       for (const connection of connections) connection.destroy();
-    }, drainMsOf(http));
+    }, drainLeftMs(http));
     server.once('close', () => {
       clearInterval(reap);
       clearTimeout(cut);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type PlatformConfig, SERVICE_NAMES } from '../../../contracts/index.ts';
 import { seconds } from '../../../kit/duration.ts';
 import { packageRoot } from '../../../kit/paths.ts';
-import { FORCE_AFTER_MS } from '../../supervisor/stop-deadline.ts';
+import { STOP_DEADLINES } from '../../../kit/stop-deadlines.ts';
 
 /** What a unit is made for. */
 export interface UnitOptions {
@@ -21,7 +21,7 @@ export interface UnitOptions {
 
 /** One service after another drains, and is ended by force a little later. */
 export function stopMsOf(config: PlatformConfig): number {
-  return SERVICE_NAMES.reduce((sum, name) => sum + config[name].drainMs + FORCE_AFTER_MS, MARGIN_MS);
+  return SERVICE_NAMES.reduce((sum, name) => sum + config[name].drainMs + STOP_DEADLINES.forceMs, MARGIN_MS);
 }
 const MARGIN_MS = seconds(15);
 
