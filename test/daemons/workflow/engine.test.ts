@@ -122,6 +122,18 @@ test('many queued runs do not fill memory at boot, and all tenants get on', asyn
   await reader.close();
 }, 60_000);
 
+test('queued runs that fill a page of the store, and have places, are taken up at boot', async () => {
+  const dataDir = await tempDir();
+  const writer = await openEngine({ dataDir, kinds: [] });
+  const ids = await Promise.all(Array.from({ length: 600 }, () => writer.begin([{ uses: 'set' }])));
+  await writer.store.close();
+  const reader = await openEngine({ dataDir, kinds: [] });
+  onTestFinished(() => reader.close());
+  await reader.engine.start();
+  const last = async () => (await reader.store.runs.find(null, ids.at(-1)!))?.status;
+  await expect.poll(last).toBe('succeeded');
+});
+
 test('disk trouble is waited out: what happened is written once there is room again', async () => {
   const dataDir = await tempDir();
   const it = await openEngine({ dataDir, kinds: [workStep('work', async () => {})] });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createDeadlines, MAX_SHORT_WAIT_MS } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import { createFairShares } from '../../../../kit/fair-shares.ts';
@@ -98,6 +99,8 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       while (isWorking() && ready.isBehind) {
         await ready.read();
         pump();
+        // A page may hold none but runs that were just taken up: they leave it once their claims are written.
+        await nextTurn();
       }
     } catch (error) {
       logger.error('Queued runs could not be read; tried again in a second', { error });
