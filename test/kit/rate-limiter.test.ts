@@ -46,7 +46,7 @@ test('in no window, wherever it begins, there are more than the limit, and no ca
           const within = (ms: number) => allowed[key]!.filter((at) => at > now - ms).length;
           const verdict = limiter.take(key, 3);
           if (verdict.allowed) expect(within(60_000)).toBeLessThan(3);
-          else expect(within(61_000)).toBe(3);
+          else expect(within(61_000)).toBeGreaterThanOrEqual(3);
           if (verdict.allowed) allowed[key]!.push(now);
         }
       },
