@@ -59,7 +59,9 @@ export async function startProcess(
     await service.exited;
   };
   onTestFinished(() => kill());
-  const { url } = await service.listening;
+  const { url, listener } = await service.listening;
+  // The socket is ours too, for a next process: left open, it would hold connections to a dead one without an end.
+  void service.exited.then(() => listener?.close());
   const client = createClient({ url, peer: 'workflow' });
   return {
     url,
