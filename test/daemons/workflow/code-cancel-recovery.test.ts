@@ -2,7 +2,16 @@ import { expect, test } from 'vitest';
 import { postCancelRun } from '../../../src/contracts/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { writeCodePlugin } from './support/code.ts';
-import { begin, POISON_NEVER } from './support/kills.ts';
+import {
+  begin,
+  KILLS,
+  POISON_NEVER,
+  SEED,
+  seeded,
+  UNFINISHED,
+  underKills,
+  unfinished,
+} from './support/kills.ts';
 import { type Ledger, startLedger } from './support/ledger.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';
 
@@ -72,3 +81,42 @@ test('a compensation that is killed goes on where it was; the run is `cancelling
   expect((await daemon.run(id)).error).toBeNull();
   expect(['release-2', 'release-1', 'release-0'].map(ledger.count)).toEqual([1, 2, 1]);
 }, 90_000);
+
+test(
+  `under random kills and cancels each saga is done or undone, as its status tells (seed ${SEED})`,
+  async () => {
+    const random = seeded(SEED);
+    const { ledger, start } = await setUp();
+    const names = ['0', '1', '2', '3'];
+    const inputs = Array.from({ length: 12 }, (_, run) => ({
+      parts: names.map((name) => ({ name, ms: random() * 400 })),
+      fails: run % 3 === 0,
+    }));
+    const first = await start();
+    const ids = await begin(first, 'saga', inputs);
+    const toCancel = ids.filter(() => random() < 0.6);
+    const daemon = await underKills(first, { start, random }, async (at) => {
+      for (const id of toCancel) {
+        await new Promise((resolve) => setTimeout(resolve, random() * 300));
+        await cancel(at, id).catch(() => {});
+      }
+    });
+    await expect.poll(() => unfinished(daemon), UNFINISHED).toEqual([]);
+    for (const [index, id] of ids.entries()) {
+      const { status, error } = await daemon.run(id);
+      const which = `seed ${SEED}, run ${index} ${status} ${JSON.stringify(error)}`;
+      const noted = new Set(
+        ledger.entries.filter(({ key }) => key?.startsWith(`${id}/`)).map(({ name }) => name),
+      );
+      const of = (what: string) => names.filter((name) => noted.has(`${what}-${name}`));
+      if (status === 'succeeded') {
+        expect([of('book'), of('release'), noted.has('charge')], which).toEqual([names, [], true]);
+        continue;
+      }
+      // One that fails undoes itself: a cancel meanwhile changes nothing.
+      expect(inputs[index]!.fails ? ['failed', 'cancelled'] : ['cancelled'], which).toContain(status);
+      expect(of('release'), which).toEqual(expect.arrayContaining(of('book')));
+    }
+  },
+  180_000 + KILLS * 6000,
+);
