@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { entryFile, packageRoot } from '../../src/kit/paths.ts';
+import type { AnyJson } from '../support/any-json.ts';
 import { tempDir } from '../support/daemon.ts';
 import { FREE_PORTS } from '../support/ports.ts';
 import { userEnvironment } from '../support/user-environment.ts';
@@ -15,8 +16,7 @@ export interface CliRun {
   signal: NodeJS.Signals | null;
   stdout: string;
   stderr: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the envelope is said to hold.
-  json: any;
+  json: AnyJson;
 }
 
 export interface StartedCli {

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { entryFile } from '../../src/kit/paths.ts';
+import type { AnyJson } from '../support/any-json.ts';
 import { userEnvironment } from '../support/user-environment.ts';
 
 export interface SvcRun {
   code: number | null;
   stdout: string;
   stderr: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the envelope is said to hold.
-  json: any;
+  json: AnyJson;
 }
 
 /** Runs `svc` from the sources in `cwd`, without a terminal; `json` is its stdout where that is one document. */

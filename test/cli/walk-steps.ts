@@ -1,3 +1,4 @@
+import type { AnyJson } from '../support/any-json.ts';
 /** An id that nothing has. */
 export const NOBODY = '01b8dac5-b5c2-7c27-a83c-4825204b1967';
 
@@ -21,8 +22,7 @@ export interface Step {
   /** The exit code that is right here; 0 unless told. */
   code?: number;
   /** What it is good for later. */
-  // biome-ignore lint/suspicious/noExplicitAny: each command's result has a shape of its own.
-  take?: (result: any) => Partial<Made>;
+  take?: (result: AnyJson) => Partial<Made>;
   stdin?: (made: Made) => string;
 }
 

@@ -4,6 +4,7 @@ import examples from '@octokit/webhooks-examples' with { type: 'json' };
 import { sign } from '@octokit/webhooks-methods';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
+import type { AnyJson } from '../support/any-json.ts';
 import { createPlatform, type Platform } from '../support/platform.ts';
 
 /** GitHub's own sample payloads of one event. */
@@ -16,8 +17,7 @@ function samples(event: string): unknown[] {
 interface Sent {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the reply is said to hold.
-  body: any;
+  body: AnyJson;
 }
 
 describe('signed GitHub deliveries to a running platform', () => {

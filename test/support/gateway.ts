@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type CallInput, type Endpoint, provisionWebhook, type ReplyOf } from '../../src/contracts/index.ts';
 import { gateway } from '../../src/daemons/gateway/index.ts';
 import { createClient } from '../../src/http/index.ts';
+import type { AnyJson } from './any-json.ts';
 import { startTestDaemon, type TestDaemon, type TestDaemonOptions } from './daemon.ts';
 
 const WEBHOOK_PROJECT = fileURLToPath(new URL('../fixtures/projects/webhooks', import.meta.url));
@@ -64,8 +65,7 @@ export interface Delivery {
 export interface DeliveryReply {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the reply is said to hold.
-  body: any;
+  body: AnyJson;
 }
 
 /** Delivers to the fixture plugin, signed as its declaration asks. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/kit/paths.ts';
+import type { AnyJson } from './any-json.ts';
 import { FREE_PORTS } from './ports.ts';
 import { userEnvironment } from './user-environment.ts';
 
@@ -14,8 +15,7 @@ export const INSTALLED = process.env.SVC_TEST_PACKAGE ?? packageRoot;
 
 export interface CliReply {
   exitCode: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the envelope is said to hold.
-  envelope: any;
+  envelope: AnyJson;
   stderr: string;
 }
 

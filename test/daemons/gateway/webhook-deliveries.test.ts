@@ -12,6 +12,7 @@ import {
   sendSample,
 } from '../../../src/contracts/index.ts';
 import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
+import type { AnyJson } from '../../support/any-json.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, OTHER_TOKEN } from '../../support/gateway.ts';
 import {
   details,
@@ -342,8 +343,7 @@ test('a paused sync webhook asks its senders to come back; a paused async one ho
 interface Told {
   id: string;
   event: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the event is said to hold.
-  data: any;
+  data: AnyJson;
 }
 
 /** Reads the stream until `enough` says so. */

@@ -5,6 +5,7 @@ import { createPeers } from '../../../src/daemons/peers.ts';
 import { state } from '../../../src/daemons/state/index.ts';
 import { createClient } from '../../../src/http/index.ts';
 import { startTestAgent } from '../../agent/support.ts';
+import type { AnyJson } from '../../support/any-json.ts';
 import { startTestDaemon, tempDir } from '../../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../../support/gateway.ts';
 import { writeFiles } from '../marketplace/support.ts';
@@ -99,8 +100,7 @@ async function platform(execution: object = {}) {
       },
       { headers: asCaller('operator', tenant) },
     );
-    // biome-ignore lint/suspicious/noExplicitAny: the test knows what it asked for.
-    return result as any;
+    return result as AnyJson;
   }
   return { gateway, workflow, ask };
 }

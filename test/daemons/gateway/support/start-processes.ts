@@ -10,6 +10,7 @@ import { PlatformConfig } from '../../../../src/contracts/index.ts';
 import type { PeerUrls } from '../../../../src/daemons/process-protocol.ts';
 import { systemClock } from '../../../../src/kit/clock.ts';
 import { systemRandom } from '../../../../src/kit/random.ts';
+import type { AnyJson } from '../../../support/any-json.ts';
 import { TEST_KEYS, TEST_OPERATOR, tempDir } from '../../../support/daemon.ts';
 import { ADMIN_TOKEN } from '../../../support/gateway.ts';
 
@@ -132,8 +133,7 @@ export async function startProcesses(
 export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the reply is said to hold.
-  body: any;
+  body: AnyJson;
 }
 
 /** One kept-alive connection: whatever it is asked, the same process answers. */
