@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { decideStep, listRuns, sendSignal, startRun } from '../../../src/contracts/index.ts';
 import { tempDir } from '../../support/daemon.ts';
@@ -16,7 +18,7 @@ async function setUp(source: (ledger: Ledger) => string, config: object = {}) {
     };\n${source(ledger)}`,
     { permissions: { network: [new URL(ledger.url).host] } },
   );
-  return { ledger, start: () => startProcess(dataDir, config) };
+  return { ledger, dataDir, start: () => startProcess(dataDir, config) };
 }
 
 const begin = async (daemon: DaemonProcess, workflowId: string, input: unknown = {}) =>
@@ -100,6 +102,37 @@ describe('after kill -9, a workflow in code', () => {
     expect([ledger.count('one'), ledger.count('two')]).toEqual([1, 1]);
   }, 60_000);
 });
+
+test('a run whose service is killed between the writes after a sleep still goes on', async () => {
+  const { dataDir, start } = await setUp(
+    () => `
+    export const flow = defineWorkflow({
+      id: 'flow',
+      run: async (ctx) => {
+        await ctx.sleep(1000);
+        return 'woken';
+      },
+    });`,
+  );
+  const changeSchema = (sql: string): void => {
+    const db = new Sqlite(join(dataDir, 'workflow.db'));
+    db.exec(sql);
+    db.close();
+  };
+  let daemon = await start();
+  const id = await begin(daemon, 'flow');
+  await expect.poll(() => statusOf(daemon, id), POLL).toBe('waiting');
+  await daemon.kill();
+  changeSchema(`create trigger hold before update on job when new.status = 'running'
+    begin select raise(abort, 'held'); end`);
+  daemon = await start();
+  await expect.poll(() => daemon.log(), POLL).toContain('run.write_failed');
+  await daemon.kill();
+  changeSchema('drop trigger hold');
+  daemon = await start();
+  await expect.poll(() => statusOf(daemon, id), POLL).toBe('succeeded');
+  expect((await daemon.run(id)).output).toBe('woken');
+}, 60_000);
 
 test('SIGTERM lets the step in the air finish and begins no other; the run goes on later as if nothing had been', async () => {
   const { ledger, start } = await setUp(

@@ -20,6 +20,8 @@ type KillSignal = 'SIGKILL' | 'SIGTERM' | 'SIGABRT';
 export interface DaemonProcess {
   url: string;
   kill(signal?: KillSignal): Promise<void>;
+  /** What it has logged. */
+  log(): string;
   /** Whether it died of a fault of its own, as its supervisor sees it. */
   hadFault(): Promise<boolean>;
   call<E extends Endpoint>(endpoint: E, input?: CallInput<E>): Promise<ReplyOf<E>>;
@@ -35,6 +37,7 @@ export async function startProcess(
   before?: DaemonProcess,
 ): Promise<DaemonProcess> {
   const hadFault = (await before?.hadFault()) ?? false;
+  const logged: Buffer[] = [];
   const service = spawnService({
     name: 'workflow',
     start: {
@@ -50,7 +53,7 @@ export async function startProcess(
       listen: { host: '127.0.0.1', port: 0 },
     },
     env: process.env,
-    onLines: () => {},
+    onLines: (lines) => void logged.push(lines),
     now: Date.now,
   });
   const kill = async (signal: KillSignal = 'SIGKILL'): Promise<void> => {
@@ -66,6 +69,7 @@ export async function startProcess(
   return {
     url,
     kill,
+    log: () => Buffer.concat(logged).toString(),
     hadFault: async () => isFault(await service.exited),
     call: (endpoint, input) => client.call(endpoint, input),
     async start(definition, more = {}) {

@@ -69,8 +69,8 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   let holdsSlot = false;
   /** The plugin of the function was away when a pass was to begin: until it is read anew, or the time. */
   let away: { wakeAt: number } | null = null;
-  /** The run waited for its plugin, and is to be told where it stands although its job waits. */
-  let isBack = run.reason === 'plugin';
+  /** The function is replayed although its job waits: the plugin was away, or a crash may have lost a due replay. */
+  let mustReplay = run.reason === 'plugin' || run.status === 'queued';
   /** Nothing of it goes on, its clean-up neither. */
   let isStopped = false;
   let knowsEnding = false;
@@ -80,8 +80,8 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   /** It has to be told where it stands, unless it waits. */
   function learn(job: JobPart): void {
     if (due !== null) return;
-    due = job.record.status !== 'waiting' || isBack;
-    isBack = false;
+    due = job.record.status !== 'waiting' || mustReplay;
+    mustReplay = false;
     owed = new Set(job.steps.filter(({ record }) => !isFinal(record.status)));
   }
 
