@@ -1,4 +1,7 @@
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { version } from '../kit/paths.ts';
+import { userCacheFolder } from '../kit/user-folder.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table.ts';
 import { splitWords } from './globals.ts';
 import { harmless } from './harmless.ts';
@@ -19,6 +22,7 @@ async function main(argv: string[]): Promise<number> {
   if (words.length === 0) return printHelp(rest);
   const entry = findCommand(words);
   if (entry) {
+    keepCompiledCode();
     await import('./schemas-uncompiled.ts');
     const { runCommand } = await import('./run-command.ts');
     return runCommand(await entry.load(), rest);
@@ -28,6 +32,11 @@ async function main(argv: string[]): Promise<number> {
   const { reportUsage } = await import('./run-command.ts');
   const { describeUnknown } = await import('./unknown-command.ts');
   return reportUsage(describeUnknown(words, COMMANDS, verbsOf(noun)), rest);
+}
+
+/** Loading compiled code takes a third less time. Node does without it where the folder cannot be used. */
+function keepCompiledCode(): void {
+  if (process.env.HOME) enableCompileCache(join(userCacheFolder(process.env), 'svc', 'compiled'));
 }
 
 async function printHelp(rest: string[], noun?: string): Promise<number> {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import { formatRecord } from '../../src/cli/log-format.ts';
 import { createStyle, table } from '../../src/cli/style.ts';
 import { entryFile, version } from '../../src/kit/paths.ts';
 import { tempDir } from '../support/daemon.ts';
+import { userEnvironment } from '../support/user-environment.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -20,12 +21,9 @@ beforeAll(async () => {
 });
 
 function svc(args: string[], env: Record<string, string> = {}, cwd = folder) {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|FORCE_COLOR$)/.test(name),
-  );
   const { status, stdout, stderr } = spawnSync(process.execPath, [entryFile('cli'), ...args], {
     cwd,
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: { ...userEnvironment(), ...env },
     encoding: 'utf8',
   });
   return { code: status, stdout, stderr };
@@ -219,4 +217,13 @@ test('a table folds where a terminal would wrap it, and is one line a row for pr
   ]);
   expect(at(Number.POSITIVE_INFINITY)).toHaveLength(3);
   expect(at(Number.POSITIVE_INFINITY)[0]).toContain('instance');
+});
+
+test('compiled code is kept in the cache folder of the user, and a folder that cannot be used changes nothing', async () => {
+  const home = await tempDir();
+  const first = svc(['config', 'show'], { HOME: home, XDG_CACHE_HOME: '' });
+  expect((await readdir(join(home, '.cache/svc/compiled'))).length).toBe(1);
+  const file = join(home, 'file');
+  await writeFile(file, '');
+  expect(svc(['config', 'show'], { HOME: home, XDG_CACHE_HOME: file })).toEqual(first);
 });
