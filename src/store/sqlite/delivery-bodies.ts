@@ -5,7 +5,7 @@ import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 
 /** Rows that one turn of the event loop looks at: a few milliseconds. */
-const STRETCH_ROWS = 500;
+const STRETCH_ROWS = 200;
 
 /** Drops the oldest bodies of deliveries that have ended. */
 export interface BodyRetention {
