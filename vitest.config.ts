@@ -29,6 +29,7 @@ export default defineConfig({
     // Most tests wait for processes rather than compute: four keep two cores busy.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
+    reporters: ['default', './test/support/slowest-files.ts'],
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE } },
       // One process for file after file: a fresh one, and the sources loaded into it anew, cost more than half of a
