@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { decisionsIndex, readDecisions } from '../scripts/decisions-index.ts';
 import { COMMANDS } from '../src/cli/command-table.ts';
 import { PLATFORM_CODES, PlatformConfig } from '../src/contracts/index.ts';
 import { configFileSchema } from '../src/kit/config/files.ts';
@@ -128,4 +129,47 @@ test.each(['docs/gateway.md', 'docs/operations.md'])('the config that %s shows i
   const shown = [...read(page).matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, text]) => JSON.parse(text!));
   expect(shown.length).toBeGreaterThan(1);
   for (const config of shown) expect(PlatformConfig.safeParse(config).error?.issues).toBeUndefined();
+});
+
+/** The files whose comments name pages: `src`, `test`, `scripts` and `bench`. */
+function commentedFiles(): string[] {
+  return ['src', 'test', 'scripts', 'bench'].flatMap((folder) =>
+    readdirSync(join(packageRoot, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.[jt]s$/.test(name) && !name.includes('node_modules'))
+      .map((name) => `${folder}/${name}`),
+  );
+}
+
+test('every page, heading and decision that a comment names exists', () => {
+  const headings = new Map(
+    PAGES.map((page) => [page, new Set([...read(page).matchAll(/^#+ (.+)$/gm)].map(([, title]) => title))]),
+  );
+  const decisions = new Set(readDecisions().map(({ number }) => number));
+  const broken: string[] = [];
+  let named = 0;
+  for (const file of commentedFiles()) {
+    if (file === 'test/docs.test.ts') continue;
+    for (const [reference, page, heading] of read(file).matchAll(/(docs\/[a-z-]+\.md)(?: "([^"]+)")?/g)) {
+      named++;
+      if (!headings.has(page!) || (heading && !headings.get(page!)!.has(heading)))
+        broken.push(`${file}: ${reference}`);
+    }
+    for (const [reference, number] of read(file).matchAll(/docs\/decisions\/(\d{4})/g)) {
+      named++;
+      if (!decisions.has(number!)) broken.push(`${file}: ${reference}`);
+    }
+  }
+  expect(broken).toEqual([]);
+  expect(named).toBeGreaterThan(100);
+});
+
+test('every decision has a title, a date, a status and three parts; `npm run generate` writes the index', () => {
+  const faulty = readDecisions().filter(
+    ({ title, text }) =>
+      title === '' ||
+      !/^\d{4}-\d\d-\d\d\. Status: \S/m.test(text) ||
+      !['Context', 'Decision', 'Consequences'].every((part) => text.includes(`\n**${part}.** `)),
+  );
+  expect(faulty.map(({ file }) => file)).toEqual([]);
+  expect(read('docs/decisions/README.md')).toBe(decisionsIndex());
 });

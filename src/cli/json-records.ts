@@ -26,7 +26,7 @@ const FOREIGN = new Set([
 
 /**
  * Data as `--json` prints it: `id` beside the command's own id field, and `<field>Iso` beside each time. Existing fields
- * stay. @spec docs/decisions/0060-ids-and-times-in-json.md
+ * stay. @spec docs/decisions/0060
  */
 export function completeRecords(data: unknown, { idField, verbatim }: RecordShape): unknown {
   if (verbatim) return data;

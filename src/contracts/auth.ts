@@ -27,7 +27,7 @@ export const exchangeToken = endpoint({
   errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
 });
 
-/** Trades a refresh token for a new pair. @spec Authentication 3; docs/decisions.md "Tokens" */
+/** Trades a refresh token for a new pair. @spec Authentication 3; docs/security.md "Refresh tokens" */
 export const refreshToken = endpoint({
   method: 'POST',
   path: '/auth/refresh',

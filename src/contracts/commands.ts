@@ -50,7 +50,7 @@ export const getCommand = endpoint({
   errors: ['PLUGIN_NOT_FOUND', 'NOT_FOUND'],
 });
 
-/** What `svc run` calls; for operators. @spec docs/decisions.md "Where svc run runs" */
+/** What `svc run` calls; for operators. @spec docs/plugins.md "Commands" */
 export const runCommand = endpoint({
   method: 'POST',
   path: '/api/v1/commands/:pluginId/:commandId',

@@ -65,7 +65,7 @@ export function notBlank<Schema extends z.ZodType>(schema: Schema) {
 /** The query of a list without filters: an unknown one is refused instead of ignored. */
 export const NoFilters = z.strictObject({}).prefault({});
 
-/** A page of a list; `nextCursor` is null on the last one. @spec docs/decisions.md "List replies" */
+/** A page of a list; `nextCursor` is null on the last one. */
 export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
 }

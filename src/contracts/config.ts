@@ -55,7 +55,7 @@ const StaticToken = z
 /** @spec Static token entry */
 export const StaticTokenEntry = z.strictObject({ hostId: ChosenHostId, namespaceId: NamespaceId });
 
-/** Who issues tokens that are accepted beside ours; RS256 and ES256. @spec docs/decisions.md "Route security" */
+/** Who issues tokens that are accepted beside ours; RS256 and ES256. @spec docs/plugins.md "Routes" */
 export const OAuthIssuer = z.strictObject({
   issuer: HttpUrl,
   jwksUri: HttpUrl.refine(

@@ -12,7 +12,7 @@ const Id = z.string().min(1).max(128);
  * The execution request of every backend. Only the plugin's id and the handler must be there. The plugin's folder,
  * version and config are never taken from here but from the gateway's own registry and configuration; `permissions`
  * only choose among the sets that the manifest itself declares for the handler.
- * @spec Internal dispatch; docs/decisions.md "Hosts and containers"
+ * @spec Internal dispatch; docs/decisions/0041
  */
 export const DispatchRequest = z.object({
   executionId: Id.optional().describe('Made when left out; one id runs once'),

@@ -4,7 +4,7 @@ import { ExecutionRequest } from './execution.ts';
 /** The version of the frames below; a hello with another one is refused. */
 export const HOST_PROTOCOL = 1;
 
-/** @spec docs/decisions.md "Hosts and containers" */
+/** @spec docs/decisions/0023 */
 export const HOST_SOCKET = {
   path: '/hosts/connect',
   /** From the upgrade until a valid hello. */

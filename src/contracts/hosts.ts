@@ -22,7 +22,7 @@ export const pageQuery = {
 
 export const HostStatus = z.enum(['online', 'offline', 'revoked']);
 
-/** @spec docs/decisions.md "Host listing" */
+/** @spec docs/gateway.md "Who may call" */
 export const Host = z.object({
   hostId: z.string(),
   clientId: z.string(),

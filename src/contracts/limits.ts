@@ -1,4 +1,4 @@
-/** Every figure the spec fixes and those it leaves to us. @spec Limits; docs/decisions.md "Limits" */
+/** Every figure the spec fixes and those it leaves to us. @spec Limits; docs/gateway.md "Limits" */
 export const LIMITS = {
   webhookBodyBytes: 1024 * 1024,
   webhookRequestsPerMinute: 60,

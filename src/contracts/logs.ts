@@ -27,7 +27,7 @@ export const LogRecord = z
   .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
 
-/** A list that is paged by position: what logs and analytics answer. @spec docs/decisions.md "List replies" */
+/** A list that is paged by position: what logs and analytics answer. */
 export function offsetPage<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),

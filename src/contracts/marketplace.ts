@@ -9,7 +9,7 @@ export const PluginFault = z
   .object({ code: z.string(), path: z.string(), message: z.string() })
   .meta({ id: 'PluginFault' });
 
-/** A plugin that the platform knows, whether it could be loaded or not. @spec docs/decisions.md "Marketplace records" */
+/** A plugin that the platform knows, whether it could be loaded or not. @spec docs/plugins.md "Installing" */
 export const PluginRecord = z
   .object({
     id: z.string(),

@@ -145,7 +145,7 @@ export type StandardResult<Output> =
 /**
  * A handler: a function, or an object with `execute`. What it returns becomes the CommandResult: an object
  * with a numeric `exitCode` is taken as one, anything else is the `result` of a success.
- * @spec Command result; docs/decisions.md "Handler results"
+ * @spec Command result; docs/plugins.md "Handlers"
  */
 export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {
   readonly kind: HandlerKind;

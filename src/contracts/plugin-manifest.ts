@@ -99,7 +99,7 @@ export const SchemaRef = z.union([
 ]);
 export type SchemaRef = z.infer<typeof SchemaRef>;
 
-/** Who may call a route; any listed one suffices. @spec Plugin REST route declaration; docs/decisions.md "Route security" */
+/** Who may call a route; any listed one suffices. @spec Plugin REST route declaration; docs/plugins.md "Routes" */
 export const Security = z.enum(['none', 'user', 'token', 'oauth']);
 export type Security = z.infer<typeof Security>;
 
@@ -225,7 +225,7 @@ export const CommandDecl = z.strictObject({
 });
 export type CommandDecl = z.infer<typeof CommandDecl>;
 
-/** @spec docs/plugins.md "Jobs" */
+/** @spec docs/plugins.md "Workflows, jobs and webhooks" */
 export const JobDecl = z.strictObject({
   id: CapabilityId,
   handler: HandlerRef,

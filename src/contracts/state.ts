@@ -21,7 +21,6 @@ export const StateEntry = z
   })
   .meta({ id: 'StateEntry' });
 
-/** @spec docs/decisions.md "State daemon" */
 export const getState = endpoint({
   method: 'GET',
   path: '/api/v1/state/:namespace/:key',

@@ -17,7 +17,7 @@ const Metadata = z
 
 const tags = ['vectors'];
 
-/** @spec docs/decisions.md "Adapters" */
+/** @spec docs/decisions/0053 */
 export const upsertVectors = endpoint({
   method: 'PUT',
   path: '/api/v1/vectors/:namespace/:collection',

@@ -113,7 +113,7 @@ export const revokeWebhook = endpoint({
   errors: revokeErrors,
 });
 
-/** The form for one instance of a `multi` webhook. @spec docs/decisions.md "Instance id" */
+/** The form for one instance of a `multi` webhook. @spec docs/webhooks.md "What the sender does" */
 export const revokeWebhookInstance = endpoint({
   method: 'DELETE',
   path: '/api/v1/webhooks/:pluginId/:event/:instanceId',

@@ -4,7 +4,7 @@ import { AnyJson, ErrorClass } from './workflow-definition.ts';
 export const RunId = z.string().min(1).max(128).brand('RunId');
 export type RunId = z.infer<typeof RunId>;
 
-/** @spec Workflow run; docs/decisions.md "Run states" */
+/** @spec Workflow run; docs/workflow-states.md */
 export const RunStatus = z.enum([
   'queued',
   'running',

@@ -139,7 +139,7 @@ export const postCancelRun = endpoint({
   errors: ['UNAUTHORIZED', ...cancelErrors],
 });
 
-/** The same under the prefix of everything else. @spec docs/decisions.md "Cancel path" */
+/** The same under the prefix of everything else. @spec docs/decisions/0024 */
 export const postCancelRunPrefixed = endpoint({
   ...postCancelRun,
   path: '/api/v1/workflows/runs/:runId/cancel',

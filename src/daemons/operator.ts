@@ -4,7 +4,7 @@ import { PlatformError } from '../kit/errors.ts';
 /**
  * Lets those pass who run this platform: the hosts of `gateway.admins`. Whoever merely reaches the port is none, also
  * in development: a plugin that is installed runs as the user of the platform, which is more than every process, web
- * page and user of this machine should be given. Throws UNAUTHORIZED, FORBIDDEN. @spec docs/decisions.md "Operators"
+ * page and user of this machine should be given. Throws UNAUTHORIZED, FORBIDDEN. @spec docs/decisions/0028
  */
 export function requireOperator({ hostId }: Caller, admins: readonly string[], what: string): void {
   if (hostId === ANONYMOUS_HOST) {

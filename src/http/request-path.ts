@@ -11,7 +11,7 @@ const PLAIN = /^[\w/~!$&'()*+,;=:@-]*$/;
 
 /**
  * Why a path is refused; undefined when it may be forwarded. Router, authentication and upstream must read one path, so
- * what proxies and servers are known to read in different ways does not pass. @spec docs/decisions.md "Paths"
+ * what proxies and servers are known to read in different ways does not pass. @spec docs/decisions/0020
  */
 export function pathFault(path: string): string | undefined {
   if (PLAIN.test(path)) return undefined;

@@ -6,7 +6,7 @@ const NOTHING = /^0+$/;
 /** Visible ASCII without spaces and without `<`, `>`, `"` and `'`, which could end up as markup in a page that shows the id. */
 const SANE_ID = /^[!#-&(-;=?-~]{1,128}$/;
 
-/** Keeps an id that a client sent when it is short and visible, else makes one. @spec docs/decisions.md "Request ids" */
+/** Keeps an id that a client sent when it is short and visible, else makes one. @spec docs/gateway.md "Requests" */
 export function saneId(sent: string | string[] | undefined, random: Random): string {
   return typeof sent === 'string' && SANE_ID.test(sent) ? sent : random.uuid();
 }

@@ -37,7 +37,7 @@ export type IntegrityOf = (folder: string) => Promise<string>;
  * A change to a file, its name or its mode gives it another `ctime`, which no program can set: a folder whose files all
  * have the sizes, numbers and times they had when they were read holds what it held. What was touched within the last
  * two seconds is not believed, since the file system's clock may not have moved between two changes.
- * @spec docs/decisions.md "Integrity"
+ * @spec docs/decisions/0048
  */
 export function createIntegrityCache(now: () => number = systemClock.now): IntegrityOf {
   const known = new Map<string, { stamp: string; integrity: string }>();

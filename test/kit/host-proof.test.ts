@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey, createPublicKey, diffieHellman, hkdfSync 
 import { expect, test } from 'vitest';
 import { answerChallenge, createChallenge, createHostKeys } from '../../src/kit/host-proof.ts';
 
-/** As docs/decisions.md has it under "Proof of the host's key", for agents of other makes. */
+/** Computed by hand from docs/decisions/0023, as an agent in another language would. */
 function proofByThePage(
   challenge: { nonce: string; publicKey: string },
   keys: typeof HOST,

@@ -7,7 +7,7 @@ import { globSync } from 'tinyglobby';
 /** The folder `src` of this repository. */
 export const SOURCE_ROOT = join(dirname(fileURLToPath(import.meta.url)), '../../src');
 
-/** What each top folder of `src` may import from, beside itself; `store/ports` means that part alone. @spec docs/architecture.md "Imports" */
+/** What each top folder of `src` may import from, beside itself; `store/ports` means that part alone. @spec docs/architecture.md "The folders" */
 const FOLDERS: Record<string, readonly string[]> = {
   contracts: [],
   sdk: ['contracts'],

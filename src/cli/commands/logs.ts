@@ -21,7 +21,7 @@ const LOOKED_THROUGH = 50_000;
 /** Whoever runs the platform can read its files all the same. */
 const FALL_BACK_ON = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'];
 
-/** Readable lines, in the order of time; `--json` prints the records as they are. @spec docs/observability.md "svc logs" */
+/** Readable lines, in the order of time; `--json` prints the records as they are. @spec docs/observability.md "Logs" */
 export const logs = defineCommand({
   name: 'logs',
   summary: 'Show the latest log lines of the services, or follow them',

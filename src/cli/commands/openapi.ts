@@ -11,7 +11,7 @@ import { runningUrl } from '../supervisor/run-file.ts';
 
 const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as const;
 
-/** @spec Health, metrics, specification; docs/decisions.md "svc openapi" */
+/** @spec Health, metrics, specification */
 export const openapi = defineCommand({
   name: 'openapi',
   summary: 'Print the OpenAPI description of one service, or of all of them',

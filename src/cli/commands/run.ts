@@ -17,7 +17,7 @@ const HINT = 'svc run <plugin> --help lists its commands.';
 
 /**
  * Runs a plugin's command in the REST service, as an operator. Its flags are made from the command's input
- * schema, so they are known only once the plugin is. @spec docs/decisions.md "Where svc run runs"
+ * schema, so they are known only once the plugin is. @spec docs/plugins.md "Commands"
  */
 export const run = defineCommand({
   name: 'run',

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { draftPathOf } from '../../kit/draft-path.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 
-/** Where things lie in `.svc/`. @spec docs/architecture.md "Files on disk" */
+/** Where things lie in `.svc/`. @spec docs/architecture.md "What is on disk" */
 export interface DataFolder {
   root: string;
   keys: string;

@@ -33,7 +33,7 @@ const CACHE_NAME = 'svc-platform.tgz';
 
 /**
  * The package that runs, as an npm archive that installs without a registry: its build, types and schemas, with the
- * packages it loads inside. @spec docs/decisions/0051-vendored-platform-package.md
+ * packages it loads inside. @spec docs/decisions/0051
  */
 export async function platformArchive(): Promise<Buffer> {
   const dist = join(packageRoot, 'dist');

@@ -78,7 +78,7 @@ const PROXY_HEADER =
 
 /**
  * Metrics are for this machine, and for callers with a token. A call that a local proxy forwards comes from loopback too;
- * a proxy that adds no header is not told apart. @spec docs/decisions.md "Open paths"; docs/security.md "Metrics"
+ * a proxy that adds no header is not told apart. @spec docs/security.md "Boundaries"
  */
 async function guardMetrics(request: FastifyRequest): Promise<void> {
   const isForwarded = Object.keys(request.headers).some((name) => PROXY_HEADER.test(name));

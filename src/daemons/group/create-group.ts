@@ -21,7 +21,7 @@ export function createGroup(options: GroupOptions): LoneProcess | Primary | Sibl
   return loneProcess;
 }
 
-/** @spec docs/decisions.md "Gateway processes" */
+/** @spec docs/decisions/0037 */
 function warnAlone(name: ServiceName, size: number, logger: Logger): void {
   logger.diagnostic({
     domain: name,

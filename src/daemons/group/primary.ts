@@ -190,7 +190,7 @@ function keepPlace(options: PlaceOptions): Place {
   };
 }
 
-/** @spec docs/decisions.md "A process that ends" */
+/** @spec docs/decisions/0037 */
 function giveUp({ name, place, size, logger, onGivenUp }: PlaceOptions, how: string, crashes: number): void {
   const error = new PlatformError(
     'INTERNAL_ERROR',

@@ -44,7 +44,7 @@ export interface SiblingProcess extends Membership {
   answer(topic: string, answer: Answer<undefined>): void;
 }
 
-/** The processes that are one daemon, as one of them sees it. @spec docs/decisions.md "Gateway processes" */
+/** The processes that are one daemon, as one of them sees it. @spec docs/decisions/0037 */
 export type ProcessGroup = LoneProcess | PrimaryProcess | SiblingProcess;
 
 export const loneProcess: LoneProcess = {

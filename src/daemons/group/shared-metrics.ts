@@ -1,7 +1,7 @@
 import { type Metrics, type MetricsSnapshot, sumMetrics } from '../../kit/metrics.ts';
 import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from './process-group.ts';
 
-/** `/metrics` of any process tells of all. @spec Metrics; docs/decisions.md "Gateway processes" */
+/** `/metrics` of any process tells of all. @spec Metrics; docs/decisions/0037 */
 export function shareMetrics(group: ProcessGroup, metrics: Metrics): void {
   if (group.role === 'primary') gather(group, metrics);
   else if (group.role === 'sibling') passOn(group, metrics);

@@ -54,7 +54,7 @@ const ALGORITHMS = ['RS256', 'ES256'];
 /**
  * Verifies access tokens of one configured issuer by its published keys. Only a token that names the issuer and one of
  * the two algorithms is worth asking the issuer for keys; that it says so proves nothing, and everything is checked again.
- * @spec Plugin routes 8; docs/decisions.md "Route security"
+ * @spec Plugin routes 8; docs/plugins.md "Routes"
  */
 export function createOAuthVerifier(issuer: OAuthIssuer, deps: OAuthVerifierDeps): VerifyOAuth {
   // jose is loaded by services that need it.

@@ -46,7 +46,7 @@ export const PLUGIN_ROUTES_PREFIX = '/api/v1/plugins/';
 /**
  * Where each plugin's routes are. The path of a plugin's id is its own and cannot be taken; a base path
  * belongs to the first plugin (by id) that claims it, so that no plugin can stand in for another.
- * @spec Plugin routes; docs/decisions.md "Plugin route paths"
+ * @spec Plugin routes; docs/plugins.md "Routes"
  */
 export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): PluginRouteTable {
   const matcher = createPathMatcher<PluginRoute>();

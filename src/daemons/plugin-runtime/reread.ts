@@ -31,7 +31,7 @@ export interface RereadServices {
 
 /**
  * What the marketplace asks before it says that a change is done. It shows the service key, also where direct calls are
- * taken: nobody else has a reason to have folders read. @spec docs/decisions.md "Reload"
+ * taken: nobody else has a reason to have folders read. @spec docs/decisions/0050
  */
 export function rereadRoutes(http: Http, { reread, internalSecret }: RereadServices): void {
   const identify = upstreamIdentity({ internalSecret, mode: 'required', logger: http.kit.logger });

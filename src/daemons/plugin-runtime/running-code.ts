@@ -12,7 +12,7 @@ const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 
 /**
  * The code that project and linked plugins run on. A version that a broken edit left in place starts its later processes
- * from here, as its files are gone. @spec docs/decisions/0050-watched-plugin-folders.md
+ * from here, as its files are gone. @spec docs/decisions/0050
  */
 export class RunningCode {
   /** As last found to be sound, by folder. */

@@ -102,7 +102,7 @@ const WATCH_MS = 250;
 
 /**
  * Loads the plugins of the config and of the lock file, reports those that are broken, makes ready what runs the
- * others, and does so again whenever the lock file changes. @spec docs/decisions.md "Reload"
+ * others, and does so again whenever the lock file changes. @spec docs/decisions/0050
  */
 export async function createPluginRuntime(resources: Resources, own: OwnParts = {}): Promise<PluginRuntime> {
   const { config, projectDir, dataDir, random, logger } = resources;

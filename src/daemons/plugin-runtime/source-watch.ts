@@ -32,7 +32,7 @@ const MAX_REST_MS = 10_000;
 
 /**
  * Polls files for changes. Polling also works on mounts that report no file events (containers, network file systems).
- * Uses real time, as file stamps do. @spec docs/decisions/0050-watched-plugin-folders.md
+ * Uses real time, as file stamps do. @spec docs/decisions/0050
  */
 export async function watchSources(options: SourceWatchOptions): Promise<SourceWatch> {
   const { stamp, changed, isNews = () => true, logger } = options;

@@ -20,7 +20,7 @@ export function chooseProfile(named: string | undefined, env: Environment): Prof
 /**
  * The overlay of the chosen profile; an empty one when the base alone serves. Throws CONFIG_NOT_RESOLVED when
  * the file has profiles but not this one, or when this one was asked for by name. A file without profiles
- * serves whatever NODE_ENV happens to say. @spec Platform codes; docs/decisions.md "Profiles"
+ * serves whatever NODE_ENV happens to say. @spec Platform codes; docs/operations.md "Configuration"
  */
 export function requireProfile(choice: ProfileChoice, listed: string[], file: string | null): void {
   const { name, source } = choice;

@@ -1,7 +1,7 @@
 /**
  * The program that plugin code runs in: it reads frames from descriptor 3, runs handlers and answers.
  * It must start fast and know little; whatever protects the platform is enforced by its parent.
- * @spec docs/architecture.md "One way to run plugin code"
+ * @spec docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';

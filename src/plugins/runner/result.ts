@@ -6,7 +6,7 @@ import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
  * What a handler's return value means. An object with a numeric `exitCode` is a CommandResult; anything
- * else is the result of a success. @spec Command result; docs/decisions.md "Handler results"
+ * else is the result of a success. @spec Command result; docs/plugins.md "Handlers"
  */
 export function toCommandResult(value: unknown): CommandResult {
   if (typeof value !== 'object' || value === null || typeof (value as CommandResult).exitCode !== 'number') {

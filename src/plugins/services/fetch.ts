@@ -52,7 +52,7 @@ export interface FetchService extends PlatformService {
 /**
  * `ctx.fetch`: the request is made here, where the manifest's list is enforced on every hop and every
  * address. Throws PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE, VALIDATION_ERROR.
- * @spec docs/plugins.md "ctx.fetch"
+ * @spec docs/plugins.md "The context"
  */
 export function createFetchService(options: FetchServiceOptions = {}): FetchService {
   const { clock = systemClock, timeoutMs = TIMEOUT_MS, maxResponseBytes = MAX_RESPONSE_BYTES } = options;

@@ -5,7 +5,7 @@ import { type OpenDriver, openFresh, times } from './driver.ts';
 
 const GRACE_MS = seconds(10);
 
-/** What every driver of RefreshTokenStore does. @spec docs/decisions.md "/auth/token, /auth/refresh" */
+/** What every driver of RefreshTokenStore does. @spec docs/security.md "Refresh tokens" */
 export function describeRefreshTokens(name: string, open: OpenDriver<RefreshTokenStore>): void {
   describe(`refresh tokens: ${name}`, () => {
     const token = (

@@ -13,7 +13,7 @@ interface Validation {
   version: string;
 }
 
-/** Needs no platform: the plugin's modules are loaded here, in the sandbox. @spec docs/plugins.md "svc plugins validate" */
+/** Needs no platform: the plugin's modules are loaded here, in the sandbox. @spec docs/plugins.md "Developing" */
 export const validate = defineCommand({
   name: 'plugins validate',
   summary: "Check a plugin's manifest, files and handlers, and list every fault",

@@ -7,7 +7,7 @@ import { namedNamespace } from '../../named-namespace.ts';
 import { table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-/** @spec docs/decisions.md "Tokens by hand" */
+/** @spec docs/gateway.md "Who may call" */
 export const list = defineCommand({
   name: 'tokens list',
   summary: 'List the tokens minted by hand that have not expired',

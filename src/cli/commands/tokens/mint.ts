@@ -5,7 +5,7 @@ import { namedNamespace } from '../../named-namespace.ts';
 import { pairs } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-/** @spec docs/decisions.md "Tokens by hand" */
+/** @spec docs/gateway.md "Who may call" */
 export const mint = defineCommand({
   name: 'tokens mint',
   summary: 'Mint an access token for a host id',

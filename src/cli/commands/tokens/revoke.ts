@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { revokeToken } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** @spec docs/decisions.md "Tokens by hand" */
+/** @spec docs/gateway.md "Who may call" */
 export const revoke = defineCommand({
   name: 'tokens revoke',
   summary: 'Revoke a token by its id: it is refused at once',

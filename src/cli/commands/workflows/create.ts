@@ -16,7 +16,7 @@ interface CreatedWorkflow {
   file: string;
 }
 
-/** Needs no platform that runs. @spec docs/workflows.md "From the command line" */
+/** Needs no platform that runs. @spec docs/workflows.md "Write and run a workflow" */
 export const create = defineCommand({
   name: 'workflows create',
   summary: 'Make a new workflow file that editors complete and check',

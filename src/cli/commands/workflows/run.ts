@@ -8,7 +8,7 @@ import { followRun } from './follow.ts';
 import { InputFlag, readInput } from './input.ts';
 import { runPairs } from './views.ts';
 
-/** @spec docs/workflows.md "From the command line" */
+/** @spec docs/workflows.md "Write and run a workflow" */
 export const run = defineCommand({
   name: 'workflows run',
   summary: 'Start a run of a registered workflow, or of a definition in a file',

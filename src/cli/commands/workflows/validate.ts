@@ -14,7 +14,7 @@ interface ValidWorkflow {
   jobs: string[];
 }
 
-/** Needs no platform that runs. @spec docs/workflows.md "From the command line" */
+/** Needs no platform that runs. @spec docs/workflows.md "Write and run a workflow" */
 export const validate = defineCommand({
   name: 'workflows validate',
   summary: 'Check a workflow file, and list every fault with its line',

@@ -13,7 +13,7 @@ export interface PluginPackageServices {
   execution: PlatformConfig['execution'];
 }
 
-/** The files of a plugin, for the hosts that run it. @spec docs/decisions.md "Hosts and containers" */
+/** The files of a plugin, for the hosts that run it. @spec docs/operations.md "Agents" */
 export function pluginPackageRoutes(http: Http, services: PluginPackageServices): void {
   mount(http, pluginPackage, { auth: 'caller' }, async ({ params, caller, reply }) => {
     if (!(await mayFetch(caller, params.pluginId, services))) {

@@ -18,7 +18,7 @@ export interface ProxyRoutesServices extends ProxyStepsServices {
   clientSideOf: ClientSideOf;
 }
 
-/** Who calls a public route without a token. @spec docs/decisions.md "Public plugin routes" */
+/** Who calls a public route without a token. @spec docs/gateway.md "Routes without a token" */
 const NOBODY: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
 /**

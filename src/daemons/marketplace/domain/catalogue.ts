@@ -14,7 +14,7 @@ import {
   workflowBriefs,
 } from '../../../plugins/index.ts';
 
-/** The plugins of the project as the marketplace tells them. @spec docs/decisions.md "Marketplace records" */
+/** The plugins of the project as the marketplace tells them. @spec docs/plugins.md "Installing" */
 export interface Catalogue {
   /** By id; what is broken is listed with its faults. */
   list(): PluginRecord[];

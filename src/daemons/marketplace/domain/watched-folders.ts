@@ -17,7 +17,7 @@ export interface WatchedFoldersDeps {
 
 /**
  * Watches the folders that nobody installs from: those of the project and linked ones. A change is announced to every
- * service like an installation. @spec docs/decisions/0050-watched-plugin-folders.md
+ * service like an installation. @spec docs/decisions/0050
  */
 export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const { projectDir, dataDir, patterns, installer, runtime, logger } = deps;

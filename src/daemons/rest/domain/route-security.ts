@@ -10,7 +10,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 /** What a route without `security` asks of a call that the gateway let in without a token. */
 const IDENTIFIED: readonly Security[] = ['token'];
 
-/** Whether an identity satisfies one way of `security`. @spec docs/decisions.md "Route security" */
+/** Whether an identity satisfies one way of `security`. @spec docs/plugins.md "Routes" */
 const SATISFIES: Record<Security, (caller: Caller) => boolean> = {
   none: () => true,
   token: isKnown,

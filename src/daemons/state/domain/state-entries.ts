@@ -50,7 +50,7 @@ export interface StateEntriesDeps {
   quotas: PlatformConfig['state']['quotas'];
 }
 
-/** The entries of plugins and tenants. @spec docs/decisions.md "State daemon" */
+/** The entries of plugins and tenants. @spec docs/decisions/0034 */
 export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEntries {
   function quotaOf({ namespace }: Place): EntryQuota {
     const kind = namespace.endsWith(CACHE_NAMESPACE) ? 'cache' : 'entries';

@@ -13,7 +13,6 @@ import type { Place, StateEntries } from '../domain/state-entries.ts';
 /** The largest value, every character of it escaped, and what stands around it; the domain measures the value itself. */
 const PUT_BODY_BYTES = 6 * LIMITS.stateValueBytes + 1024;
 
-/** @spec docs/decisions.md "State daemon" */
 export function entryRoutes(http: Http, { entries }: { entries: StateEntries }): void {
   const auth = 'caller';
   mount(http, getState, { auth }, ({ params, caller }) => entries.get(placeOf(params, caller), params.key));

@@ -14,7 +14,7 @@ import type { StoredObjects } from '../domain/stored-objects.ts';
 /** The largest object as base64, and what stands around it. */
 const WRITE_BODY_BYTES = Math.ceil(LIMITS.storageObjectBytes / 3) * 4 + 1024;
 
-/** @spec docs/decisions.md "Adapters" */
+/** @spec docs/decisions/0053 */
 export function objectRoutes(http: Http, { objects }: { objects: StoredObjects }): void {
   const auth = 'caller';
   mount(http, readObject, { auth }, ({ params, caller }) =>

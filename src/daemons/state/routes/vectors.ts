@@ -6,7 +6,7 @@ import type { VectorCollections } from '../domain/vector-collections.ts';
 /** 500 vectors of 1,536 dimensions as JSON, with room. */
 const UPSERT_BODY_BYTES = 32 * 1024 * 1024;
 
-/** @spec docs/decisions.md "Adapters" */
+/** @spec docs/decisions/0053 */
 export function vectorRoutes(http: Http, { vectors }: { vectors: VectorCollections }): void {
   const auth = 'caller';
   mount(

@@ -53,7 +53,7 @@ export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): 
   }));
 }
 
-/** What is said to a run: signals, approvals, decisions. @spec docs/workflows.md "Waiting" */
+/** What is said to a run: signals, approvals, decisions. @spec docs/workflows.md "HTTP" */
 export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices): void {
   const accepted = { accepted: true } as const;
   mount(http, decideApproval, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
@@ -75,7 +75,7 @@ export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices):
   });
 }
 
-/** What a run says: log lines and events, page by page or live. @spec docs/workflows.md "Following a run" */
+/** What a run says: log lines and events, page by page or live. @spec docs/workflows.md "HTTP" */
 export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowServices): void {
   const streams = createEventStreams(http, { what: 'runs', count: MOST_STREAMS });
 

@@ -51,7 +51,7 @@ export interface ContainerBackend extends ExecutionBackend {
 
 /**
  * Runs each execution in a container of its own, with the same runner and the same frames as a worker, over stdin and
- * stdout. @spec Container execution JWT; docs/architecture.md "One way to run plugin code"
+ * stdout. @spec Container execution JWT; docs/operations.md "Where plugin code runs"
  */
 export function createContainerBackend(deps: ContainerBackendDeps): ContainerBackend {
   const { config, services, logger, clock, dataDir, secrets = [], environment = process.env } = deps;

@@ -15,7 +15,7 @@ interface Waiting {
 
 /**
  * So many containers at a time, shared by tenants; further calls wait their turn, as long as a call may wait for a worker.
- * @spec docs/decisions.md "Shares of tenants"
+ * @spec docs/decisions/0074
  */
 export function createPlaces(count: number) {
   const tenancy = createTenancy();

@@ -23,7 +23,7 @@ export interface HostBackendDeps {
 /** A linked plugin's files may change at any time; hashing them for each call would cost more than the call. */
 const DIGEST_MS = seconds(2);
 
-/** Runs plugin code on machines of the namespace, through their sockets. @spec docs/architecture.md "One way to run plugin code" */
+/** Runs plugin code on machines of the namespace, through their sockets. @spec docs/operations.md "Where plugin code runs" */
 export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): ExecutionBackend {
   const digests = new Map<string, { at: number; integrity: Promise<string> }>();
 

@@ -70,7 +70,7 @@ export interface WorkerBackend extends ExecutionBackend {
  * Runs plugin code in confined child processes, kept warm per plugin. One call at a time per process, so
  * that a crash, a hang or a blocked loop costs that call alone; `permissions.quotas.concurrency` lets an
  * I/O-bound plugin share a process between calls, which then share its fate.
- * @spec docs/architecture.md "One way to run plugin code"
+ * @spec docs/operations.md "Where plugin code runs"
  */
 export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
   const { config, services, logger, clock, dataDir, secrets = [], environment = process.env } = deps;

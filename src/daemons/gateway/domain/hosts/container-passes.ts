@@ -45,7 +45,7 @@ export interface ContainerPassesDeps {
 /**
  * Mints what plugin containers authenticate with. Their internal secret is derived from ours and from their execution:
  * with the secret itself, a container that left its token out could dispatch for every namespace.
- * @spec Authentication 6, 7; docs/decisions.md "Hosts and containers"
+ * @spec Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasses {
   const { jwts, revocations, cache, clock, logger } = deps;

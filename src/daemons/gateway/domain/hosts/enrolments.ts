@@ -22,7 +22,7 @@ export interface EnrolmentsDeps {
 
 export type Enrolments = ReturnType<typeof createEnrolments>;
 
-/** Tokens that let one machine register itself: single use, 15 minutes, for one namespace. @spec docs/decisions.md "Host registration" */
+/** Tokens that let one machine register itself: single use, 15 minutes, for one namespace. @spec docs/operations.md "Agents" */
 export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
   // Only a digest is kept: whoever reads the database enrols nothing.
   const keyOf = (token: string): string =>

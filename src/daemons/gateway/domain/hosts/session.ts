@@ -42,7 +42,7 @@ export interface HostSessionDeps {
   onClosed(session: HostSession): void;
 }
 
-/** One connection of a host, from its upgrade on. @spec Gateway: `/hosts/connect`; docs/decisions.md "Hosts and containers" */
+/** One connection of a host, from its upgrade on. @spec Gateway: `/hosts/connect`; docs/decisions/0023 */
 export interface HostSession {
   readonly sessionId: string;
   readonly hostId: string;

@@ -45,7 +45,7 @@ export interface HostSessions {
   close(): void;
 }
 
-/** The hosts that are connected to this process. @spec docs/architecture.md "Hosts" */
+/** The hosts that are connected to this process. @spec docs/operations.md "Agents" */
 export function createHostSessions(clock: Clock): HostSessions {
   const greeting = new Set<HostSession>();
   const byHost = new Map<string, HostSession>();

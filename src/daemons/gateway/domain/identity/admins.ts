@@ -1,7 +1,7 @@
 import { type Caller, ChosenHostId } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 
-/** Who may act beyond its own namespace. @spec docs/decisions.md "Admin" */
+/** Who may act beyond its own namespace. @spec docs/decisions/0035 */
 export interface Admins {
   is(caller: Caller): boolean;
   /** Throws FORBIDDEN. */

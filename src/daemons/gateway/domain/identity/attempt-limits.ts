@@ -16,7 +16,7 @@ export interface AttemptLimits {
   guard<T>(ip: string, clientId: string | null, attempt: () => Promise<T>): Promise<T>;
 }
 
-/** Brute force: bounds the guesses, and the scrypt work that strangers can ask for. @spec docs/decisions.md "Limits" */
+/** Brute force: bounds the guesses, and the scrypt work that strangers can ask for. @spec docs/security.md "Guessing" */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
   const failures = createLimiter('login attempts', { windowMs: minutes(1), exact: true });
   const inLine = createLines();

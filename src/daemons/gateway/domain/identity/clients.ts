@@ -21,7 +21,7 @@ export interface ClientsDeps {
 
 export type Clients = ReturnType<typeof createClients>;
 
-/** Client credentials as an administrator handles them. @spec docs/decisions.md "Tokens by hand" */
+/** Client credentials as an administrator handles them. @spec docs/gateway.md "Who may call" */
 export function createClients({
   store,
   registry,

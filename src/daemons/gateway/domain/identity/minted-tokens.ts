@@ -20,7 +20,7 @@ export interface MintedTokensDeps {
 
 export type MintedTokens = ReturnType<typeof createMintedTokens>;
 
-/** Access tokens that an administrator makes by hand, and takes back. @spec docs/decisions.md "Tokens by hand" */
+/** Access tokens that an administrator makes by hand, and takes back. @spec docs/gateway.md "Who may call" */
 export function createMintedTokens({ store, jwts, revocations, admins, clock, logger }: MintedTokensDeps) {
   return {
     async mint(

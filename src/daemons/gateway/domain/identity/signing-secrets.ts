@@ -17,7 +17,7 @@ export interface SigningKeys {
 /**
  * Returns the JWT keys. Without `GATEWAY_JWT_SECRET` development warns and uses the generated secret, else a known default.
  * Production throws VALIDATION_ERROR for these, and for a secret under 32 bytes, which a graphics card can guess from one
- * token. @spec Authentication 4; docs/decisions.md "Where the JWT secret comes from"
+ * token. @spec Authentication 4; docs/decisions/0028
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
   const problem = problemOf(keys);

@@ -38,7 +38,7 @@ export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
 export type TokenExchange = ReturnType<typeof createTokenExchange>;
 
-/** Credentials or a refresh token against a pair of tokens. @spec Authentication 3; docs/decisions.md "Tokens" */
+/** Credentials or a refresh token against a pair of tokens. @spec Authentication 3; docs/security.md "Refresh tokens" */
 export function createTokenExchange({
   clients,
   refreshTokens,

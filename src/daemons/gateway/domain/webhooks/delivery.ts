@@ -69,7 +69,7 @@ const PAUSED_RETRY_SECONDS = '60';
 /** What is unavailable does not always say for how long; a sender is told when to come again all the same. */
 const RETRY_SECONDS = '5';
 
-/** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/decisions.md "Webhook delivery" */
+/** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/webhooks.md "What the sender does" */
 export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   const { targets, dispatcher, pauses, inbox, clock, logger } = deps;
   const { admit, takePermit, givePermitBack } = createAdmission(deps);

@@ -5,7 +5,7 @@ import type { WebhookInbox } from '../../../../store/ports/index.ts';
 /**
  * What health says of an inbox whose database takes nothing: deliveries go on being accepted while their journal has room,
  * so it is no reason to take the gateway out of service. Anybody may ask, so names of files and causes are left to the log.
- * @spec docs/decisions.md "A journal before the database"
+ * @spec docs/decisions/0007
  */
 export function inboxDegradations({
   filingFailure,

@@ -29,7 +29,7 @@ export interface WebhookPausesDeps {
   onResume: () => void;
 }
 
-/** Endpoints whose handler is not called for the time being. @spec docs/decisions.md "Pause" */
+/** Endpoints whose handler is not called for the time being. @spec docs/webhooks.md "Pause" */
 export async function createWebhookPauses({
   cache,
   clock,

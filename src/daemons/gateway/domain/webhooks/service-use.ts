@@ -18,7 +18,7 @@ const QUIET_RUNS = 50;
 
 /**
  * What plugins use of what their manifests permit: `state` and `cache` are permitted by default, so the permission alone says
- * little. @spec docs/decisions/0150-services-that-a-plugin-needs.md
+ * little. @spec docs/decisions/0004
  */
 export class ServiceUse {
   /** Runs of handlers since the last use, by plugin and service. */

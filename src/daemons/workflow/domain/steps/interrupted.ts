@@ -3,7 +3,7 @@ import { StepFailure } from './retry-policy.ts';
 
 /**
  * The process that the work ran in was lost, and another call of it may be at fault: as after a crash of the service, nobody
- * knows how far the work came. @spec docs/decisions/0101-lost-processes-interrupt.md
+ * knows how far the work came. @spec docs/decisions/0101
  */
 export class Interrupted extends StepFailure {
   constructor(message: string, details: Record<string, unknown> = {}) {

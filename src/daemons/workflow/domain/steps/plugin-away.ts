@@ -6,7 +6,7 @@ const NOT_LOADED: ReadonlySet<unknown> = new Set(['not_loaded', 'folder_gone']);
 
 /**
  * A plugin that is not loaded, or whose code does not load: disabled, moved, or deployed with a fault. The handler has not
- * begun. @spec docs/decisions/0100-runs-wait-for-plugins.md
+ * begun. @spec docs/decisions/0100
  */
 export class PluginAway extends StepFailure {
   readonly pluginId: string;
