@@ -1,54 +1,50 @@
 import { type Argument, argumentsOf } from './command-arguments.ts';
-import { explain, flagForm, usageOf } from './command-help.ts';
+import { explain, flagForm } from './command-help.ts';
 import type { CommandEntry } from './command-table/entry.ts';
-import { NOUNS } from './command-table/nouns.ts';
 import { COMMANDS } from './command-table.ts';
+import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 
 const INTRODUCTION = `# Command line
 
-Made from the commands themselves by \`npm run generate\`; a test keeps it current. \`svc <command> --help\` tells the same.
+Generated from the commands by \`npm run generate\`; a test keeps it current. \`svc <command> --help\` prints the same.
 
-Nouns are taken in the singular and the plural (\`svc webhook list\`). Flags stand anywhere after \`svc\`; \`--\` ends them.
-What must be there comes by its place, everything else is a flag.
+Nouns may be singular or plural (\`svc webhook list\`). Flags may stand anywhere after \`svc\`; \`--\` ends them. Required
+values are positional.
 `;
 
 const OUTPUT = `## Output
 
-Results go to stdout, everything else to stderr. With \`--json\` stdout holds exactly one document,
+Results go to stdout, everything else to stderr. With \`--json\` stdout holds one document, also for usage errors:
 
 \`\`\`json
 { "ok": true, "result": {} }
 { "ok": false, "error": { "code": "…", "message": "…", "details": {} }, "result": null, "meta": {} }
 \`\`\`
 
-also when the call itself could not be understood. Commands that stream print a JSON document a line instead, until they
-end; a failure before the first is one envelope. Colours follow the terminal, \`NO_COLOR\` and \`FORCE_COLOR\`. Where nobody
-can be asked (no terminal, \`--json\`, \`--no-input\`) a command that wants an answer ends with 3 and names the flag that
-gives it. Exit codes are in [errors.md](errors.md#exit-codes-of-the-command-line); \`svc explain <code>\` tells what a code
-means.
+Streaming commands print one JSON document per line; a failure before the first line is one envelope. A command that needs
+an answer without a terminal (or with \`--json\`, \`--no-input\`) exits with 3 and names the flag that gives the answer.
+[errors.md](errors.md#exit-codes-of-the-command-line) lists exit codes; \`svc explain <code>\` explains any code.
 
-Every record has \`id\`, beside the field that the HTTP interface calls it by (\`webhookId\`, \`hostId\`, \`clientId\`, \`jti\`).
-Beside every time stands its ISO form: \`receivedAt\` is in epoch milliseconds, \`receivedAtIso\` reads
-\`2026-11-22T12:00:00.000Z\`, and both are \`null\` where there is none. Data of yours (\`input\`, \`output\`, \`body\`), results of
-\`svc run\`, configurations and API descriptions are printed unchanged.
+Every record has \`id\`, beside its own id field (\`webhookId\`, \`hostId\`, \`clientId\`, \`jti\`). Beside every time stands its
+ISO form: \`receivedAt\` is epoch milliseconds, \`receivedAtIso\` is \`2026-11-22T12:00:00.000Z\`. Your own data (\`input\`,
+\`output\`, \`body\`), results of \`svc run\`, configurations and API descriptions are printed unchanged.
 
-Without \`--json\`, control characters in text of plugins, senders and hosts are spelt out (\`\\x1b\`): such text can neither
-move the cursor nor colour, hide or reverse what follows.
+Colours follow the terminal, \`NO_COLOR\` and \`FORCE_COLOR\`. Without \`--json\`, control characters in text from plugins,
+senders and hosts are printed escaped (\`\\x1b\`).
 
 ## Environment
 
-| Variable | Meaning |
-|---|---|
-| \`SVC_CONFIG\`, \`SVC_PROFILE\` | as \`--config\`, \`--profile\` |
-| \`SVC_HOME\` | the data folder; default \`.svc\` beside the config |
-| \`SVC_GATEWAY_URL\`, \`SVC_TOKEN\` | as \`--url\`, \`--token\` |
-| \`SVC_<SERVICE>_PORT\`, \`SVC_<SERVICE>_HOST\` | where a service listens: \`SVC_GATEWAY_PORT\` |
-| \`SVC_MASTER_KEY\`, \`GATEWAY_JWT_SECRET\`, \`GATEWAY_JWT_SECRET_PREVIOUS\`, \`GATEWAY_INTERNAL_SECRET\` | the platform's secrets, instead of \`keys.json\` |
-| \`GATEWAY_PUBLIC_URL\` | the address that senders of webhooks use |
-| \`SVC_AGENT_HOME\` | where this machine's registration as a host is kept |
+A \`.env\` beside the config is read; real environment variables win.
 
-A \`.env\` beside the config is read; the real environment wins.
+- \`SVC_CONFIG\`, \`SVC_PROFILE\`: as \`--config\`, \`--profile\`.
+- \`SVC_GATEWAY_URL\`, \`SVC_TOKEN\`: as \`--url\`, \`--token\`.
+- \`SVC_HOME\`: the data folder; default \`.svc\` beside the config.
+- \`SVC_<SERVICE>_PORT\`, \`SVC_<SERVICE>_HOST\`: where a service listens, such as \`SVC_GATEWAY_PORT\`.
+- \`SVC_MASTER_KEY\`, \`GATEWAY_JWT_SECRET\`, \`GATEWAY_JWT_SECRET_PREVIOUS\`, \`GATEWAY_INTERNAL_SECRET\`: the platform's
+  secrets, instead of those in \`keys.json\`; see [operations.md](operations.md#change-secrets).
+- \`GATEWAY_PUBLIC_URL\`: the public URL of the gateway, from which webhook URLs are built.
+- \`SVC_AGENT_HOME\`: the folder of this machine's registration as a host.
 
 ## Completion
 
@@ -59,58 +55,75 @@ svc completion fish > ~/.config/fish/completions/svc.fish
 svc completion powershell | Out-String | Invoke-Expression        # in $PROFILE
 \`\`\`
 
-Ids of plugins, events, hosts, runs and so on are asked of the gateway and remembered for ten seconds; when it cannot be
-asked, nothing is offered and nothing is said. The script for PowerShell (7.3 and newer) follows its documentation and has
-not been run by us; tests run the others.
+Ids come from the gateway and are cached for ten seconds; without a gateway none are offered. The PowerShell script (7.3 or
+newer) is untested.
 `;
 
 /** \`docs/cli.md\`. */
 export async function referencePage(): Promise<string> {
   const shown = COMMANDS.filter(({ hidden }) => !hidden);
-  const groups = [...new Set(shown.map(({ group }) => group))];
-  const parts = [INTRODUCTION, globalFlags(), OUTPUT];
-  for (const group of groups) {
+  const commands = await Promise.all(shown.map(async (entry) => ({ entry, command: await entry.load() })));
+  const shared = sharedLines(commands.map(({ command }) => command));
+  const parts = [INTRODUCTION, globalFlags(), sharedSection(shared), OUTPUT];
+  for (const [group, members] of Map.groupBy(commands, ({ entry }) => entry.group)) {
     parts.push(`## ${group}\n`);
-    let noun = '';
-    for (const entry of shown.filter((each) => each.group === group)) {
-      const [first, verb] = entry.name.split(' ');
-      if (verb && first !== noun) parts.push(`**${first}**: ${NOUNS[first!] ?? ''}.\n`);
-      noun = first!;
-      parts.push(await commandSection(entry));
-    }
+    for (const { entry, command } of members) parts.push(commandSection(entry, command, shared));
   }
   return parts.join('\n');
 }
 
-async function commandSection({ name, summary, example, load }: CommandEntry): Promise<string> {
-  const command = await load();
+function commandSection({ name, summary, example }: CommandEntry, command: AnyCommand, shared: Set<string>) {
   const all = argumentsOf(command);
-  const rows = all.map((argument) => `| ${code(formOf(argument))} | ${cell(explain(argument))} |`);
-  const table = rows.length === 0 ? [] : ['', '| | |', '|---|---|', ...rows];
-  const streams = command.streams
-    ? ['', `Streams${command.streams === 'always' ? '' : ` ${command.streams}`}.`]
-    : [];
+  const own = all.map(lineOf).filter((line) => !shared.has(line));
+  const usage = [`svc ${name}`, ...all.filter(({ kind }) => kind === 'argument').map(formOf)].join(' ');
+  const others = all.filter((argument) => argument.kind === 'flag' && shared.has(lineOf(argument)));
   return [
-    `### svc ${name}`,
+    `### ${code(usage)}`,
     '',
-    `${cell(summary)}.`,
+    `${text(summary)}.${streams(command)}${/ -/.test(example) ? ` Example: ${code(example)}.` : ''}`,
+    ...(own.length > 0 ? ['', ...own] : []),
+    ...(others.length > 0 ? ['', `Also ${others.map(({ name }) => code(`--${name}`)).join(', ')}.`] : []),
     '',
-    '```sh',
-    usageOf(command),
-    ...(example === usageOf(command) ? [] : [`# ${example}`]),
-    '```',
-    ...table,
-    ...streams,
+  ].join('\n');
+}
+
+function streams({ streams: when }: AnyCommand): string {
+  if (!when) return '';
+  return when === 'always' ? ' Streams.' : ` Streams ${when}.`;
+}
+
+/** The descriptions that several commands have in common: for each argument at most one, the most frequent. */
+function sharedLines(commands: readonly AnyCommand[]): Set<string> {
+  const byName = Map.groupBy(commands.flatMap(argumentsOf), ({ kind, name }) => `${kind} ${name}`);
+  const mostFrequent = [...byName.values()].flatMap((same) =>
+    [...Map.groupBy(same.map(lineOf), (line) => line).values()]
+      .filter(({ length }) => length > 1)
+      .toSorted((a, b) => b.length - a.length)
+      .slice(0, 1),
+  );
+  return new Set(mostFrequent.map(([line]) => line!));
+}
+
+function sharedSection(shared: ReadonlySet<string>): string {
+  return [
+    '## Shared arguments',
+    '',
+    'A command that takes flags of this list names them after "Also".',
+    '',
+    ...shared,
     '',
   ].join('\n');
 }
 
 function globalFlags(): string {
-  const rows = GLOBAL_FLAGS.map(
-    ({ name, value, summary }) =>
-      `| ${code(value ? `--${name} <${value}>` : `--${name}`)} | ${cell(summary)} |`,
+  const lines = GLOBAL_FLAGS.map(
+    ({ name, value, summary }) => `- ${code(value ? `--${name} <${value}>` : `--${name}`)}: ${text(summary)}`,
   );
-  return ['## Flags of every command', '', '| | |', '|---|---|', ...rows, ''].join('\n');
+  return ['## Flags of every command', '', ...lines, ''].join('\n');
+}
+
+function lineOf(argument: Argument): string {
+  return `- ${code(formOf(argument))}: ${text(explain(argument))}`;
 }
 
 function formOf(argument: Argument): string {
@@ -119,6 +132,6 @@ function formOf(argument: Argument): string {
   return argument.required ? `<${form}>` : `[${form}]`;
 }
 
-const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``;
-/** Angle brackets would be taken for HTML, a bar for the end of a cell. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+const code = (form: string): string => `\`${form}\``;
+/** Angle brackets would be taken for HTML. */
+const text = (words: string): string => words.replaceAll('<', '&lt;');

@@ -3,18 +3,17 @@ import { type Descriptions, under } from './describe.ts';
 const listener = (port: string): Descriptions => ({
   host: 'Address to listen on. Use 0.0.0.0 only behind a firewall or a proxy with TLS.',
   port: `Port to listen on; 0 takes any free port. SVC_${port}_PORT and \`svc up --port\` win over it.`,
-  drainMs:
-    'Time that requests, and steps of workflows, get to finish when the service stops. It is ended by force 4 s later.',
+  drainMs: 'Time for requests and workflow steps to finish when the service stops. 4 s later it is killed.',
 });
 
 const upstream: Descriptions = {
-  url: 'Base URL of the service; null: the service of this platform.',
-  prefix: 'Path prefixes that are forwarded to it.',
-  websocket: 'Whether WebSocket upgrades are forwarded to it.',
+  url: 'Base URL; null: the service of this platform.',
+  prefix: 'Path prefixes that are forwarded.',
+  websocket: 'Whether WebSocket upgrades are forwarded.',
 };
 
 const oauth: Descriptions = {
-  '': 'Identity provider whose access tokens are accepted beside those of the platform; null: none.',
+  '': 'Identity provider whose access tokens are also accepted.',
   issuer: 'Expected `iss` claim.',
   jwksUri: 'URL of the signing keys (JWKS). Must be https, except on this machine.',
   audience: 'Expected `aud` claim.',
@@ -37,11 +36,11 @@ const storage: Descriptions = {
   '': 'Where `ctx.storage` keeps objects; null: plugins have no storage.',
   type: '"files": in `.svc/storage`; "s3": an S3-compatible bucket.',
   maxObjectBytes: 'Largest object.',
-  quotaBytes: 'Limit for one plugin and one tenant, all objects together ("files" only).',
+  quotaBytes: 'Limit for all objects of one plugin and tenant ("files" only).',
   bucket: 'Bucket name.',
   region: 'Region of the bucket.',
   endpoint: 'URL of the service; null: Amazon S3.',
-  pathStyle: 'Whether the bucket is named in the path instead of the host name (MinIO, Ceph).',
+  pathStyle: 'Whether the path names the bucket (MinIO, Ceph).',
   prefix: 'Prefix of every key, for a bucket that is shared.',
   accessKeyId: 'Environment variable with the access key id; null: the role of the machine.',
   secretAccessKey: 'Environment variable with the secret access key.',
@@ -53,14 +52,15 @@ const gateway: Descriptions = {
   '': 'The single entry point: authentication, routing, webhooks.',
   ...listener('GATEWAY'),
   publicUrl:
-    'URL under which clients reach the gateway; webhook URLs are built from it. GATEWAY_PUBLIC_URL wins over it; null: http://localhost:<port>.',
+    'Public URL of the gateway, the base of webhook URLs. GATEWAY_PUBLIC_URL wins over it; null: http://localhost:<port>.',
   processes: 'Processes that share the port (Linux).',
   allowedHosts: 'Further `Host` names that a gateway on loopback answers.',
   staticTokens: 'Bearer tokens that never expire, by token.',
   'staticTokens.*.hostId': 'Identity of the caller.',
   'staticTokens.*.namespaceId': 'Namespace (tenant) of the caller.',
   admins: 'Host ids whose callers administer the platform.',
-  trustedProxies: 'Addresses or ranges of proxies whose X-Forwarded-* headers count.',
+  trustedProxies:
+    'Addresses or ranges of proxies whose X-Forwarded-* headers count; also "loopback", "linklocal", "uniquelocal".',
   cors: 'Cross-origin calls from browsers.',
   'cors.origins': 'Origins that may call the gateway, such as "https://app.example.com".',
   upstreams: 'Services behind the gateway.',
@@ -72,10 +72,10 @@ const gateway: Descriptions = {
   'rateLimit.perTokenPerMinute': 'Calls a minute for one token.',
   'rateLimit.perTenantPerMinute': 'Calls a minute for one tenant; `tenants` may set another number.',
   'rateLimit.perIpPerMinute': 'Calls a minute from one address.',
-  bodyLimitBytes: 'Largest request body, webhooks excepted: they declare their own limit.',
+  bodyLimitBytes: 'Largest request body; webhooks declare their own.',
   upstreamTimeoutMs:
-    'Time limit for an upstream to begin its answer; then 504. Plugin routes with a longer timeoutMs keep theirs.',
-  publicPluginRoutes: 'Whether plugin routes that list "none" in `security` are served without a token.',
+    'Time for an upstream to begin its answer; then 504. Longer timeouts of plugin routes win.',
+  publicPluginRoutes: 'Whether plugin routes with "none" in `security` need no token.',
   ...under('oauth', oauth),
 };
 
@@ -91,7 +91,7 @@ const execution: Descriptions = {
   'worker.isolation':
     '"plugin": tenants share the processes of a plugin; "tenant": a process serves one tenant and no other.',
   privateHosts:
-    'Host names that plugins may call by ctx.fetch although they lead to private addresses, as name or name:port; the manifest must list them too.',
+    'Names (or name:port) with private addresses that ctx.fetch may call, if the manifest lists them too.',
   container: 'Containers of Docker or Podman.',
   'container.socket': 'Unix socket of the container engine.',
   'container.image': 'Image of the plugin runner.',
@@ -111,12 +111,11 @@ const execution: Descriptions = {
 const workflow: Descriptions = {
   '': 'The workflow service.',
   ...listener('WORKFLOW'),
-  maxRunningRuns: 'Runs in memory at a time; one tenant gets three quarters at most.',
-  maxRunningSteps: 'Steps in flight at a time; one tenant gets three quarters at most.',
-  poisonAfter: 'Crashes with work of a run in flight, and without progress, after which it fails as poison.',
-  pluginAlertMs: 'Time that runs wait for a plugin that is away before an error is logged, and logged again.',
-  cleanUpTimeoutMs:
-    'Time for the clean-up of a run that is cancelled, or whose time is up, unless its definition says.',
+  maxRunningRuns: 'Runs in memory; one tenant gets at most three quarters.',
+  maxRunningSteps: 'Steps in flight; one tenant gets at most three quarters.',
+  poisonAfter: 'Crashes without progress after which a run in flight fails as poison.',
+  pluginAlertMs: 'Interval of errors in the log while runs wait for an absent plugin.',
+  cleanUpTimeoutMs: 'Default time for the clean-up of cancelled or timed-out runs.',
   httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
 };
 
@@ -124,17 +123,17 @@ const retention: Descriptions = {
   '': 'How long records are kept.',
   logsDays: 'Days for log records.',
   analyticsDays: 'Days for analytics events.',
-  telemetryMaxBytes: 'Limit for log records and analytics events together; the oldest log records go first.',
+  telemetryMaxBytes: 'Limit for log records and events; the oldest log records go first.',
   deliveriesDays: 'Days for records of webhook deliveries.',
   deliveriesMaxBytes:
-    'Limit for deliveries and the index over their texts; the oldest bodies go first, then the oldest records.',
+    'Limit for deliveries and their text index; the oldest bodies go first, then the oldest records.',
   runsDays: 'Days for finished workflow runs and jobs.',
 };
 
 /** Each key of `svc.config.json`, as editors and docs/configuration.md show it. */
 export const CONFIG_DESCRIPTIONS: Descriptions = {
   $schema: 'JSON Schema of this file, for editors.',
-  profiles: 'Keys merged over the base, by profile: --profile, SVC_PROFILE or NODE_ENV selects one.',
+  profiles: 'Keys that a profile merges over the base; --profile, SVC_PROFILE or NODE_ENV selects one.',
   ...under('gateway', gateway),
   rest: 'The REST API.',
   ...under('rest', listener('REST')),
@@ -145,7 +144,7 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   ...under('marketplace', listener('MARKETPLACE')),
   state: 'The service that keeps the state and cache of plugins.',
   ...under('state', listener('STATE')),
-  'state.quotas': 'Limits of one plugin and one tenant; a write beyond them fails with QUOTA_EXCEEDED.',
+  'state.quotas': 'Limits of one plugin and tenant; writes beyond them fail with QUOTA_EXCEEDED.',
   'state.quotas.entries': 'Of `ctx.state`.',
   'state.quotas.entries.maxBytes': 'Keys and values (as JSON) together, in bytes.',
   'state.quotas.entries.maxKeys': 'Number of entries.',
@@ -172,7 +171,7 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   ...under('adapters.llm', model),
   'adapters.llm.models': 'Models by tier: {"default": …, "small": …}. "default" is required.',
   'adapters.llm.maxTokensField':
-    'Name of the output limit at the endpoint; newer OpenAI models want max_completion_tokens.',
+    'Field for the output limit; newer OpenAI models need max_completion_tokens.',
   'adapters.llm.maxOutputTokens': 'Largest output limit that a call may ask for.',
   'adapters.embeddings': 'Embedding model for `ctx.embeddings`; null: none.',
   ...under('adapters.embeddings', model),
@@ -184,5 +183,5 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   ...under('retention', retention),
   auth: 'Direct calls to the services, past the gateway.',
   'auth.mode':
-    '"optional": answered without identity, for development; "required": only the gateway and other services may call. Default: required under the profile production, else optional.',
+    '"optional": calls without identity are answered, for development; "required": only the gateway and services may call. Default: required in the profile production, else optional.',
 };

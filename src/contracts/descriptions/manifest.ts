@@ -10,8 +10,8 @@ const schemaRef = (text: string): Descriptions => ({
 const permissions: Descriptions = {
   '': 'What the code may touch; nothing unless listed.',
   fs: 'Files outside the folder of the plugin.',
-  'fs.read': "Paths that may be read. Relative ones resolve from the plugin's folder.",
-  'fs.write': "Paths that may be written. Relative ones resolve from the plugin's folder. They must exist.",
+  'fs.read': "Readable paths; relative ones resolve from the plugin's folder.",
+  'fs.write': "Writable paths that exist; relative ones resolve from the plugin's folder.",
   network:
     'Hosts that `ctx.fetch` may call: "api.example.com", "*.example.com", "host:port". ["*"] opens raw sockets to any host.',
   env: 'Names of environment variables that the code sees.',
@@ -31,14 +31,14 @@ const permissions: Descriptions = {
   quotas: 'Limits of the code.',
   'quotas.timeoutMs': 'Longest execution.',
   'quotas.memoryMb': 'Resident memory of a process.',
-  'quotas.concurrency': 'Executions of one process at a time; above 1, a crash ends the others too.',
-  'quotas.queue': 'Executions that may wait for a process; beyond it 503 with Retry-After.',
+  'quotas.concurrency': 'Concurrent executions per process; a crash ends all of them.',
+  'quotas.queue': 'Executions that may wait for a process; then 503.',
 };
 const replaced: Descriptions = { ...permissions, '': 'Replaces the permissions of the plugin entirely.' };
 
-const HANDLER = 'Function that is called, as "<file>#<export>".';
+const HANDLER = 'Function to call: "<file>#<export>".';
 const TIMEOUT = 'Time limit of one execution.';
-const IDEMPOTENT = 'A second execution does no harm: a workflow repeats it after a crash.';
+const IDEMPOTENT = 'Whether a workflow may repeat it after a crash.';
 
 const route: Descriptions = {
   method: 'HTTP method.',
@@ -74,12 +74,13 @@ const webhook: Descriptions = {
   description: 'Purpose of the webhook, for lists.',
   ...under('auth', auth),
   multi: 'Whether each instance has a secret and a URL of its own.',
-  async: 'Whether the sender gets 202 once the delivery is stored; the handler runs afterwards.',
+  async: 'Whether the sender gets 202 before the handler runs.',
   challenge: 'Answers an endpoint verification without the handler.',
   'challenge.bodyPath': 'Dot-path in the body that is compared.',
   'challenge.value': 'Value that marks a verification.',
   'challenge.replyPath': 'Dot-path in the body whose value is echoed.',
-  idempotencyKey: 'Dot-path in the body, or "header:<name>": the id by which duplicates are told for 7 days.',
+  idempotencyKey:
+    'Dot-path in the body, or "header:<name>", of the id that identifies duplicates for 7 days.',
   onProvision: 'Function that gets the URL and the secret after each provisioning.',
   maxBodyBytes: 'Largest body; more is 413.',
   rateLimit: 'Limit of each endpoint.',
@@ -127,8 +128,7 @@ export const MANIFEST_DESCRIPTIONS: Descriptions = {
   'display.description': 'Purpose of the plugin.',
   engines: 'What the plugin needs.',
   'engines.svc': 'Versions of the platform that it runs on, such as "^0.1.0".',
-  configSchema:
-    'JSON Schema of the settings that `pluginConfig` of the platform gives it; defaults are filled in.',
+  configSchema: 'JSON Schema of the settings under `pluginConfig`; defaults are filled in.',
   dependencies: 'Plugins that must be installed, with a range of versions.',
   ...under('permissions', permissions),
   commands: 'Functions that people, workflows and other plugins call.',

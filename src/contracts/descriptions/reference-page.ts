@@ -1,3 +1,4 @@
+import { SERVICE_NAMES } from '../common.ts';
 import { type SchemaNode, walkSchema } from './describe.ts';
 
 interface Node extends SchemaNode {
@@ -10,6 +11,16 @@ interface Node extends SchemaNode {
   maximum?: number;
 }
 
+/** One key of a schema, as its line shows it. */
+interface Row {
+  path: string;
+  /** Default or type, and bounds. */
+  value: string;
+  meaning: string;
+}
+
+/** Angle brackets outside of backticks would be taken for HTML. */
+const escaped = (text: string) => text.replace(/`[^`]*`|</g, (part) => (part === '<' ? '&lt;' : part));
 const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 
 /** Types of a value, such as `number`, `"a" or "b"`, `text or null`. */
@@ -18,8 +29,10 @@ function typesOf(node: Node): string[] {
   if (variants) return [...new Set(variants.flatMap(typesOf))];
   if (node.const !== undefined) return [code(JSON.stringify(node.const))];
   if (node.enum) return node.enum.map((value) => code(JSON.stringify(value)));
-  if (node.type === 'array')
-    return [`list of ${node.items ? typesOf(node.items as Node).join(' or ') : 'values'}`];
+  if (node.type === 'array') {
+    const items = node.items ? typesOf(node.items as Node) : ['any'];
+    return [items.length === 1 ? `${items[0]} list` : `list of ${items.join(', ')}`];
+  }
   return [node.type ?? 'any'].flat();
 }
 
@@ -35,62 +48,136 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
   const least = minimum ?? (exclusiveMinimum === undefined ? undefined : exclusiveMinimum + 1);
   const from = least === undefined || least <= 1 ? undefined : least;
   const to = maximum === undefined || maximum === UNBOUNDED ? undefined : maximum;
-  if (from === undefined && to === undefined) return '';
-  if (to === undefined) return `, at least ${from}`;
-  return from === undefined ? `, at most ${to}` : `, ${from} to ${to}`;
+  if (from !== undefined && to !== undefined) return ` ${from}–${to}`;
+  if (to !== undefined) return ` ≤${to}`;
+  return from === undefined ? '' : ` ≥${from}`;
 }
 
-/** One table for each top-level key; keys below `stop` are described elsewhere. */
-function tables(schema: object, stop: (path: string) => boolean): string {
-  const sections = new Map<string, Map<string, string>>();
-  walkSchema(schema as SchemaNode, (path, given) => {
-    if (stop(path)) return;
-    const node = given as Node;
-    const [section = path] = path.split('.');
-    const rows = sections.get(section) ?? new Map<string, string>();
-    sections.set(section, rows);
-    const type = `${typesOf(node).join(' or ')}${boundsOf(node)}`;
+/** What a key takes: its default, and its type unless the default shows it; nothing for an object. */
+function shownValue(node: Node): string {
+  const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
+  if (types.length === 1 && types[0] === 'object') return preset;
+  const isChoice = types.length > 1 && types.every((type) => type.startsWith('`'));
+  if (isChoice) return [preset, `one of ${types.join(', ')}`].filter(Boolean).join('; ');
+  const showsType = preset !== '' && node.default !== null;
+  return `${showsType ? preset : [preset, ...types].filter(Boolean).join(', ')}${boundsOf(node)}`;
+}
+
+function rowOf(path: string, node: Node): Row {
+  return { path, value: shownValue(node), meaning: node.description ?? '' };
+}
+
+/** One row for each key; keys below `stop` are described elsewhere. */
+function rowsOf(schema: object, stop: (path: string) => boolean): Row[] {
+  const rows = new Map<string, Row>();
+  walkSchema(schema as SchemaNode, (path, node) => {
     // A key of several variants of an object is one row: the first variant's.
-    if (!rows.has(path))
-      rows.set(path, `| ${code(path)} | ${type} | ${defaultOf(node)} | ${node.description ?? ''} |`);
+    if (!stop(path) && !rows.has(path)) rows.set(path, rowOf(path, node as Node));
   });
-  return [...sections]
-    .map(([name, rows]) =>
-      [`## ${name}`, '', '| Key | Type | Default | Meaning |', '|---|---|---|---|', ...rows.values()].join(
-        '\n',
-      ),
-    )
+  return [...rows.values()];
+}
+
+/** Replaces the keys below an object that repeats an earlier one by a reference to that one. */
+function withoutRepeats(rows: Row[]): Row[] {
+  const seen = new Map<string, string>();
+  const repeated: string[] = [];
+  const shown: Row[] = [];
+  for (const row of rows) {
+    if (repeated.some((path) => row.path.startsWith(`${path}.`))) continue;
+    const below = rows.filter(({ path }) => path.startsWith(`${row.path}.`));
+    const keys = JSON.stringify(
+      below.map(({ path, ...rest }) => ({ path: path.slice(row.path.length), ...rest })),
+    );
+    const first = below.length > 1 ? seen.get(keys) : undefined;
+    seen.set(keys, first ?? row.path);
+    if (first === undefined) shown.push(row);
+    else {
+      repeated.push(row.path);
+      shown.push({ ...row, meaning: `${row.meaning} Keys: see ${code(first)}.` });
+    }
+  }
+  return shown;
+}
+
+const list = (rows: readonly Row[]) =>
+  rows
+    .map(({ path, value, meaning }) => `- ${code(path)}${value && ` (${value})`}: ${escaped(meaning)}`)
+    .join('\n');
+
+/** One section for each top-level key: what it is, then the keys below it. */
+function sections(rows: Row[]): string {
+  return [...Map.groupBy(withoutRepeats(rows), ({ path }) => path.split('.')[0]!)]
+    .map(([name, [top, ...below]]) => {
+      const value = below.length === 0 && top!.value !== '' ? ` (${top!.value})` : '';
+      const about = `${escaped(top!.meaning)}${value}`;
+      return [`## ${name}`, about, ...(below.length > 0 ? [list(below)] : [])].join('\n\n');
+    })
     .join('\n\n');
 }
 
+const keyOf = (path: string, section: string) => path.slice(section.length + 1);
+
+/** Keys that the section of every service has, such as `port`. */
+function serviceKeys(rows: readonly Row[]): string[] {
+  const [first, ...others] = SERVICE_NAMES;
+  const paths = new Set(rows.map(({ path }) => path));
+  return rows
+    .filter(({ path }) => path.startsWith(`${first}.`))
+    .map(({ path }) => keyOf(path, first))
+    .filter((key) => others.every((service) => paths.has(`${service}.${key}`)));
+}
+
+/** One row for a key of every service, with each service's default where they differ. */
+function serviceRow(rows: readonly Row[], key: string): Row {
+  const ofEach = SERVICE_NAMES.map((service) => rows.find(({ path }) => path === `${service}.${key}`)!);
+  const [{ value, meaning }] = ofEach as [Row];
+  const values = ofEach.map((row) => `${row.path.split('.')[0]} ${row.value.split(' ')[0]}`);
+  return {
+    path: `<service>.${key}`,
+    value: ofEach.some((row) => row.value !== value) ? values.join(', ') : value,
+    meaning: meaning.replaceAll(SERVICE_NAMES[0].toUpperCase(), '<SERVICE>'),
+  };
+}
+
 const GENERATED = 'Generated from the schema by `npm run generate`; a test keeps it current.';
+const NOTATION =
+  'In a key, `*` stands for any name or item. Brackets show the default, the type if the default does not, and bounds.';
 
 /** `docs/configuration.md`. Profiles repeat the base, so their keys are left out. */
 export function configurationPage(schema: object): string {
+  const rows = rowsOf(schema, (path) => path.startsWith('profiles.') || path === '$schema');
+  const shared = serviceKeys(rows);
+  const sharedPaths = new Set(SERVICE_NAMES.flatMap((service) => shared.map((key) => `${service}.${key}`)));
   return `# Configuration reference
 
 ${GENERATED}
+[operations.md](operations.md#configuration) explains files, profiles and environment variables.
+\`svc config show --origin\` prints the values in effect; \`config/default.json\` has all defaults.
 
-How the file is found, how profiles are merged and which environment variables count is in
-[operations.md](operations.md#configuration). \`svc config show --origin\` prints the values in effect.
+${NOTATION}
 
-In a key, \`*\` stands for any name or item. \`config/default.json\` shows all defaults as one file.
+## Each service
 
-${tables(schema, (path) => path.startsWith('profiles.') || path === '$schema')}
+\`<service>\` is one of ${SERVICE_NAMES.map(code).join(', ')}.
+
+${list(shared.map((key) => serviceRow(rows, key)))}
+
+${sections(rows.filter(({ path }) => !sharedPaths.has(path)))}
 `;
 }
 
 /** `docs/manifest.md`. Workflows have a page of their own. */
 export function manifestPage(schema: object): string {
+  const stop = (path: string) =>
+    path === '$schema' ||
+    path.startsWith('workflows.*.') ||
+    /^(?:commands|rest\.routes)\.\*\.permissions\./.test(path);
   return `# Manifest reference
 
-${GENERATED}
+${GENERATED} Guides: [plugins.md](plugins.md), [webhooks.md](webhooks.md), [workflows.md](workflows.md).
 
-[plugins.md](plugins.md) shows how the parts work together, [webhooks.md](webhooks.md) and
-[workflows.md](workflows.md) explain theirs.
+${NOTATION} The \`permissions\` of a command or route have the keys of the plugin's.
 
-In a key, \`*\` stands for any name or item. The \`permissions\` of a command or route have the keys of the plugin's.
-
-${tables(schema, (path) => path === '$schema' || /^(?:commands|rest\.routes)\.\*\.permissions\./.test(path) || path.startsWith('workflows.*.'))}
+${sections(rowsOf(schema, stop))}
 `;
 }

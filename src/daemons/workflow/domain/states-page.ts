@@ -1,27 +1,44 @@
 import { type Entity, isFinal, PART_STATES, RUN_STATES, TRANSITIONS } from './states.ts';
 
-const TITLES: Record<Entity, string> = { run: 'Run', job: 'Job', step: 'Step' };
-const STATES: Record<Entity, readonly string[]> = { run: RUN_STATES, job: PART_STATES, step: PART_STATES };
+const code = (text: string): string => `\`${text}\``;
+
+/** One line for all transitions that differ in their first state alone. */
+function linesOf(entity: Entity): string[] {
+  const alike = Map.groupBy(TRANSITIONS[entity], ({ to, by, when }) => JSON.stringify([to, by, when]));
+  return [...alike.values()].map((group) => {
+    const { to, by, when } = group[0]!;
+    return `- ${group.map(({ from }) => code(from)).join(', ')} → ${code(to)} (${by}): ${when}`;
+  });
+}
+
+function statesLine(states: ReadonlyArray<Parameters<typeof isFinal>[0]>): string {
+  const names = (final: boolean): string =>
+    states
+      .filter((state) => isFinal(state) === final)
+      .map(code)
+      .join(', ');
+  return `States: ${names(false)}; final: ${names(true)}.`;
+}
+
+const section = (title: string, parts: string[]): string => [`## ${title}`, ...parts].join('\n\n');
 
 /** docs/workflow-states.md, from the table; a test keeps the file alike. */
 export function statesPage(): string {
-  const parts = (Object.keys(TITLES) as Entity[]).map(
-    (entity) => `## ${TITLES[entity]}
-
-States: ${STATES[entity].map((state) => `\`${state}\`${isFinal(state as 'failed') ? ' (final)' : ''}`).join(', ')}.
-
-| from | to | by | when |
-|---|---|---|---|
-${TRANSITIONS[entity].map(({ from, to, by, when }) => `| \`${from}\` | \`${to}\` | ${by} | ${when} |`).join('\n')}
-`,
-  );
+  const [job, step] = [linesOf('job'), linesOf('step')];
+  const both = job.filter((line) => step.includes(line));
+  const own = (lines: string[]): string => lines.filter((line) => !both.includes(line)).join('\n');
+  const sections = [
+    section('Run', [statesLine(RUN_STATES), linesOf('run').join('\n')]),
+    section('Job and step', [statesLine(PART_STATES), both.join('\n')]),
+    section('Job', [own(job)]),
+    section('Step', [own(step)]),
+  ];
   return `# States of runs, jobs and steps
 
-Printed from \`src/daemons/workflow/domain/states.ts\` by \`node scripts/write-workflow-states.ts\`. No other transition
-is possible: everything that changes a status goes through that table.
+Generated from \`src/daemons/workflow/domain/states.ts\` by \`npm run generate\`. No other transition is possible.
+In brackets stands the actor: \`caller\`, the tenant that owns the run; \`engine\`, the workflow service that executes it;
+\`recovery\`, that service at its start, after a crash of its predecessor.
 
-\`caller\` is whoever owns the run, through the API; \`engine\` the workflow daemon that holds the run; \`recovery\` the
-same daemon at its start, over what a dead one left behind.
-
-${parts.join('\n')}`;
+${sections.join('\n\n')}
+`;
 }

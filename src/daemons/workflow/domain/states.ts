@@ -1,7 +1,7 @@
 import { PartStatus, RunStatus } from '../../../contracts/index.ts';
 
 /**
- * The state machine of runs, jobs and steps as data. Everything that changes a status asks `move`; the page
+ * The state machine of runs, jobs and steps as data. Every status change calls `move`; the page
  * docs/workflow-states.md is printed from this table. @spec Workflow run
  */
 
@@ -30,81 +30,81 @@ export interface Transition<State extends string = string> {
 }
 
 const RUN: ReadonlyArray<Transition<RunState>> = [
-  { from: 'queued', to: 'running', by: 'engine', when: 'there is room for it, and no limit holds it back' },
+  { from: 'queued', to: 'running', by: 'engine', when: 'a slot is free and no limit applies' },
   { from: 'queued', to: 'cancelled', by: 'caller', when: 'it is cancelled before it started' },
   {
     from: 'queued',
     to: 'failed',
     by: 'engine',
-    when: 'it was planned, and when its time comes its concurrency key is taken, with `strategy: reject`',
+    when: 'its planned time came while its concurrency key was taken, with `strategy: reject`',
   },
   {
     from: 'running',
     to: 'waiting',
     by: 'engine',
-    when: 'nothing of it is in the air: a time, a signal, an approval, a child, a decision or a plugin must come',
+    when: 'nothing is in flight; it waits for a time, signal, approval, child, decision or plugin',
   },
   { from: 'running', to: 'succeeded', by: 'engine', when: 'every job ended, and none failed' },
   { from: 'running', to: 'failed', by: 'engine', when: 'a job failed' },
   { from: 'running', to: 'cancelling', by: 'engine', when: 'its deadline passes' },
   { from: 'running', to: 'cancelling', by: 'caller', when: 'it is cancelled' },
-  { from: 'running', to: 'interrupted', by: 'recovery', when: 'the daemon that held it is gone' },
-  { from: 'waiting', to: 'running', by: 'engine', when: 'what it waited for came' },
+  { from: 'running', to: 'interrupted', by: 'recovery', when: 'its service crashed' },
+  { from: 'waiting', to: 'running', by: 'engine', when: 'its wait ended' },
   { from: 'waiting', to: 'cancelling', by: 'caller', when: 'it is cancelled' },
   {
     from: 'interrupted',
     to: 'queued',
     by: 'recovery',
-    when: 'it is taken up again, ahead of new work (event `run.resumed`)',
+    when: 'it resumes, ahead of new runs (event `run.resumed`)',
   },
   {
     from: 'interrupted',
     to: 'failed',
     by: 'recovery',
-    when: 'work of it was in flight at three crashes, without a step finishing in between (`poison`)',
+    when: 'it was in flight at three crashes without finishing a step (`poison`)',
   },
-  { from: 'interrupted', to: 'cancelled', by: 'caller', when: 'it is cancelled before it is taken up again' },
+  { from: 'interrupted', to: 'cancelled', by: 'caller', when: 'it is cancelled before it resumes' },
   {
     from: 'interrupted',
     to: 'cancelling',
     by: 'caller',
-    when: 'it is cancelled before it is taken up again, and may have something to clean up',
+    when: 'it is cancelled before it resumes, and may have to clean up',
   },
   {
     from: 'queued',
     to: 'cancelling',
     by: 'caller',
-    when: 'it is cancelled before it is taken up again, and may have something to clean up',
+    when: 'it is cancelled before it resumes, and may have to clean up',
   },
   {
     from: 'cancelling',
     to: 'cancelled',
     by: 'engine',
-    when: 'it was cancelled, and has cleaned up, or had its time for that',
+    when: 'it was cancelled, and its clean-up ended or timed out',
   },
   {
     from: 'cancelling',
     to: 'timed_out',
     by: 'engine',
-    when: 'its deadline had passed, and it has cleaned up, or had its time for that',
+    when: 'its deadline passed, and its clean-up ended or timed out',
   },
   {
     from: 'cancelling',
     to: 'succeeded',
     by: 'engine',
-    when: 'its code had no step left to be told by, and returned',
+    when: 'its code returned without another step',
   },
   {
     from: 'cancelling',
     to: 'failed',
     by: 'engine',
-    when: 'its code had no step left to be told by, and threw',
+    when: 'its code threw without another step',
   },
   ...(['cancelled', 'timed_out'] as const).map((to) => ({
     from: 'cancelling' as const,
     to,
     by: 'recovery' as const,
-    when: 'its clean-up was in flight at three crashes, without a step finishing in between (`poison`)',
+    when: 'its clean-up was in flight at three crashes without finishing a step (`poison`)',
   })),
 ];
 
@@ -120,13 +120,13 @@ const PART_CANCELLED: ReadonlyArray<Transition<PartState>> = [
     from,
     to: 'cancelled' as const,
     by: 'caller' as const,
-    when: 'the run is cancelled while nobody holds it',
+    when: 'the run is cancelled while no service executes it',
   })),
   ...(['pending', 'running', 'waiting'] as const).map((from) => ({
     from,
     to: 'cancelled' as const,
     by: 'recovery' as const,
-    when: 'the run was being cancelled, or is given up as `poison`',
+    when: 'the run was being cancelled, or fails as `poison`',
   })),
 ];
 
@@ -150,22 +150,22 @@ const JOB: ReadonlyArray<Transition<PartState>> = [
     from: 'running',
     to: 'succeeded',
     by: 'engine',
-    when: 'every step ended well, was skipped or may fail; of code: it returned',
+    when: 'every step succeeded, was skipped or may fail; of code: it returned',
   },
   {
     from: 'running',
     to: 'failed',
     by: 'engine',
-    when: 'a step failed; of code: it threw, or could not go on',
+    when: 'a step failed; of code: it threw, or could not continue',
   },
   { from: 'running', to: 'timed_out', by: 'engine', when: 'its own time limit, or that of the run, passes' },
-  { from: 'running', to: 'interrupted', by: 'recovery', when: 'the daemon that held the run is gone' },
-  { from: 'waiting', to: 'running', by: 'engine', when: 'what its step waited for came' },
-  { from: 'waiting', to: 'failed', by: 'engine', when: 'what its step waited for failed' },
+  { from: 'running', to: 'interrupted', by: 'recovery', when: 'the service of the run crashed' },
+  { from: 'waiting', to: 'running', by: 'engine', when: 'the wait of its step ended' },
+  { from: 'waiting', to: 'failed', by: 'engine', when: 'the wait of its step failed' },
   { from: 'waiting', to: 'timed_out', by: 'engine', when: 'its own time limit, or that of the run, passes' },
-  { from: 'interrupted', to: 'running', by: 'engine', when: 'the run is taken up again' },
+  { from: 'interrupted', to: 'running', by: 'engine', when: 'the run resumes' },
   { from: 'interrupted', to: 'cancelled', by: 'engine', when: 'the run is cancelled' },
-  { from: 'interrupted', to: 'failed', by: 'recovery', when: 'its run is given up as `poison`' },
+  { from: 'interrupted', to: 'failed', by: 'recovery', when: 'its run fails as `poison`' },
   { from: 'interrupted', to: 'timed_out', by: 'engine', when: 'the time limit of the run passes' },
   ...PART_CANCELLED,
 ];
@@ -191,31 +191,31 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
     from: 'running',
     to: 'waiting',
     by: 'engine',
-    when: 'it must wait: for its next attempt, its plugin, a time, a signal, an approval, a child',
+    when: 'it waits for its next attempt, its plugin, a time, signal, approval or child',
   },
   { from: 'running', to: 'timed_out', by: 'engine', when: 'a time limit passes, and no retry is left' },
-  { from: 'running', to: 'interrupted', by: 'recovery', when: 'the daemon that ran it is gone' },
+  { from: 'running', to: 'interrupted', by: 'recovery', when: 'its service crashed' },
   {
     from: 'running',
     to: 'interrupted',
     by: 'engine',
-    when: 'its process was lost, and another call of it may be at fault',
+    when: 'its process was lost, perhaps by the fault of another call',
   },
   {
     from: 'waiting',
     to: 'running',
     by: 'engine',
-    when: 'it is time for its next attempt, its plugin is back, or an operator wants one',
+    when: 'its next attempt is due, its plugin is back, or an operator retries it',
   },
   {
     from: 'waiting',
     to: 'waiting',
     by: 'engine',
-    when: 'its plugin is back after an interruption, and an operator decides; or its child failed, and a retry is left',
+    when: 'its plugin is back and an operator must decide; or its child failed and a retry is left',
   },
-  { from: 'waiting', to: 'succeeded', by: 'engine', when: 'what it waited for came' },
-  { from: 'waiting', to: 'failed', by: 'engine', when: 'what it waited for was refused or failed' },
-  { from: 'waiting', to: 'timed_out', by: 'engine', when: 'what it waited for did not come in time' },
+  { from: 'waiting', to: 'succeeded', by: 'engine', when: 'its wait ended' },
+  { from: 'waiting', to: 'failed', by: 'engine', when: 'its wait was refused or failed' },
+  { from: 'waiting', to: 'timed_out', by: 'engine', when: 'its wait timed out' },
   { from: 'interrupted', to: 'running', by: 'engine', when: 'it is idempotent or carries a key' },
   {
     from: 'interrupted',
@@ -224,7 +224,7 @@ const STEP: ReadonlyArray<Transition<PartState>> = [
     when: 'it may have had its effect: an operator decides',
   },
   { from: 'interrupted', to: 'cancelled', by: 'engine', when: 'the run is cancelled or timed out' },
-  { from: 'interrupted', to: 'failed', by: 'recovery', when: 'its run is given up as `poison`' },
+  { from: 'interrupted', to: 'failed', by: 'recovery', when: 'its run fails as `poison`' },
   ...PART_CANCELLED,
 ];
 
