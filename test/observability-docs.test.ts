@@ -96,7 +96,7 @@ function usedCodes(): Map<string, Set<string>> {
 
 test('docs/observability.md lists exactly the reason codes there are', () => {
   const page = readFileSync(join(packageRoot, 'docs/observability.md'), 'utf8');
-  const listed = [...page.matchAll(/^\| `([A-Z][A-Z_]+)` \| \S.* \| \S.* \|$/gm)].map(([, code]) => code!);
+  const listed = [...page.matchAll(/^- `([A-Z][A-Z_]+)`: \S.*$/gm)].map(([, code]) => code!);
   const used = [...usedCodes().keys()].filter((code) => !Object.hasOwn(PLATFORM_CODES, code));
   expect(used.length).toBeGreaterThan(40);
   expect(listed.toSorted()).toEqual(used.toSorted());
@@ -105,8 +105,8 @@ test('docs/observability.md lists exactly the reason codes there are', () => {
 
 test('docs/observability.md lists exactly the metrics there are', () => {
   const page = readFileSync(join(packageRoot, 'docs/observability.md'), 'utf8');
-  const rows = page.split('\n').filter((line) => line.startsWith('| `svc_'));
-  const listed = rows.flatMap((row) => [...row.split(' | ')[0]!.matchAll(/svc_\w+/g)].map(([name]) => name));
+  const rows = page.split('\n').filter((line) => line.startsWith('- `svc_'));
+  const listed = rows.flatMap((row) => [...row.split(': ')[0]!.matchAll(/svc_\w+/g)].map(([name]) => name));
   const used = sourceFiles(SOURCE_ROOT).flatMap((file) =>
     [...read(file).matchAll(/'(svc_[a-z_]+)'/g)].map(([, name]) => name!),
   );

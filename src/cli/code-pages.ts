@@ -45,11 +45,6 @@ const PAGES: ReadonlyArray<{
     read: (_code, [meaning = '']) => ({ kind: 'exit', meaning }),
   },
   {
-    page: 'docs/observability.md',
-    heading: /^\| Reason code \|/,
-    read: (_code, [domain = '', meaning = '']) => ({ kind: 'reason', domain, meaning }),
-  },
-  {
     page: 'docs/webhooks.md',
     heading: /^\| `reason` /,
     read: (_code, [meaning = '']) => ({
@@ -60,13 +55,38 @@ const PAGES: ReadonlyArray<{
   },
 ];
 
-/** Every code that the documentation explains, in its order. */
+const DIAGNOSTICS_PAGE = 'docs/observability.md';
+
+/** Every code that the documentation explains. */
 export function readExplanations(): Explanation[] {
-  return PAGES.flatMap(({ page, heading, read }) =>
-    rowsBelow(readFileSync(join(packageRoot, page), 'utf8'), heading).flatMap(([first = '', ...cells]) =>
+  const ofTables = PAGES.flatMap(({ page, heading, read }) =>
+    rowsBelow(pageText(page), heading).flatMap(([first = '', ...cells]) =>
       codesOf(first).map((code) => ({ code, ...read(code, cells), page })),
     ),
   );
+  return [...ofTables, ...diagnostics(pageText(DIAGNOSTICS_PAGE))];
+}
+
+const pageText = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
+
+/** The reason codes of diagnostics: below a heading for each domain, a list item for each code. */
+function diagnostics(text: string): Explanation[] {
+  const [section = ''] = text.split('\n## Diagnostics\n').slice(1).join('').split('\n## ');
+  return section
+    .split('\n### ')
+    .slice(1)
+    .flatMap((group) => {
+      const domain = group.slice(0, group.indexOf('\n'));
+      return [...group.matchAll(/^- (`[^:]+`): (.+)$/gm)].flatMap(([, codes = '', meaning = '']) =>
+        codesOf(codes).map((code) => ({
+          code,
+          kind: 'reason' as const,
+          domain,
+          meaning,
+          page: DIAGNOSTICS_PAGE,
+        })),
+      );
+    });
 }
 
 /** The rows of the table under that heading row, cell by cell. */
