@@ -12,6 +12,7 @@ import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts'
 import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
 import { createEvaluationThreads } from '../src/daemons/workflow/evaluation/threads.ts';
 import { systemClock } from '../src/kit/clock.ts';
+import { days } from '../src/kit/duration.ts';
 import { silentLogger } from '../src/kit/logger.ts';
 import { systemRandom } from '../src/kit/random.ts';
 import type { RunRecord } from '../src/store/ports/index.ts';
@@ -159,6 +160,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
       steps: 64,
       poisonAfter: 3,
       cleanUpMs: 60_000,
+      maxPluginWaitMs: days(30),
       leaseMs: 30_000,
       mostOutput: 1024 * 1024,
     },

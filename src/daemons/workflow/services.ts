@@ -157,6 +157,7 @@ async function assemble(
       poisonAfter: config.workflow.poisonAfter,
       leaseMs: LEASE_MS,
       cleanUpMs: config.workflow.cleanUpTimeoutMs,
+      maxPluginWaitMs: days(config.retention.runsDays),
       mostOutput: LIMITS.stepOutputChars,
     },
     hooks: {

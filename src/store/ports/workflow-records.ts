@@ -26,8 +26,10 @@ export interface RunProgress {
   inFlight: boolean;
   /** Of a run in `cancelling`, and after it: what it is, or was, being ended as. */
   ending: RunEnding | null;
-  /** When the limit of its clean-up began to count; null: it does once the run is in memory. */
+  /** When the limit of its clean-up began to count, moved on by each time in which it stood still; null: not yet. */
   endingAt: number | null;
+  /** Since when that limit stands still; null: it counts. */
+  endingHeldAt: number | null;
   /** JSON. */
   output: string | null;
   /** JSON of a RunError. */
@@ -80,6 +82,11 @@ export interface JobRecord {
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
+  /** It is being ended: with its run, by its own time limit, or because a sibling failed. */
+  ending: RunEnding | null;
+  /** The limit of its clean-up, as that of a run. */
+  endingAt: number | null;
+  endingHeldAt: number | null;
 }
 
 export interface StepRecord {

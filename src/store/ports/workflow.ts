@@ -120,7 +120,8 @@ export interface RunStore {
   /** Numbered events after `after`, oldest first. */
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
-  childrenOf(id: string): Promise<RunRecord[]>;
+  /** Ids of the children of a run that have not ended. */
+  openChildren(id: string): Promise<string[]>;
   /**
    * Puts something into the inbox and wakes the run. `ended` for a finished run; `taken` when `once` and there is one of
    * that kind and name; `full` for a signal when `most` wait there that no step has used, or with it more than `mostBytes`. With a `repeat`, `repeated` for
@@ -170,7 +171,7 @@ export interface RunQueue {
   ): Promise<{ run: RunRecord; supersedes: string[] } | undefined>;
   /** Wakes a waiting run. */
   wake(id: string, at: number): Promise<void>;
-  /** Wakes every run whose `reason` is that it waits for a plugin. */
+  /** Wakes every run, and every clean-up, whose `reason` is that it waits for a plugin. */
   wakeForPlugins(at: number): Promise<void>;
 }
 
@@ -206,8 +207,13 @@ export interface BootStore {
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /** Queues at most `limit` interrupted runs ahead of others; fails those that are poison. */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** Restarts the time limit of parked clean-ups and wakes them: time without a service does not count. */
-  restartCleanUps(wakeAt: number): Promise<void>;
+  /** When an earlier boot gave its last sign of life: it ended, or renewed its lease. Null: there was none. */
+  lastAlive(leaseMs: number): Promise<number | null>;
+  /**
+   * Wakes the clean-ups of runs that nobody holds, and moves their limits and those of jobs on: the time without a service, from
+   * `aliveAt` to `now`, does not count.
+   */
+  resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /** Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their concurrency key. */
   leftToCancel(): Promise<string[]>;
 }

@@ -9,11 +9,14 @@ type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
 /** Above every priority: what was interrupted goes before new work. */
 const RESUMED_RANK = 1000;
 
+/** A limit that began after the last sign of life begins anew. */
+const MOVED_LIMIT = 'ending_at = ending_at + max(0, :now - max(:aliveAt, ending_at))';
+
 /** Who holds runs, and what becomes of those whose holder is dead. @spec Workflow run: interrupted */
 export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys): BootStore {
   const sql = statements(db);
 
-  /** Its clean-up goes on, with all of its time. */
+  /** Its clean-up goes on. */
   function interruptCleanUp(row: RunRow, now: number, deaths: Deaths, isPoison: IsPoison): RunRecord {
     const { seq, ending } = row;
     const resumeCount = row.resumeCount + 1;
@@ -23,7 +26,7 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
         { at: now, type: 'run.interrupted' },
         { at: now, type: 'run.resumed', data: { resumeCount } },
       ]);
-      return rows.recordOf({ ...row, fence: null, wakeAt: now, ...deaths, resumeCount, endingAt: null });
+      return rows.recordOf({ ...row, fence: null, wakeAt: now, ...deaths, resumeCount });
     }
     const status = ending ?? 'cancelled';
     const error = poison(deaths, 'The clean-up of the run');
@@ -91,8 +94,12 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
       db.write(() => sql.orphans.all({ limit }).map((row) => interrupt(row, now, isPoison))),
     resume: (now, limit, isPoison) =>
       db.write(() => sql.interrupted.all({ limit }).map((row) => resume(row, now, isPoison))),
-    async restartCleanUps(wakeAt) {
-      await db.write(() => sql.restartCleanUps.run({ wakeAt }));
+    lastAlive: (leaseMs) => db.read(() => sql.lastAlive.get({ leaseMs }) ?? null),
+    async resumeCleanUps({ aliveAt, now, wakeAt }) {
+      await db.write(() => {
+        sql.wakeCleanUps.run({ wakeAt });
+        for (const move of sql.moveLimits) move.run({ aliveAt, now });
+      });
     },
     leftToCancel: () => db.read(() => sql.leftToCancel.all()),
   };
@@ -178,13 +185,23 @@ function statements(db: Database) {
     poison: db.prepare<[Seq & { now: number; error: string; status: string }]>(`
       update run set status = :status, fence = null, in_flight = 0, wake_at = null, ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
     resumeCleanUp: db.prepare<[Seq & { now: number } & Deaths]>(`
-      update run set fence = null, wake_at = :now, in_flight = 0, crashes = :crashes, kills = :kills, ending_at = null,
+      update run set fence = null, wake_at = :now, in_flight = 0, crashes = :crashes, kills = :kills,
         resume_count = resume_count + 1
       where seq = :seq`),
+    lastAlive: db
+      .prepare<[{ leaseMs: number }], number | null>(
+        'select max(case when ended_at is null then lease_until - :leaseMs else ended_at end) from boot',
+      )
+      .pluck(),
     // `LIVE` has an index; `status = 'cancelling'` alone would read every run.
-    restartCleanUps: db.prepare<[{ wakeAt: number }]>(`
-      update run set ending_at = null, wake_at = :wakeAt
-      where ${LIVE} and status = 'cancelling' and fence is null and ending_at is not null`),
+    wakeCleanUps: db.prepare<[{ wakeAt: number }]>(
+      `update run set wake_at = :wakeAt where ${LIVE} and status = 'cancelling' and fence is null`,
+    ),
+    moveLimits: [
+      `update run set ${MOVED_LIMIT} where ${LIVE} and status = 'cancelling' and fence is null and ending_held_at is null`,
+      `update job set ${MOVED_LIMIT} where ending_at is not null and finished_at is null and ending_held_at is null
+        and exists (select 1 from run where seq = run_seq and fence is null)`,
+    ].map((sql) => db.prepare<[{ aliveAt: number; now: number }]>(sql)),
     wakeParent: db.prepare<[{ id: string; now: number }]>(
       `update run set wake_at = :now where id = :id and ${PARKED}`,
     ),

@@ -38,7 +38,7 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
     `update run set wake_at = :at where id = :id and ${PARKED}`,
   );
   const wakeForPlugins = db.prepare<[{ at: number }]>(
-    `update run set wake_at = :at where ${STUCK} and status = 'waiting' and reason = 'plugin'`,
+    `update run set wake_at = :at where ${STUCK} and fence is null and reason = 'plugin'`,
   );
   return {
     tenants: () => db.read(() => tenants.all()),

@@ -20,7 +20,7 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as
   concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, crashes, kills, in_flight as inFlight,
   trigger_kind as trigger, parent_id as parentId, parent_step as parentStep, rerun_of as rerunOf, depth,
   host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
-  finished_at as finishedAt, ending, ending_at as endingAt, input, output, error`;
+  finished_at as finishedAt, ending, ending_at as endingAt, ending_held_at as endingHeldAt, input, output, error`;
 
 /** How many items of one write share a row: their ids are `row * 1000 + place`. */
 const PACK = 1000;
@@ -191,17 +191,20 @@ function statements(db: Database) {
     setInput: db.prepare<[{ seq: number; input: string }]>('update run set input = :input where seq = :seq'),
     progress: db.prepare<[Record<string, unknown>]>(`
       update run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
-        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, crashes = :crashes, kills = :kills, in_flight = :inFlight, ending = :ending, ending_at = :endingAt, output = :output,
-        error = :error, started_at = :startedAt, finished_at = :finishedAt
+        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, crashes = :crashes, kills = :kills, in_flight = :inFlight, ending = :ending, ending_at = :endingAt, ending_held_at = :endingHeldAt,
+        output = :output, error = :error, started_at = :startedAt, finished_at = :finishedAt
       where seq = :seq`),
     holder: db.prepare<[Seq], { status: string; fence: number | null }>(
       'select status, fence from run where seq = :seq',
     ),
     putJob: db.prepare<[Record<string, unknown>]>(`
-      insert into job (run_seq, key, job_id, status, matrix, outputs, error, started_at, finished_at)
-      values (:seq, :key, :jobId, :status, :matrix, :outputs, :error, :startedAt, :finishedAt)
+      insert into job (run_seq, key, job_id, status, matrix, outputs, error, started_at, finished_at, ending, ending_at,
+        ending_held_at)
+      values (:seq, :key, :jobId, :status, :matrix, :outputs, :error, :startedAt, :finishedAt, :ending, :endingAt,
+        :endingHeldAt)
       on conflict (run_seq, key) do update set status = excluded.status, outputs = excluded.outputs,
-        error = excluded.error, started_at = excluded.started_at, finished_at = excluded.finished_at`),
+        error = excluded.error, started_at = excluded.started_at, finished_at = excluded.finished_at,
+        ending = excluded.ending, ending_at = excluded.ending_at, ending_held_at = excluded.ending_held_at`),
     putStep: db.prepare<[Record<string, unknown>]>(`
       insert into step (run_seq, job_key, idx, found, status, attempts, failures, output, error, wait, wake_at, idempotency_key,
         ready_at,
@@ -233,7 +236,8 @@ function statements(db: Database) {
       'select id as n, body from run_log where run_seq = :seq and id >= :n order by id',
     ),
     jobs: db.prepare<[Seq], JobRecord>(`
-      select key, job_id as jobId, status, matrix, outputs, error, started_at as startedAt, finished_at as finishedAt
+      select key, job_id as jobId, status, matrix, outputs, error, started_at as startedAt, finished_at as finishedAt,
+        ending, ending_at as endingAt, ending_held_at as endingHeldAt
       from job where run_seq = :seq order by key`),
     steps: db.prepare<[Seq], StepRecord>(`
       select job_key as jobKey, idx as "index", found, status, attempts, failures, output, error, wait, wake_at as wakeAt,

@@ -119,7 +119,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
     logs: (seq, after, limit, step) =>
       db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
-    childrenOf: (id) => db.read(() => sql.children.all({ id }).map(rows.recordOf)),
+    openChildren: (id) => db.read(() => sql.openChildren.all({ id })),
     deliver: (seq, entry, { once, most, mostBytes, repeat }) =>
       db.write(() => {
         const before = repeat && rows.digestInInbox(seq, repeat.key);
@@ -158,7 +158,9 @@ function statements(db: Database) {
     finished: db.prepare<[{ ids: string }], RunRow>(
       `${select} where id in (select value from json_each(:ids)) and finished_at is not null`,
     ),
-    children: db.prepare<[{ id: string }], RunRow>(`${select} where parent_id = :id`),
+    openChildren: db
+      .prepare<[{ id: string }], string>(`select id from run where parent_id = :id and ${LIVE}`)
+      .pluck(),
     all: listed(''),
     live: listed(`and ${LIVE}`),
     awaitsPlugin: listed(`and ${STUCK} and reason = 'plugin'`),
@@ -188,7 +190,7 @@ function statements(db: Database) {
     cancel: db.prepare<[{ seq: number; at: number }]>(`
       update run set status = 'cancelled', ready = 0, reason = null, wake_at = null, finished_at = :at where seq = :seq`),
     beginCleanUp: db.prepare<[{ seq: number; at: number }]>(`
-      update run set status = 'cancelling', ending = 'cancelled', ending_at = null, ready = 0, reason = null, wake_at = :at
+      update run set status = 'cancelling', ending = 'cancelled', ending_at = null, ending_held_at = null, ready = 0, reason = null, wake_at = :at
       where seq = :seq and fence is null and started_at is not null and status in ('queued', 'waiting', 'interrupted')`),
     cancelJobs: db.prepare<[{ seq: number; at: number }]>(`
       update job set status = 'cancelled', finished_at = :at

@@ -304,6 +304,14 @@ const STUCK_CLEAN_UPS = `
   drop index run_stuck;
   create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
 
+/** Limits of clean-ups stand still while they wait for others, and jobs keep theirs as runs do. */
+const CLEAN_UP_LIMITS = `
+  alter table run add column ending_held_at integer;
+  alter table job add column ending text;
+  alter table job add column ending_at integer;
+  alter table job add column ending_held_at integer;
+  create index job_ending on job (run_seq) where ending_at is not null and finished_at is null;`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -322,4 +330,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   DEATHS,
   ABSENT_SCHEDULES,
   STUCK_CLEAN_UPS,
+  CLEAN_UP_LIMITS,
 ];

@@ -75,6 +75,7 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
       inFlight: false,
       ending: null,
       endingAt: null,
+      endingHeldAt: null,
       output: null,
       error: null,
       startedAt: null,

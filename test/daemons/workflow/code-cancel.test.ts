@@ -176,7 +176,7 @@ describe('a function whose run is cancelled', () => {
     expect(await it.states(id)).toEqual(['never cancelled', 'also cancelled']);
   });
 
-  test('has all of that time again after the service was away while its clean-up waited', async () => {
+  test('loses none of that time while the service is away and its clean-up waits', async () => {
     const dataDir = await tempDir();
     const body = `
       await ctx.step('reserve', () => 1);

@@ -1,8 +1,8 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decideStep, getJob, submitJob } from '../../../src/contracts/index.ts';
-import { minutes } from '../../../src/kit/duration.ts';
+import { days, minutes } from '../../../src/kit/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
 import { startProcess } from './support/process.ts';
@@ -182,6 +182,81 @@ test('a workflow in code waits for its plugin between two passes', async () => {
   await it.services.plugins.reload();
   expect(await it.until(id, 'succeeded', 'failed')).toMatchObject({ status: 'succeeded', output: 'done' });
 }, 60_000);
+
+describe('a clean-up whose plugin is away', () => {
+  const UNDO = {
+    steps: [
+      { id: 'go', uses: 'signal', with: { name: 'go' } },
+      { ...ADD, if: 'always()' },
+    ],
+  };
+  const cleaningUp = { status: 'cancelling', waitingReason: 'plugin' };
+  const parked = (it: TestWorkflow) => expect.poll(() => it.services.engine.activeRuns).toBe(0);
+  const timesTakenUp = async (it: TestWorkflow, id: string) =>
+    (await it.eventTypes(id)).filter((type) => type === 'run.continued').length;
+
+  test('waits for it without being looked at, which takes none of its time', async () => {
+    const { it, take, giveBack } = await setUp();
+    const id = await it.start(UNDO);
+    await it.until(id, 'waiting');
+    await take();
+    await it.services.desk.cancel('default', id);
+    await expect.poll(() => it.run(id)).toMatchObject(cleaningUp);
+    await parked(it);
+    const before = await timesTakenUp(it, id);
+    for (let minute = 0; minute < 10; minute++) await wake(it, minutes(1));
+    await parked(it);
+    expect(await timesTakenUp(it, id)).toBe(before);
+    expect(await it.run(id)).toMatchObject(cleaningUp);
+    await giveBack();
+    expect((await it.until(id, 'cancelled')).error).toBeNull();
+    expect(await it.step(id, 'main.add')).toMatchObject({ status: 'succeeded', attempts: 1 });
+  }, 60_000);
+
+  test('waits for it in code too', async () => {
+    const it = await startCode(`
+      export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => {
+        try { await ctx.waitForSignal('never'); } finally { await ctx.step('undo', () => 1); }
+      } });`);
+    const id = await it.begin('flow');
+    await it.until(id, 'waiting');
+    await parked(it);
+    const aside = join(it.folder, '../../aside');
+    await rename(it.folder, aside);
+    await it.services.plugins.reload();
+    await it.services.desk.cancel('default', id);
+    await expect.poll(() => it.run(id), { timeout: 20_000 }).toMatchObject(cleaningUp);
+    await parked(it);
+    for (let hour = 0; hour < 10; hour++) {
+      await wake(it, minutes(60));
+      await parked(it);
+    }
+    expect(await it.run(id)).toMatchObject(cleaningUp);
+    await rename(aside, it.folder);
+    await it.services.plugins.reload();
+    expect((await it.until(id, 'cancelled')).error).toBeNull();
+    expect(await it.states(id)).toEqual(['never cancelled', 'undo succeeded']);
+  }, 60_000);
+
+  test('is stopped when it has waited for as long as runs are kept', async () => {
+    const { it, take } = await setUp({ retention: { runsDays: 2 } });
+    const id = await it.start(UNDO);
+    await it.until(id, 'waiting');
+    await take();
+    await it.services.desk.cancel('default', id);
+    await expect.poll(() => it.run(id)).toMatchObject(cleaningUp);
+    await parked(it);
+    await wake(it, days(2) - 1);
+    await parked(it);
+    expect(await it.run(id)).toMatchObject(cleaningUp);
+    await wake(it, 1);
+    expect((await it.until(id, 'cancelled')).error).toMatchObject({
+      code: 'EXECUTION_TIMEOUT',
+      message: expect.stringContaining('for a plugin'),
+      details: { reason: 'clean_up_timeout', timeoutMs: days(2) },
+    });
+  }, 60_000);
+});
 
 test('after a crash without the plugin, its manifest decides once it is back', async () => {
   const projectDir = await tempDir();

@@ -166,11 +166,11 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
     const { seq } = (await store.runs.find(null, parent))!;
     await store.runs.cancelIdle(seq, Date.now());
-    const [child] = await store.runs.childrenOf(parent);
-    expect(child!.status).toBe('waiting');
+    const [child] = await store.runs.openChildren(parent);
+    expect((await store.runs.find(null, child!))?.status).toBe('waiting');
     await store.close();
     const second = await startProcess(dataDir, LEDGER_CONFIG);
-    await expect.poll(() => statusOf(second, child!.id)).toBe('cancelled');
+    await expect.poll(() => statusOf(second, child!)).toBe('cancelled');
   });
 
   test('a run whose definition cannot be compiled any more is there to be seen, with that as its error', async () => {

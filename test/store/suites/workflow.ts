@@ -100,6 +100,17 @@ const STEP = {
   endOrder: null,
 };
 
+const JOB = {
+  key: 'main',
+  jobId: 'main',
+  status: 'waiting' as const,
+  matrix: null,
+  outputs: null,
+  error: null,
+  startedAt: 6000,
+  finishedAt: null,
+};
+
 /** What every driver of WorkflowStore does. @spec Workflow run */
 export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>): void {
   describe(`workflow: ${name}`, () => {
@@ -227,7 +238,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(events.map(({ item }) => item.type)).toEqual(['run.queued', 'run.interrupted', 'run.resumed']);
     });
 
-    test('a run that cleans up is due again after a crash, with all of its time, until it is poison', async () => {
+    test('a run that cleans up is due again after a crash, until it is poison', async () => {
       const { port } = await openFresh(open);
       const run = await started(port);
       for (const [at, counted] of [
@@ -241,7 +252,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
         await port.runs.write({ ...change(run, { fence: null, status }, write), steps: [STEP] });
         await boot(port);
         const [interrupted] = await port.boots.interrupt(at, 10, ({ crashes }) => crashes >= 3);
-        expect(interrupted).toMatchObject({ status: 'cancelling', endingAt: null, crashes: counted });
+        expect(interrupted).toMatchObject({ status: 'cancelling', endingAt: 6500, crashes: counted });
         expect((await port.queue.due(at, 10)).map(({ id }) => id)).toEqual([run.id]);
         expect((await port.runs.load(run.seq))?.steps[0]?.status).toBe('interrupted');
       }
@@ -259,18 +270,50 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.find('acme', run.id)).toMatchObject({ status: 'timed_out', finishedAt: 9000 });
     });
 
-    test('a parked clean-up gets all of its time again and is due; one that is held does not', async () => {
+    test('clean-ups that nobody holds are due after a restart, and the time without a service does not count', async () => {
       const { port } = await openFresh(open);
       const fence = await boot(port);
-      const [parked, held] = [await started(port), await started(port)];
-      const cleaning = { status: 'cancelling', ending: 'cancelled', endingAt: 6500, ready: false } as const;
-      for (const run of [parked, held]) await port.runs.write(claim(run, fence));
+      const [counting, paused, job, held] = await Promise.all([1, 2, 3, 4].map(() => started(port)));
       const running = { fence, status: 'running' as const };
-      await port.runs.write(change(parked, running, { ...cleaning, fence: null, wakeAt: 66_500 }));
-      await port.runs.write(change(held, running, { ...cleaning, fence }));
-      await port.boots.restartCleanUps(8000);
-      expect(await port.runs.find('acme', parked.id)).toMatchObject({ endingAt: null, wakeAt: 8000 });
-      expect(await port.runs.find('acme', held.id)).toMatchObject({ endingAt: 6500, wakeAt: null });
+      const cleaning = { status: 'cancelling', ending: 'cancelled', endingAt: 5200, ready: false } as const;
+      const parked = { ...cleaning, fence: null, wakeAt: 66_500 };
+      for (const run of [counting, paused, job, held]) await port.runs.write(claim(run!, fence));
+      await port.runs.write(change(counting!, running, parked));
+      await port.runs.write(change(paused!, running, { ...parked, endingHeldAt: 5600 }));
+      await port.runs.write(change(held!, running, { ...cleaning, fence }));
+      const ending = { ...JOB, ending: 'timed_out', endingAt: 6500, endingHeldAt: null } as const;
+      await port.runs.write({
+        ...change(job!, running, { status: 'waiting', fence: null, startedAt: 6000 }),
+        jobs: [ending, { ...ending, key: 'done', endingAt: 5200, finishedAt: 5900 }],
+      });
+      // The lease of 1000 was taken at 5000 and not renewed.
+      const aliveAt = await port.boots.lastAlive(1000);
+      expect(aliveAt).toBe(5000);
+      await port.boots.renew(fence, { leaseUntil: 7000, oomKills: null });
+      expect(await port.boots.lastAlive(1000)).toBe(6000);
+      await port.boots.resumeCleanUps({ aliveAt: 6000, now: 9000, wakeAt: 8000 });
+      const find = (run: RunRecord | undefined) => port.runs.find('acme', run!.id);
+      expect(await find(counting)).toMatchObject({ endingAt: 8200, wakeAt: 8000 });
+      expect(await find(paused)).toMatchObject({ endingAt: 5200, endingHeldAt: 5600, wakeAt: 8000 });
+      expect(await find(held)).toMatchObject({ endingAt: 5200, wakeAt: null });
+      // It began after the last sign of life.
+      const { jobs } = (await port.runs.load(job!.seq))!;
+      expect(jobs.map(({ key, endingAt }) => [key, endingAt])).toEqual([
+        ['done', 5200],
+        ['main', 9000],
+      ]);
+      await port.boots.end(fence, 9500);
+      expect(await port.boots.lastAlive(1000)).toBe(9500);
+    });
+
+    test('the open children of a run are those that have not ended', async () => {
+      const { port } = await openFresh(open);
+      const parent = await started(port);
+      const child = (step: string) => started(port, { parentId: parent.id, parentStep: step });
+      const [one, other] = [await child('main.a'), await child('main.b')];
+      await port.runs.cancelIdle(other.seq, 7000);
+      expect(await port.runs.openChildren(parent.id)).toEqual([one.id]);
+      expect(await port.runs.openChildren(one.id)).toEqual([]);
     });
 
     test('a started run that nobody holds begins its clean-up; any other does not', async () => {

@@ -85,7 +85,15 @@ export async function openEngine(options: {
       throw new Error('This engine has no plugins.');
     }),
     pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),
-    limits: { runs, steps: options.steps ?? 64, poisonAfter: 3, cleanUpMs: 60_000, leaseMs, mostOutput: 1e6 },
+    limits: {
+      runs,
+      steps: options.steps ?? 64,
+      poisonAfter: 3,
+      cleanUpMs: 60_000,
+      maxPluginWaitMs: 86_400_000,
+      leaseMs,
+      mostOutput: 1e6,
+    },
     hooks: {
       jobStarted: () => {},
       jobEnded: () => {},

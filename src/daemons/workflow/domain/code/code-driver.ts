@@ -22,6 +22,7 @@ import { type CodePass, createCodePass, LONGEST_STEP_MS } from './code-pass.ts';
 import { createCodeSteps } from './code-steps.ts';
 import { brokenPass, type Came, errorOf, outputOf, type Verdict } from './code-verdict.ts';
 import type { PassDesk } from './pass-desk.ts';
+import { isBehindSuspect } from './suspect-steps.ts';
 
 export interface CodeDriverDeps {
   run: RunRecord;
@@ -71,6 +72,8 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   let away: { wakeAt: number } | null = null;
   /** The function is replayed although its job waits: the plugin was away, or a crash may have lost a due replay. */
   let mustReplay = run.reason === 'plugin' || run.status === 'queued';
+  /** The plugin was away at the latest pass. */
+  let wasAway = run.reason === 'plugin';
   /** Nothing of it goes on, its clean-up neither. */
   let isStopped = false;
   let knowsEnding = false;
@@ -126,16 +129,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   /** The function's own steps go on when it asks for them; whatever else it found goes on by itself. */
   function mayAdvance(part: StepPart): boolean {
     if (!isOwnStep(part.step)) return true;
-    return pass?.isAsked(part) === true && !isClosing() && !isBehind(part);
-  }
-
-  /** After the loss of a process that several steps ran in, one at a time runs, so that the one at fault is known. */
-  function isBehind(part: StepPart): boolean {
-    const { steps: all } = part.job;
-    const isSuspect = ({ record, losses: lost }: StepPart): boolean => lost > 0 && !isFinal(record.status);
-    const runs = (other: StepPart): boolean =>
-      other !== part && isOwnStep(other.step) && other.abort !== null;
-    return all.some(isSuspect) && all.some(runs);
+    return pass?.isAsked(part) === true && !isClosing() && !isBehindSuspect(part);
   }
 
   function isClosing(): boolean {
@@ -229,6 +223,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     freeSlot();
     note(job);
     if (state.departure) return;
+    wasAway = ended instanceof PluginAway;
     if (!verdict && !isStopped) {
       if (ended instanceof StepFailure) takeFailure(job, own, ended, inAir);
       else judge(job, own, ended);
@@ -315,8 +310,8 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       job.record.outputs = JSON.stringify(job.outputs);
     }
     // One that was never told has done all that it had to do.
-    if (job.ending && wasTold) {
-      recorder.setJob(job, job.ending, 'error' in how && !how.isCancel ? how.error : undefined);
+    if (job.record.ending && wasTold) {
+      recorder.setJob(job, job.record.ending, 'error' in how && !how.isCancel ? how.error : undefined);
     } else if ('output' in how) recorder.setJob(job, 'succeeded');
     else {
       job.failed = true;
@@ -330,6 +325,10 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     /** Set while no pass can begin because the plugin is away. */
     get away() {
       return away;
+    },
+    /** Its plugin was away, and no pass has begun since. */
+    get awaitsPlugin() {
+      return wasAway && !pass?.hasBegun;
     },
     /** The plugin may be back. */
     tryPlugin(): void {

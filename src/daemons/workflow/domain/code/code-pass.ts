@@ -222,6 +222,10 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
     met: met as ReadonlySet<StepPart>,
     owed: owed as ReadonlySet<StepPart>,
     isAsked: (part: StepPart) => asked.has(part),
+    /** Its process runs the function. */
+    get hasBegun() {
+      return hasBegun;
+    },
     /** Steps of it that ended. */
     get settledSteps() {
       return settledSteps;

@@ -80,7 +80,11 @@ function areSideBySide(one: string, other: string): boolean {
 }
 
 function anew(job: JobRecord): JobRecord {
-  return { ...job, status: 'pending', outputs: null, error: null, startedAt: null, finishedAt: null };
+  return {
+    ...job,
+    ...{ status: 'pending', outputs: null, error: null, startedAt: null, finishedAt: null },
+    ...{ ending: null, endingAt: null, endingHeldAt: null },
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../../kit/clock.ts';
+import { seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
@@ -10,7 +11,7 @@ import { isFinal } from '../states.ts';
 import type { CancelResult } from './engine-ports.ts';
 
 export interface CancellingDeps {
-  store: { runs: Pick<RunStore, 'find' | 'childrenOf' | 'cancelIdle' | 'beginCleanUp'> };
+  store: { runs: Pick<RunStore, 'find' | 'openChildren' | 'cancelIdle' | 'beginCleanUp'> };
   clock: Clock;
   logger: Logger;
   active: ReadonlyMap<string, ActiveRun>;
@@ -21,11 +22,14 @@ export interface CancellingDeps {
   offer(run: RunRecord, fresh: boolean): void;
   /** There is something due. */
   lookAgain(): void;
+  /** False after the stop of the engine. */
+  isWorking(): boolean;
   ended(run: RunRecord): void;
   changed(runId: string): void;
 }
 
 const CANCEL_TRIES = 50;
+const RETRY_MS = seconds(1);
 
 /** Cancels runs, wherever they are: in memory, on their way there, or only in the store; and their children with them. */
 export function createCancelling({ store, clock, logger, active, opening, ...deps }: CancellingDeps) {
@@ -42,7 +46,7 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
         throw alreadyCancelled(id);
       // Its time was up, and it cleans up already.
       if (run.status === 'cancelling' || isFinal(run.status)) return { cancelled: false, status: run.status };
-      if (run.startedAt !== null && (await mayCleanUp(run))) {
+      if (run.startedAt !== null && (await endsLater(run))) {
         if (!(await store.runs.beginCleanUp(run.seq, clock.now()))) continue;
         deps.changed(id);
         deps.lookAgain();
@@ -59,9 +63,11 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
     throw new PlatformError('CONFLICT', `Run ${id} changes too fast to be cancelled; try again.`);
   }
 
-  async function mayCleanUp({ definitionHash }: RunRecord): Promise<boolean> {
+  /** Whether it has something to clean up, or has children that end before it. */
+  async function endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
-      return cleansUp(await deps.definitionOf(definitionHash));
+      const workflow = await deps.definitionOf(definitionHash);
+      return cleansUp(workflow) || (await store.runs.openChildren(id)).length > 0;
     } catch (error) {
       if (isLostDefinition(error)) return false;
       throw error;
@@ -71,22 +77,27 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
   /** A failure is logged: the parent has ended all the same, and the next start of the service looks for what is left. */
   async function cancelChildren(id: string): Promise<void> {
     try {
-      for (const child of await store.runs.childrenOf(id)) await cancelById(child.id);
+      for (const child of await store.runs.openChildren(id)) await cancelById(child);
     } catch (error) {
       logger.error(`The children of run ${id} could not be cancelled`, { error });
     }
   }
 
-  /** For those whom no caller waits for: children, and runs that gave way to another one of their key. A failure is logged. */
+  /**
+   * For those whom no caller waits for: children, and runs that gave way to another one of their key. Tried again until it has
+   * succeeded, for other runs wait for their ends.
+   */
   async function cancelById(id: string): Promise<void> {
     try {
       const run = await store.runs.find(null, id);
       if (run && !isFinal(run.status)) await cancel(run);
     } catch (error) {
-      if (!(error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED'))
-        logger.error(`Run ${id} could not be cancelled with its parent, or for another of its key`, {
-          error,
-        });
+      if (error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED') return;
+      const what = `Run ${id} could not be cancelled with its parent, or for another of its key; tried again in a second`;
+      logger.error(what, { error });
+      clock.after(RETRY_MS, () => {
+        if (deps.isWorking()) void cancelById(id);
+      });
     }
   }
 

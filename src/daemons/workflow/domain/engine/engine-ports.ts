@@ -44,6 +44,8 @@ export interface EngineLimits {
   leaseMs: number;
   /** How long the clean-up of a run may take that is cancelled, or whose time is up; its definition may say another time. */
   cleanUpMs: number;
+  /** How long a clean-up waits for a plugin that is away. */
+  maxPluginWaitMs: number;
   /** Characters of JSON. */
   mostOutput: number;
 }

@@ -43,6 +43,7 @@ export function createEngine(deps: EngineDeps): Engine {
     changed: hooks.changed,
     definitionOf: deps.definitionOf,
     lookAgain: () => void ticker.tick(),
+    isWorking: () => working,
   });
 
   function ended(run: RunRecord, jobs?: JobCounts): void {
@@ -116,6 +117,7 @@ export function createEngine(deps: EngineDeps): Engine {
   return {
     async start() {
       startedAt = clock.now();
+      const aliveAt = (await store.boots.lastAlive(limits.leaseMs)) ?? startedAt;
       fence = await store.boots.begin({
         bootId: random.uuid(),
         pid: process.pid,
@@ -126,9 +128,9 @@ export function createEngine(deps: EngineDeps): Engine {
         oomKills: deps.oomKills(),
       });
       await recover(deps);
-      // Due before this boot: their evaluations are marked first, so that a crash in one counts.
-      await store.boots.restartCleanUps(startedAt - 1);
       await store.queue.wakeForPlugins(clock.now());
+      // Due before this boot: their evaluations are marked first, so that a crash in one counts.
+      await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: startedAt - 1 });
       await taking.refresh();
       working = true;
       stopRenewing = keepLease(deps, fence, lost);

@@ -190,12 +190,14 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       isFromBefore: (loaded.run.wakeAt ?? loaded.run.runAt ?? loaded.run.createdAt) < deps.startedAt(),
       mostOutput: limits.mostOutput,
       cleanUpMs: limits.cleanUpMs,
+      maxPluginWaitMs: limits.maxPluginWaitMs,
       tracer: deps.tracer,
       passes: deps.passes,
       pluginWaits: deps.pluginWaits,
       jobStarted: hooks.jobStarted,
       jobEnded: hooks.jobEnded,
       finishedRuns: store.runs.finished,
+      openChildren: store.runs.openChildren,
       cancelChild: (runId) => void deps.cancelById(runId),
       written(run, { promoted }) {
         hooks.changed(run.id);

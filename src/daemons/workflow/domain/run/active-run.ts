@@ -1,12 +1,10 @@
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
-import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import { createCodeDriver } from '../code/code-driver.ts';
 import type { PassDesk } from '../code/pass-desk.ts';
-import { isOwnStep } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { PluginWaits } from '../engine/plugin-waits.ts';
@@ -15,14 +13,17 @@ import { isFinal, move } from '../states.ts';
 import { evaluationFailure } from '../steps/retry-policy.ts';
 import { createStepDriver } from '../steps/step-driver.ts';
 import { CleanUp } from './clean-up.ts';
+import { CleanUpLimit } from './clean-up-limit.ts';
 import { endingError } from './ending-error.ts';
 import { createJobDriver, FAILED_STATES } from './job-driver.ts';
+import { OpenChildren } from './open-children.ts';
 import { createRunEvaluations } from './run-evaluations.ts';
 import { createRunJournal, type JournalDeps } from './run-journal.ts';
-import { isInAir, type JobPart, partsOf, resultOf, type StepPart } from './run-parts.ts';
+import { isInAir, type JobPart, partsOf, resultOf } from './run-parts.ts';
 import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
 import { createRunScopes } from './run-scopes.ts';
 import { type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
+import { wakesOf } from './run-wakes.ts';
 import { waitReasonOf } from './wait-reason.ts';
 
 export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
@@ -37,9 +38,13 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   isFromBefore: boolean;
   /** Those of these runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
+  /** Ids of the children of a run that have not ended. */
+  openChildren(runId: string): Promise<string[]>;
   cancelChild(runId: string): void;
   /** How long the clean-up of a run that is being ended may take, unless its definition says. */
   cleanUpMs: number;
+  /** How long a clean-up waits for a plugin at most. */
+  maxPluginWaitMs: number;
   /** What runs the functions of workflows in code. */
   passes: PassDesk;
 }
@@ -90,8 +95,6 @@ export function createActiveRun(
   };
   const journal = createRunJournal(run, deps);
   const recorder = createRunRecorder(loaded, journal, deps);
-  const limitMs = workflow.definition.cleanUpTimeoutMs ?? deps.cleanUpMs;
-  const cleanUp = new CleanUp({ ...deps, run, state, journal, recorder, limitMs });
   const groups = partsOf(workflow, loaded);
   const scopes = createRunScopes(run, workflow, groups);
   const evaluations = createRunEvaluations({ ...deps, run, journal, recorder, state });
@@ -99,8 +102,14 @@ export function createActiveRun(
   const code = workflow.code
     ? createCodeDriver({ ...deps, run, workflow, journal, recorder, state, steps })
     : null;
-  const parts = { groups, recorder, scopes, evaluations, steps, state, code };
-  const jobs = createJobDriver({ ...deps, ...parts, cleanUpMs: limitMs });
+  const limitMs = workflow.definition.cleanUpTimeoutMs ?? deps.cleanUpMs;
+  const limit = new CleanUpLimit({ ...deps, limitMs });
+  const children = new OpenChildren({ ...deps, run, state });
+  const cleanUp = new CleanUp({ run, state, journal, recorder, limit, children, code });
+  const jobs = createJobDriver({
+    ...{ groups, recorder, scopes, evaluations, steps, state },
+    ...{ deadlines, limit, code },
+  });
   /** Entries that were in the inbox once: one that was read with the run may be told of again after a step took it. */
   const seen = new Set(loaded.inbox.map(({ n }) => n));
   for (const n of seen) journal.saw(n);
@@ -118,11 +127,12 @@ export function createActiveRun(
     }
     if (!state.ending && run.deadlineAt !== null && deadlines.isPast(run.deadlineAt))
       cleanUp.begin('timed_out', 'engine');
+    const isOverdue = cleanUp.isOverdue(allJobs());
     for (const group of groups.values()) {
-      if (cleanUp.isOverdue) jobs.stopGroup(group, state.ending!);
+      if (isOverdue) jobs.stopGroup(group, state.ending!);
       else jobs.advanceGroup(group);
     }
-    if (state.ending) cleanUp.count(allJobs());
+    cleanUp.count(allJobs());
     conclude();
     void commit();
   }
@@ -133,14 +143,14 @@ export function createActiveRun(
     if (parts.some(({ steps, passing }) => passing || steps.some(isInAir))) return;
     const over = [...groups.values()].every((group) => resultOf(group) !== null);
     if (evaluations.isPending && !(over && state.ending)) return;
-    if (!over) {
+    const isAlone = !over || !state.ending || children.haveEnded(parts);
+    if (isAlone === undefined) return;
+    if (!over || !isAlone) {
       parking = true;
       run.wakeAt = state.draining ? clock.now() : Math.min(...wakes());
       if (run.wakeAt === Number.POSITIVE_INFINITY) run.wakeAt = null;
       letGo();
-      run.reason = code?.away ? 'plugin' : waitReasonOf(parts);
-      // The reload of plugins wakes runs in `waiting` alone.
-      if (state.ending && run.reason === 'plugin') run.wakeAt = clock.now() + seconds(1);
+      run.reason = isAlone ? (code?.away ? 'plugin' : waitReasonOf(parts)) : 'child';
       if (state.ending) return cleanUp.park();
       return recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
     }
@@ -149,7 +159,7 @@ export function createActiveRun(
     if (state.ending && !wasUntold) {
       end();
       const { timeoutMs } = workflow.definition;
-      const error = endingError({ ending: state.ending, parts, cleanUp, timeoutMs });
+      const error = endingError({ ending: state.ending, parts, cleanUp: cleanUp.outcome(parts), timeoutMs });
       run.error = error && JSON.stringify(error);
       const result = parts[0]?.outputs.result;
       if (workflow.code && result !== undefined) run.output = JSON.stringify(result);
@@ -187,27 +197,10 @@ export function createActiveRun(
     run.reason = null;
   }
 
-  /** What is being ended already needs no reminder: one that is past would come again and again. */
-  function wakes(): number[] {
-    const times = allJobs().flatMap(({ record, job, steps, ending: stopped, endingAt }) => [
-      ...steps.map((part) => (part.slot === 'none' ? wakeOf(part) : null)),
-      job.timeoutMs !== null && record.startedAt !== null && !stopped && !isFinal(record.status)
-        ? record.startedAt + job.timeoutMs
-        : null,
-      endingAt !== null && !state.ending && !isFinal(record.status) ? endingAt + cleanUp.limitMs : null,
-    ]);
-    const ends = state.ending ? cleanUp.endsAt : run.deadlineAt;
-    return [...times, code?.away?.wakeAt ?? null, ends].filter((time) => time !== null);
-  }
+  const wakes = (): number[] => wakesOf(allJobs(), { run, state, cleanUp, code, deadlines });
 
   /** Until the first of its waits ends: not always the one whose wall-clock time comes first. */
   const wakesInMs = (): number => Math.min(...wakes().map(deadlines.leftMs));
-
-  /** One of code that is due has told so already: its function takes it up when it comes to it. */
-  function wakeOf({ record: { status, wakeAt }, step }: StepPart): number | null {
-    if (status !== 'waiting' || wakeAt === null) return null;
-    return isOwnStep(step) && deadlines.isPast(wakeAt) ? null : wakeAt;
-  }
 
   /** Writes what happened, then starts the steps that are to begin: each depends on what came before it. */
   async function commit() {

@@ -1,7 +1,10 @@
 import type { RunEnding } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { CodeDriver } from '../code/code-driver.ts';
+import { isFinal } from '../states.ts';
+import { type CleanUpLimit, type Hold, holdOf } from './clean-up-limit.ts';
+import type { CleanUpOutcome } from './ending-error.ts';
+import type { OpenChildren } from './open-children.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { JobPart } from './run-parts.ts';
 import type { RunRecorder } from './run-recorder.ts';
@@ -12,21 +15,17 @@ export interface CleanUpDeps {
   state: RunState;
   journal: RunJournal;
   recorder: RunRecorder;
-  clock: Clock;
-  deadlines: Deadlines;
-  /** How long it may take. */
-  limitMs: number;
+  limit: CleanUpLimit;
+  children: OpenChildren;
+  code: Pick<CodeDriver, 'awaitsPlugin'> | null;
 }
 
 /** The phase in which a run is ended from outside, with the limit of its own. @spec docs/workflows.md "Cancelling and clean-up" */
 export class CleanUp {
-  readonly limitMs: number;
   readonly #deps: CleanUpDeps;
-  #isOverdue = false;
 
   constructor(deps: CleanUpDeps) {
     this.#deps = deps;
-    this.limitMs = deps.limitMs;
   }
 
   begin(how: RunEnding, by: 'engine' | 'caller'): void {
@@ -36,34 +35,47 @@ export class CleanUp {
     recorder.setRun('cancelling', by, how === 'timed_out' ? { reason: 'timeout' } : undefined);
   }
 
-  /** It has taken all of its time: what is left of it is stopped. */
-  get isOverdue(): boolean {
-    const { endsAt } = this;
-    this.#isOverdue ||= endsAt !== null && this.#deps.deadlines.isPast(endsAt);
-    return this.#isOverdue;
+  /** The run has taken all of the time for its clean-up: what is left of it is stopped. */
+  isOverdue(jobs: readonly JobPart[]): boolean {
+    const { run, state, limit } = this.#deps;
+    return state.ending !== null && limit.isOver(run, this.#holdOf(jobs));
   }
 
-  /** Null while its time does not count. */
-  get endsAt(): number | null {
-    const { endingAt } = this.#deps.run;
-    return endingAt === null || this.#isOverdue ? null : endingAt + this.limitMs;
-  }
-
-  /** Its time counts from now on, but for that of an operator's decision. */
+  /** The time of the run's clean-up counts, or of those of its jobs. */
   count(jobs: readonly JobPart[]): void {
-    const { run, clock, deadlines, journal } = this.#deps;
-    const isUndecided = jobs.some(({ steps }) => steps.some(({ wait }) => wait?.for === 'decision'));
-    if (isUndecided === (run.endingAt === null)) return;
-    run.endingAt = isUndecided ? null : clock.now();
-    if (run.endingAt !== null) deadlines.note(run.endingAt + this.limitMs);
-    journal.touch('run');
+    const { run, state, limit, journal } = this.#deps;
+    if (!state.ending) {
+      for (const part of jobs)
+        if (isCleaningUp(part) && limit.count(part.record, holdOf(part.steps))) journal.touch(part);
+    } else if (limit.count(run, this.#holdOf(jobs))) journal.touch('run');
   }
 
-  /** Nothing of it is in the air. One that the service interrupts has all of its time again. */
+  /** When the limits pass. */
+  endings(jobs: readonly JobPart[]): Array<number | null> {
+    const { run, state, limit } = this.#deps;
+    if (state.ending) return [limit.endsAt(run, this.#holdOf(jobs))];
+    return jobs.filter(isCleaningUp).map(({ record, steps }) => limit.endsAt(record, holdOf(steps)));
+  }
+
+  outcome(jobs: readonly JobPart[]): CleanUpOutcome {
+    const { run, limit } = this.#deps;
+    const isOverdue = this.isOverdue(jobs);
+    const pluginWaitMs = isOverdue && run.endingHeldAt !== null ? limit.maxPluginWaitMs : null;
+    return { isOverdue, limitMs: limit.limitMs, pluginWaitMs };
+  }
+
+  /** Nothing of it is in the air. */
   park(): void {
-    const { run, state, journal } = this.#deps;
-    if (state.draining) run.endingAt = null;
+    const { run, journal } = this.#deps;
     journal.touch('run');
     journal.event({ type: 'run.waiting', ...(run.wakeAt === null ? {} : { data: { wakeAt: run.wakeAt } }) });
   }
+
+  #holdOf(jobs: readonly JobPart[]): Hold {
+    const { children, code } = this.#deps;
+    const hold = children.areAwaited ? 'others' : holdOf(jobs.flatMap(({ steps }) => steps));
+    return hold ?? (code?.awaitsPlugin ? 'plugin' : null);
+  }
 }
+
+const isCleaningUp = ({ record }: JobPart): boolean => record.ending !== null && !isFinal(record.status);

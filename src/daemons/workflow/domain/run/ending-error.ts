@@ -1,10 +1,17 @@
 import type { RunEnding, RunError } from '../../../../contracts/index.ts';
 import { isFailure, type JobPart, stepIdOf } from './run-parts.ts';
 
+export interface CleanUpOutcome {
+  isOverdue: boolean;
+  limitMs: number;
+  /** What it waited for until then was a plugin, for as long as that may take. */
+  pluginWaitMs: number | null;
+}
+
 export interface EndedRun {
   ending: RunEnding;
   parts: readonly JobPart[];
-  cleanUp: { isOverdue: boolean; limitMs: number };
+  cleanUp: CleanUpOutcome;
   /** The time limit of the run. */
   timeoutMs: number | undefined;
 }
@@ -22,14 +29,19 @@ export function endingError({ ending, timeoutMs, ...run }: EndedRun): RunError |
 
 function cleanUpError({
   parts,
-  cleanUp: { isOverdue, limitMs },
+  cleanUp: { isOverdue, limitMs, pluginWaitMs },
 }: Pick<EndedRun, 'parts' | 'cleanUp'>): RunError | null {
-  if (isOverdue)
+  if (isOverdue) {
+    const why =
+      pluginWaitMs === null
+        ? `did not end within ${limitMs} ms`
+        : `waited ${pluginWaitMs} ms for a plugin that is not loaded`;
     return {
       code: 'EXECUTION_TIMEOUT',
-      message: `The clean-up did not end within ${limitMs} ms; what was left of it was stopped.`,
-      details: { reason: 'clean_up_timeout', timeoutMs: limitMs },
+      message: `The clean-up ${why}; what was left of it was stopped.`,
+      details: { reason: 'clean_up_timeout', timeoutMs: pluginWaitMs ?? limitMs },
     };
+  }
   for (const { record, steps } of parts) {
     const error = record.error === null ? null : (JSON.parse(record.error) as RunError);
     // That its time was up says nothing of its clean-up.

@@ -1,5 +1,4 @@
 import type { PartStatus, RunEnding, RunError } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { CodeDriver } from '../code/code-driver.ts';
@@ -8,6 +7,7 @@ import type { Condition } from '../definition/templates.ts';
 import { isFinal } from '../states.ts';
 import { evaluationFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
+import { type CleanUpLimit, holdOf } from './clean-up-limit.ts';
 import type { RunEvaluations } from './run-evaluations.ts';
 import {
   combinations,
@@ -33,17 +33,16 @@ export interface JobDriverDeps {
   evaluations: RunEvaluations;
   steps: StepDriver;
   state: RunState;
-  clock: Clock;
   deadlines: Deadlines;
-  /** How long the clean-up of a job that is being ended may take. */
-  cleanUpMs: number;
+  /** Of the clean-up of a job that is being ended. */
+  limit: CleanUpLimit;
   /** Drives the one job of a workflow in code. */
   code: CodeDriver | null;
 }
 
 /** The life of a job: what it needs, its combinations, its steps in order, its end. */
 export function createJobDriver(deps: JobDriverDeps) {
-  const { groups, recorder, scopes, evaluations, steps, state, clock, deadlines, code } = deps;
+  const { groups, recorder, scopes, evaluations, steps, state, deadlines, limit, code } = deps;
   const { setJob } = recorder;
   const { scopeOf } = scopes;
 
@@ -51,9 +50,9 @@ export function createJobDriver(deps: JobDriverDeps) {
   function advanceJob(part: JobPart) {
     if (part.record.status === 'interrupted') setJob(part, 'running');
     const { timeoutMs } = part.job;
-    if (timeoutMs !== null && !part.ending && deadlines.isPast(part.record.startedAt! + timeoutMs))
-      beginEnding(part, 'timed_out');
-    if (part.ending) return cleanUp(part, part.ending);
+    if (timeoutMs !== null && !part.record.ending && deadlines.isPast(part.record.startedAt! + timeoutMs))
+      part.record.ending = 'timed_out';
+    if (part.record.ending) return cleanUp(part, part.record.ending);
     if (code) return code.advance(part);
     for (const step of part.steps) {
       steps.advanceStep(step, part);
@@ -89,17 +88,10 @@ export function createJobDriver(deps: JobDriverDeps) {
     });
   }
 
-  function beginEnding(part: JobPart, how: RunEnding): void {
-    part.ending = how;
-    part.endingAt = clock.now();
-    deadlines.note(part.endingAt + deps.cleanUpMs);
-  }
-
   /** Ends the steps of a job that is being ended, in their order, but for those whose `if` holds when it is cancelled. */
   function cleanUp(part: JobPart, how: RunEnding): void {
     // That of a run has a limit for all of its jobs.
-    const isOverdue = part.endingAt === null || deadlines.isPast(part.endingAt + deps.cleanUpMs);
-    if (!state.ending && isOverdue) {
+    if (!state.ending && limit.isOver(part.record, holdOf(part.steps))) {
       stopJob(part, how);
       return;
     }
@@ -133,9 +125,7 @@ export function createJobDriver(deps: JobDriverDeps) {
 
   /** Ends all of a job, its clean-up too. */
   function stopJob(part: JobPart, how: RunEnding): void {
-    part.ending ??= how;
-    // A reminder that is past would come again and again.
-    part.endingAt = null;
+    part.record.ending ??= how;
     code?.stop(part, reasonOf(how));
     for (const step of part.steps) if (!isFinal(step.record.status)) steps.stopStep(step, how);
     if (part.passing || part.steps.some(({ abort }) => abort !== null)) return;
@@ -160,7 +150,7 @@ export function createJobDriver(deps: JobDriverDeps) {
 
   /** A job of a run that is being ended goes on if its `if` holds then; any other ends. False while that is not known. */
   function endsWithRun(group: JobGroup, part: JobPart): boolean | undefined {
-    if (!state.ending || part.ending) return false;
+    if (!state.ending || part.record.ending) return false;
     const goesOn = holdsOnCancel(group.job, group.job.condition, part);
     return goesOn === undefined ? undefined : !goesOn;
   }
@@ -176,8 +166,7 @@ export function createJobDriver(deps: JobDriverDeps) {
         parts.length > 1 &&
         parts.some(({ record }) => FAILED_STATES.has(record.status))
       ) {
-        for (const part of parts)
-          if (!isFinal(part.record.status) && !part.ending) beginEnding(part, 'cancelled');
+        for (const part of parts) if (!isFinal(part.record.status)) part.record.ending ??= 'cancelled';
       }
       let running = parts.filter(
         ({ record }) => !isFinal(record.status) && record.status !== 'pending',
@@ -186,8 +175,8 @@ export function createJobDriver(deps: JobDriverDeps) {
         if (isFinal(part.record.status)) continue;
         const ends = endsWithRun(group, part);
         if (ends === undefined) continue;
-        if (ends) beginEnding(part, state.ending!);
-        if (part.record.status === 'pending' && part.ending) {
+        if (ends) part.record.ending = state.ending;
+        if (part.record.status === 'pending' && part.record.ending) {
           setJob(part, 'cancelled');
           changed = true;
           continue;

@@ -171,7 +171,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
 function progressOf(run: RunRecord): RunProgress {
   const { status, ready, reason, rank, wakeAt, deadlineAt, fence, resumeCount, crashes, kills, inFlight } =
     run;
-  const { ending, endingAt, output, error, startedAt, finishedAt } = run;
+  const { ending, endingAt, endingHeldAt, output, error, startedAt, finishedAt } = run;
   return {
     status,
     ready,
@@ -186,6 +186,7 @@ function progressOf(run: RunRecord): RunProgress {
     inFlight,
     ending,
     endingAt,
+    endingHeldAt,
     output,
     error,
     startedAt,

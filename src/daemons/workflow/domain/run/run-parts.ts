@@ -30,6 +30,8 @@ export interface StepPart {
   losses: number;
   /** The child that had not ended when it was looked up. */
   openChild: string | null;
+  /** Its plugin was away at the latest attempt, and its work has not begun since. */
+  wasAway: boolean;
   /** What the attempt under way is given; undefined until a thread has worked it out. */
   given: Record<string, JsonValue> | StepFailure | undefined;
   /** It is being ended from outside: what was in the air of it comes to nothing. */
@@ -48,10 +50,6 @@ export interface JobPart {
   failed: boolean;
   /** The code that finds its steps is at work, or about to be. */
   passing: boolean;
-  /** It is being ended from outside: by its time limit, or because a sibling failed. */
-  ending: RunEnding | null;
-  /** Since when, for the limit of its clean-up; null once that is over. */
-  endingAt: number | null;
 }
 
 /** All combinations of one job; null until what it needs has ended. */
@@ -97,6 +95,9 @@ export function newJobPart(job: CompiledJob, key: string, matrix: Record<string,
     error: null,
     startedAt: null,
     finishedAt: null,
+    ending: null,
+    endingAt: null,
+    endingHeldAt: null,
   };
   return jobPart(job, record, new Map());
 }
@@ -115,8 +116,6 @@ function jobPart(
     outputs: record.outputs === null ? {} : JSON.parse(record.outputs),
     failed: false,
     passing: false,
-    ending: null,
-    endingAt: null,
   };
   part.steps = code
     ? [...stored.values()].map((own) => stepPart(part, code.stepOf(foundIn(own), own.index), own))
@@ -132,13 +131,15 @@ function jobPart(
 }
 
 export function stepPart(job: JobPart, step: CompiledStep, record: StepRecord): StepPart {
+  const wait: StepWait | null = record.wait === null ? null : JSON.parse(record.wait);
   return {
     record,
     step,
     job,
     output: record.output === null ? null : JSON.parse(record.output),
     error: record.error === null ? null : JSON.parse(record.error),
-    wait: record.wait === null ? null : JSON.parse(record.wait),
+    wait,
+    wasAway: wait?.for === 'plugin',
     abort: null,
     slot: 'none',
     withdraw: null,

@@ -33,7 +33,7 @@ export function createRunScopes(run: RunRecord, workflow: CompiledWorkflow, grou
   }
 
   const stateOf = (part: JobPart): Scope['state'] =>
-    part.ending ? 'cancelled' : part.failed ? 'failure' : 'success';
+    part.record.ending ? 'cancelled' : part.failed ? 'failure' : 'success';
 
   /**
    * The output of the run: what its code returned, or what the definition says, else the outputs of the jobs that have

@@ -16,6 +16,7 @@ import { PluginAway } from './plugin-away.ts';
 import { evaluationFailure, retryDelay, StepFailure, stepTimeout, toStepFailure } from './retry-policy.ts';
 import type { StepOutcome } from './step-kind.ts';
 import { createStepWaits } from './step-waits.ts';
+import { createPluginParking } from './wait-for-plugin.ts';
 
 export interface StepDriverDeps extends AttemptInputDeps {
   recorder: RunRecorder;
@@ -47,6 +48,7 @@ export function createStepDriver(deps: StepDriverDeps) {
   const { scopeOf, stateOf } = scopes;
   const childrenStopped = new Set<string>();
   const { tryWake } = createStepWaits({ ...deps, startEffect, goOn, failAttempt });
+  const { waitForPlugin, parkForPlugin } = createPluginParking(deps);
   const { callOf, givenNow, givenLater, noteBegun } = createAttemptInput(deps);
 
   /** Goes on with a step as far as it can. */
@@ -57,7 +59,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (record.status === 'interrupted') return goOn(part);
     if (record.status !== 'pending') return;
     try {
-      const holds = evaluations.ask(job.ending ? record : part, step.condition, () =>
+      const holds = evaluations.ask(job.record.ending ? record : part, step.condition, () =>
         scopeOf(job, stateOf(job)),
       );
       if (!holds) return;
@@ -194,6 +196,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     return {
       begin() {
         if (stopTimeout) return;
+        part.wasAway = false;
         stopTimeout = clock.after(part.step.timeoutMs, () => controller.abort(TIMED_OUT));
         if (part.record.attemptAt !== null) return;
         noteBegun(part);
@@ -220,6 +223,7 @@ export function createStepDriver(deps: StepDriverDeps) {
   }
 
   function settleAttempt(part: StepPart, outcome: StepOutcome | StepFailure, signal: AbortSignal) {
+    part.wasAway = false;
     if (!(outcome instanceof StepFailure)) {
       if ('wait' in outcome) return parkUntil(part, outcome);
       succeed(part, outcome.output);
@@ -270,24 +274,6 @@ export function createStepDriver(deps: StepDriverDeps) {
     journal.log({ level: 'warn', message: why.message, job: record.jobKey, step: step.id });
     if (record.attemptAt === null) park(part, { for: 'retry' }, clock.now());
     else setStep(part, 'interrupted');
-  }
-
-  /** The attempt that found its plugin away does not count: its work never began. */
-  function parkForPlugin(part: StepPart, away: PluginAway): void {
-    const { record } = part;
-    record.attempts--;
-    record.attemptAt = null;
-    if (record.attempts === 0) record.startedAt = null;
-    waitForPlugin(part, away, {});
-  }
-
-  /** Until the plugins are read anew; where that may show nothing, also until a time. */
-  function waitForPlugin(part: StepPart, away: PluginAway, more: { interrupted?: true }): void {
-    const { pluginId, message } = away;
-    const pause = deps.pluginWaits.add(pluginId, run.id, message);
-    const isMissing = part.step.kind.away?.(part.step.uses) !== undefined;
-    const wakeAt = isMissing ? null : deadlines.note(clock.now() + pause);
-    park(part, { for: 'plugin', name: pluginId, message, ...more }, wakeAt, { plugin: pluginId });
   }
 
   /** Aborts what is in the air of a step that is to end with its run or job. */

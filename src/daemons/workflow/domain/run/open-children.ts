@@ -1,0 +1,65 @@
+import type { Clock } from '../../../../kit/clock.ts';
+import { seconds } from '../../../../kit/duration.ts';
+import type { Logger } from '../../../../kit/logger.ts';
+import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { JobPart, StepPart } from './run-parts.ts';
+import type { RunState } from './run-state.ts';
+
+export interface OpenChildrenDeps {
+  run: Pick<RunRecord, 'id'>;
+  state: RunState;
+  clock: Clock;
+  logger: Logger;
+  /** Ids of the children of a run that have not ended. */
+  openChildren(runId: string): Promise<string[]>;
+  cancelChild(runId: string): void;
+}
+
+const PAUSE_AFTER_FAILURE_MS = seconds(1);
+
+/**
+ * The children of a run that is being ended, looked up once its jobs have ended: also those that its steps do not know of since
+ * a crash, or no longer wait for. The run ends after them. @spec docs/decisions/0171
+ */
+export class OpenChildren {
+  readonly #deps: OpenChildrenDeps;
+  #open: ReadonlySet<string> | null = null;
+  #isLooking = false;
+
+  constructor(deps: OpenChildrenDeps) {
+    this.#deps = deps;
+  }
+
+  get areAwaited(): boolean {
+    return this.#open !== null && this.#open.size > 0;
+  }
+
+  /** Whether all have ended; undefined while that is looked up. */
+  haveEnded(jobs: readonly JobPart[]): boolean | undefined {
+    if (!jobs.some(({ steps }) => steps.some(mayHaveChild))) return true;
+    const { endedChildren } = this.#deps.state;
+    const open = this.#open;
+    if (!this.#isLooking && (open === null || [...open].some((id) => endedChildren.has(id))))
+      void this.#look();
+    return this.#isLooking ? undefined : open?.size === 0;
+  }
+
+  async #look(): Promise<void> {
+    const { run, state, clock, logger, openChildren, cancelChild } = this.#deps;
+    this.#isLooking = true;
+    const ended = [...(this.#open ?? [])].filter((id) => state.endedChildren.has(id));
+    try {
+      const open = await openChildren(run.id);
+      for (const id of ended) state.endedChildren.delete(id);
+      for (const id of open) if (!this.#open?.has(id)) cancelChild(id);
+      this.#open = new Set(open);
+    } catch (error) {
+      logger.error(`The children of run ${run.id} could not be read; tried again in a second`, { error });
+      await new Promise<void>((resolve) => clock.after(PAUSE_AFTER_FAILURE_MS, resolve));
+    }
+    this.#isLooking = false;
+    if (!state.departure) state.advance();
+  }
+}
+
+const mayHaveChild = ({ step, record }: StepPart): boolean => step.uses === 'workflow' && record.attempts > 0;
