@@ -108,7 +108,7 @@ export function createActiveRun(
   const cleanUp = new CleanUp({ run, state, journal, recorder, limit, children, code });
   const jobs = createJobDriver({
     ...{ groups, recorder, scopes, evaluations, steps, state },
-    ...{ deadlines, limit, code },
+    ...{ journal, deadlines, limit, code },
   });
   /** Entries that were in the inbox once: one that was read with the run may be told of again after a step took it. */
   const seen = new Set(loaded.inbox.map(({ n }) => n));

@@ -9,6 +9,7 @@ import { evaluationFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
 import { type CleanUpLimit, holdOf } from './clean-up-limit.ts';
 import type { RunEvaluations } from './run-evaluations.ts';
+import type { RunJournal } from './run-journal.ts';
 import {
   combinations,
   isFailure,
@@ -33,6 +34,7 @@ export interface JobDriverDeps {
   evaluations: RunEvaluations;
   steps: StepDriver;
   state: RunState;
+  journal: RunJournal;
   deadlines: Deadlines;
   /** Of the clean-up of a job that is being ended. */
   limit: CleanUpLimit;
@@ -42,7 +44,7 @@ export interface JobDriverDeps {
 
 /** The life of a job: what it needs, its combinations, its steps in order, its end. */
 export function createJobDriver(deps: JobDriverDeps) {
-  const { groups, recorder, scopes, evaluations, steps, state, deadlines, limit, code } = deps;
+  const { groups, recorder, scopes, evaluations, steps, state, journal, deadlines, limit, code } = deps;
   const { setJob } = recorder;
   const { scopeOf } = scopes;
 
@@ -223,6 +225,8 @@ export function createJobDriver(deps: JobDriverDeps) {
         group.parts = [single];
         setJob(single, 'skipped');
       }
+      // Those that wait for their turn would be unknown to a service that takes the run up again.
+      if (all) for (const part of group.parts) journal.touch(part);
     } catch (error) {
       group.parts = [single];
       setJob(single, 'failed', evaluationFailure(error).error);
