@@ -87,7 +87,7 @@ const COMMAND = [
 
 /** What services and commands alike load first: the configuration, and what it is made of. */
 const BASE = [
-  ...['clock', 'config', 'duration', 'errors', 'json', 'nearest', 'user-folder'].map((name) => `kit/${name}`),
+  ...['clock', 'config', 'duration', 'errors', 'json', 'nearest'].map((name) => `kit/${name}`),
   ...['env', 'find', 'merge', 'parse', 'problems', 'profile'].map((name) => `kit/config/${name}`),
   ...['adapters', 'common', 'config', 'endpoint', 'errors', 'host-target', 'ids', 'limits'].map(
     (name) => `contracts/${name}`,
