@@ -36,7 +36,7 @@ export function statesPage(): string {
   return `# States of runs, jobs and steps
 
 Generated from \`src/daemons/workflow/domain/states.ts\` by \`npm run generate\`. No other transition is possible.
-In brackets stands the actor: \`caller\`, the tenant that owns the run; \`engine\`, the workflow service that executes it;
+The actor is in brackets: \`caller\`, the tenant that owns the run; \`engine\`, the workflow service that executes it;
 \`recovery\`, that service at its start, after a crash of its predecessor.
 
 ${sections.join('\n\n')}
