@@ -1,4 +1,7 @@
-/** Somebody who may exchange a secret for tokens: the operator, a script, a host agent. Times in epoch ms. @spec Client credentials */
+/**
+ * Credentials that exchange a secret for tokens: of the operator, a script or a host agent. Times in epoch
+ * ms. @spec Client credentials
+ */
 export interface ClientRecord {
   clientId: string;
   hostId: string;
@@ -12,24 +15,27 @@ export interface ClientRecord {
 
 export interface ClientStore {
   create(client: ClientRecord): Promise<void>;
-  /** Creates it or replaces its secret and identity: how the operator's credentials come in at each start. */
+  /**
+   * Creates the client, or replaces its secret and identity. The supervisor calls it with the operator's
+   * credentials at each start.
+   */
   upsert(client: ClientRecord): Promise<void>;
   find(clientId: string): Promise<ClientRecord | undefined>;
   list(namespaceId?: string): Promise<ClientRecord[]>;
-  /** Replaces the hash of a secret, unless it is no longer `from`. */
+  /** Replaces the secret hash only if it still equals `from`. */
   rehash(clientId: string, from: string, to: string): Promise<void>;
-  /** True when it was valid until now. */
+  /** Returns true when the client was valid until now. */
   revoke(clientId: string, now: number): Promise<boolean>;
 }
 
-/** One refresh token, known by its hash. A family is all that descend from one login. */
+/** One refresh token, stored as a hash. A family holds all tokens that descend from one login. */
 export interface RefreshTokenRecord {
   tokenHash: string;
   familyId: string;
   clientId: string;
   createdAt: number;
   expiresAt: number;
-  /** When it was traded in; null while unspent. */
+  /** When the token was exchanged; null while unspent. */
   spentAt: number | null;
 }
 
@@ -39,12 +45,12 @@ export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
-   * Spends the old and adds the new in one step. Of racing callers one gets `rotated`; whoever comes within `graceMs` of
-   * that gets `repeated`, the new one added all the same (its reply may have been lost); later it is `reused`, and
-   * nothing is added. `unknown`: expired, or gone with its family.
+   * Spends the old token and adds the new one atomically. The first caller gets `rotated`. A caller within
+   * `graceMs` of it gets `repeated` and a new token too, since the first reply may have been lost. Later
+   * callers get `reused` and no token. `unknown`: the token expired or its family was revoked.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
-  /** Revokes all that descend from one login; returns how many went. */
+  /** Revokes all tokens that descend from one login; returns their number. */
   revokeFamily(familyId: string): Promise<number>;
   revokeClient(clientId: string): Promise<number>;
   prune(expiredBefore: number): Promise<number>;

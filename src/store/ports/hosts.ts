@@ -14,22 +14,22 @@ export interface HostRecord {
   metadata: Record<string, JsonValue>;
   createdAt: number;
   revokedAt: number | null;
-  /** Of the socket it is connected by; null while offline. */
+  /** Id of the connected socket's session; null while offline. */
   sessionId: string | null;
   connectedAt: number | null;
   lastSeenAt: number | null;
 }
 
 export interface HostStore {
-  /** Writes the host and the client it logs in by, both or neither. */
+  /** Writes the host and its login client in one transaction. */
   register(host: HostRecord, client: ClientRecord): Promise<void>;
   find(hostId: string): Promise<HostRecord | undefined>;
-  /** In the order of their ids; every namespace when none is given. */
+  /** Ordered by id; all namespaces when none is given. */
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
-  /** Notes a new session; it replaces the one before. */
+  /** Records a new session, which replaces the previous one. */
   connect(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Notes a sign of life of that session. */
+  /** Records a heartbeat of that session. */
   seen(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Ends that session; the late close of a replaced one changes nothing. */
+  /** Ends that session. A late close of a replaced session changes nothing. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
 }

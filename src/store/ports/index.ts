@@ -19,7 +19,7 @@ export * from './webhook-secrets.ts';
 export * from './workflow.ts';
 export * from './workflow-records.ts';
 
-/** All that the gateway keeps: in SQLite the file `svc.db`. */
+/** The gateway's stores: in SQLite, the file `svc.db`. */
 export interface GatewayStore {
   cache: KeyValueStore;
   secrets: WebhookSecretStore;
@@ -29,15 +29,15 @@ export interface GatewayStore {
   hosts: HostStore;
   mintedTokens: MintedTokenStore;
   revocations: RevocationStore;
-  /** Writes what is queued, then lets go of the file. */
+  /** Flushes queued writes, then closes the file. */
   close(): Promise<void>;
 }
 
-/** All that the state daemon keeps: in SQLite the file `state.db`. */
+/** The state service's stores: in SQLite, the file `state.db`. */
 export interface StateStore {
   entries: KeyValueStore;
-  /** Objects as files of the data folder, `quotaBytes` a scope. Call it once. */
+  /** Opens the object store, kept as files in the data folder, with `quotaBytes` per scope. Call it once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
-  /** Writes what is queued, then lets go of the file. */
+  /** Flushes queued writes, then closes the file. */
   close(): Promise<void>;
 }

@@ -1,35 +1,34 @@
 import { PlatformError } from '../../kit/errors.ts';
 
-/** Anything JSON can carry. */
+/** Any JSON value. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
 
 export interface KeyValueEntry {
   key: string;
   value: JsonValue;
-  /** Epoch ms; null: stays. */
+  /** Epoch ms; null: never expires. */
   expiresAt: number | null;
 }
 
-/** What one scope may take. An expired entry counts until it is deleted. */
+/** Limits of one scope. An expired entry counts until it is deleted. */
 export interface EntryQuota {
-  /** Of keys and values (as JSON), in UTF-8. */
+  /** Keys and values (as JSON) together, in UTF-8 bytes. */
   maxBytes: number;
   maxKeys: number;
-  /** The section of the config that has both, for the error. */
+  /** The config section that sets both limits, for the error message. */
   setting: string;
 }
 
 /**
- * Values by scope and key, with an optional life time: the platform cache of the gateway and the
- * entries of the state daemon. Every method is atomic, and a write's promise settles once it is durable.
- * An entry is gone from the millisecond of its `expiresAt` on. Every method throws VALIDATION_ERROR for a scope or
- * key that no database keeps apart from others (see requireStorableKey).
- * With a quota, a write that would exceed it throws QUOTA_EXCEEDED; one that needs no more room than before never does.
+ * Values by scope and key, with an optional TTL: the gateway's platform cache and the state service's
+ * entries. Every method is atomic; a write settles once it is durable. An entry is absent from the
+ * millisecond of `expiresAt` on. Throws VALIDATION_ERROR for keys that databases cannot store distinctly (see
+ * requireStorableKey), and QUOTA_EXCEEDED for a write that grows beyond the quota.
  */
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
   set(scope: string, key: string, value: JsonValue, ttlMs?: number, quota?: EntryQuota): Promise<void>;
-  /** True when it wrote: of racing callers, one. */
+  /** Returns true when it wrote: exactly one of several racing callers. */
   setIfAbsent(
     scope: string,
     key: string,
@@ -37,27 +36,33 @@ export interface KeyValueStore {
     ttlMs?: number,
     quota?: EntryQuota,
   ): Promise<boolean>;
-  /** True when there was something to delete. */
+  /** Returns true when the entry existed. */
   delete(scope: string, key: string): Promise<boolean>;
   /**
-   * Adds `by` to a counter, absent meaning 0; one that exists keeps its life time. With `windowMs` the counter lives from its first increment
-   * until the window ends; later increments do not prolong it. Throws CONFLICT when the value is no number or the sum
-   * leaves the range of exact integers.
+   * Adds `by` to a counter; an absent one starts at 0. `windowMs` sets the TTL at the first increment; later
+   * increments do not extend it. Throws CONFLICT when the value is not a number or the sum is not a safe
+   * integer.
    */
   increment(
     scope: string,
     key: string,
     options: { by: number; windowMs?: number; quota?: EntryQuota },
   ): Promise<{ value: number; expiresAt: number | null }>;
-  /** Entries whose key starts with `prefix` and comes after `after`, in the order of their code points (that of UTF-8 bytes), at most `limit`. */
+  /**
+   * Returns at most `limit` entries whose key starts with `prefix` and sorts after `after`, in code point
+   * order (equal to UTF-8 byte order).
+   */
   scan(scope: string, options: { prefix: string; after?: string; limit: number }): Promise<KeyValueEntry[]>;
-  /** Deletes at most `limit` expired entries and returns how many, so that a sweep never holds the writer long. */
+  /**
+   * Deletes at most `limit` expired entries and returns their number; the limit bounds how long a sweep holds
+   * the writer.
+   */
   sweep(limit: number): Promise<number>;
 }
 
 /**
- * Throws VALIDATION_ERROR for text with U+0000 (PostgreSQL refuses it) or half a surrogate pair (encoding replaces it,
- * so that two keys would become one).
+ * Throws VALIDATION_ERROR for text with U+0000, which PostgreSQL refuses, or a lone surrogate: encoding
+ * replaces it, which would merge distinct keys.
  */
 export function requireStorableKey(...texts: string[]): void {
   if (texts.every((text) => text.isWellFormed() && !text.includes('\0'))) return;

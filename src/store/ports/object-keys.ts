@@ -1,12 +1,12 @@
 import { PlatformError } from '../../kit/errors.ts';
 
 const KEY_CHARS = 512;
-/** What a file system takes as one name. */
+/** Maximum length of one name in common file systems. */
 const PART_BYTES = 255;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not stand in a key
+// biome-ignore lint/suspicious/noControlCharactersInRegex: keys must not contain control characters
 const NOT_IN_KEYS = /[\\\u0000-\u001f\u007f]/;
 
-/** Throws VALIDATION_ERROR for a key that could mean another place than the one it names, or none at all. */
+/** Throws VALIDATION_ERROR for an invalid key, or one that could escape its folder. */
 export function requireObjectKey(key: string): void {
   const fault = faultOf(key);
   if (!fault) return;

@@ -1,23 +1,27 @@
 import type { StoredObject } from '../../contracts/index.ts';
 
-/** Whose objects are meant: nobody sees those of another tenant or namespace. */
+/** Tenant and namespace that own an object; others cannot see it. */
 export interface ObjectScope {
   tenant: string;
   namespace: string;
 }
 
 /**
- * Bytes by scope and key. A write is whole or not at all, and durable when its promise settles. Keys have been checked
- * (see object-keys.ts). Throws STORE_ERROR, or UPSTREAM_UNAVAILABLE and UPSTREAM_TIMEOUT where the objects are elsewhere.
+ * Bytes by scope and key. A write is atomic, and durable when its promise settles. Keys are validated by the
+ * caller (see object-keys.ts). Throws STORE_ERROR; a remote store also throws UPSTREAM_UNAVAILABLE and
+ * UPSTREAM_TIMEOUT.
  */
 export interface ObjectStore {
   read(scope: ObjectScope, key: string): Promise<(StoredObject & { data: Uint8Array }) | undefined>;
-  /** Throws QUOTA_EXCEEDED where there is a quota. */
+  /** Throws QUOTA_EXCEEDED when the scope has a quota and exceeds it. */
   write(scope: ObjectScope, key: string, data: Uint8Array): Promise<void>;
-  /** True when there was something to delete. */
+  /** Returns true when the object existed. */
   delete(scope: ObjectScope, key: string): Promise<boolean>;
   stat(scope: ObjectScope, key: string): Promise<StoredObject | undefined>;
-  /** Those whose key starts with `prefix` and comes after `after`, in the order of UTF-8 bytes, at most `limit`. */
+  /**
+   * Returns at most `limit` objects whose key starts with `prefix` and sorts after `after`, in UTF-8 byte
+   * order.
+   */
   list(
     scope: ObjectScope,
     options: { prefix: string; after?: string | undefined; limit: number },

@@ -1,15 +1,15 @@
-/** What is refused from now on: every token of a host, or one token. Times in epoch ms. */
+/** A revoked host (with all its tokens) or a single revoked token. Times in epoch ms. */
 export interface Revocation {
-  /** Grows with each revocation, so that a process can ask for what is new. */
+  /** Grows with each revocation, so that a process can read only newer ones. */
   sequence: number;
   kind: 'host' | 'token';
   /** The host's id, or the token's `jti`. */
   subject: string;
-  /** When the token expires by itself; null for hosts, whose ids are never given anew. */
+  /** When the token expires by itself; null for hosts, whose ids are never reused. */
   expiresAt: number | null;
 }
 
-/** A token that an administrator minted by hand. */
+/** A token that an administrator issued manually. */
 export interface MintedTokenRecord {
   jti: string;
   hostId: string;
@@ -23,7 +23,7 @@ export interface MintedTokenRecord {
 export interface MintedTokenStore {
   add(token: MintedTokenRecord): Promise<void>;
   find(jti: string): Promise<MintedTokenRecord | undefined>;
-  /** Those that have not expired, newest first; every namespace when none is given. */
+  /** Unexpired tokens, newest first; all namespaces when none is given. */
   list(
     namespaceId: string | undefined,
     options: { now: number; limit: number; before?: string },
@@ -33,13 +33,13 @@ export interface MintedTokenStore {
 
 export interface RevocationStore {
   /**
-   * Refuses a host in one step: the host's record, every client of that id, their refresh tokens and all tokens that
-   * name it. False when it was refused before.
+   * Revokes a host in one transaction: its record, every client with that id, their refresh tokens and all
+   * tokens that name it. Returns false when it was already revoked.
    */
   revokeHost(hostId: string, now: number): Promise<boolean>;
-  /** Refuses one token until it expires by itself. False when it was refused before. */
+  /** Revokes one token until it expires by itself. Returns false when it was already revoked. */
   revokeToken(jti: string, expiresAt: number, now: number): Promise<boolean>;
-  /** Those after `sequence`, in order. */
+  /** Revocations after `sequence`, in order. */
   since(sequence: number, limit: number): Promise<Revocation[]>;
   prune(expiredBefore: number): Promise<number>;
 }

@@ -1,37 +1,37 @@
 import type { AnalyticsEvent, LogRecord } from '../../contracts/index.ts';
 import type { LogLevel } from '../../kit/logger.ts';
 
-/** A log record with the run it belongs to, which stands in `meta.runId`. */
+/** A log record and its run, taken from `meta.runId`. */
 export interface KeptLog extends LogRecord {
   runId?: string;
 }
 
-/** An event on its way into the store. */
+/** An event to be stored. */
 export interface KeptEvent {
   event: Omit<AnalyticsEvent, 'ts' | 'ingestTs' | 'schema'>;
   /** Epoch ms. */
   ts: number;
   ingestTs: number;
   tenantId: string | null;
-  /** How many occurrences an aggregated event stands for. */
+  /** Number of occurrences that an aggregated event represents. */
   occurrences: number;
-  /** False: counted in the totals, but not kept itself. */
+  /** False: counted in the totals but not stored. */
   keep: boolean;
 }
 
-/** Bounds of time in epoch ms: `from` included, `to` excluded. */
+/** Time range in epoch ms: `from` inclusive, `to` exclusive. */
 export interface TimeRange {
   from?: number;
   to?: number;
 }
 
 export interface LogFilter extends TimeRange {
-  /** This level and those above it. */
+  /** This level and higher ones. */
   level?: LogLevel;
   services?: readonly string[];
   requestId?: string;
   traceId?: string;
-  /** Undefined: of all tenants and of none. */
+  /** Undefined: all tenants, and records without a tenant. */
   tenantId?: string;
   pluginId?: string;
   runId?: string;
@@ -41,7 +41,7 @@ export interface LogFilter extends TimeRange {
 export interface EventFilter extends TimeRange {
   type?: string;
   source?: string;
-  /** Undefined: of all tenants and of none. */
+  /** Undefined: all tenants, and events without a tenant. */
   tenantId?: string;
 }
 
@@ -50,7 +50,7 @@ export interface Paging {
   offset: number;
 }
 
-/** A kept record with its place in the order of arrival, by which a stream goes on. */
+/** A stored record with its arrival number, which streams use as their cursor. */
 export interface Numbered<Kept> {
   id: number;
   record: Kept;
@@ -72,42 +72,45 @@ export interface EventDay {
   byType: Record<string, number>;
 }
 
-/** Lines of one minute, service and tenant that came beyond the rate that is kept. */
+/** Records of one minute, service and tenant that exceeded the ingest rate. */
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
-  /** Empty: the platform's own; null: not known. */
+  /** Empty: the platform itself; null: unknown. */
   tenantId: string | null;
-  /** When its minute began; epoch ms. */
+  /** Start of the minute; epoch ms. */
   minute: number;
   count: number;
 }
 
-/** How many records of a filter's services, tenant and time were not kept. */
+/** Number of dropped records for a filter's services, tenant and time. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
-  /** Lines of these services and minutes whose tenant is not known: the counts of a tenant lack them, those of all have them. */
+  /**
+   * Dropped records of these services and minutes without a known tenant: missing from a tenant's counts,
+   * included in the overall ones.
+   */
   unattributed: number;
 }
 
-/** How many records came and how many were not kept, since the file was made. */
+/** Numbers of received and dropped records since the file was created. */
 export type TelemetryCounts = Record<string, number>;
 
-/** What is asked of kept telemetry. */
+/** Queries on stored telemetry. */
 export interface TelemetryQueries {
-  /** Newest first. `total` counts up to 10,000. */
+  /** Newest first. `total` stops counting at 10,000. */
   logs(
     filter: LogFilter,
     paging: Paging,
   ): Promise<{ items: LogRecord[]; total: number; dropped: DroppedCounts }>;
-  /** Records that arrived after the one of that id, oldest first. */
+  /** Records after the given id in arrival order, oldest first. */
   logsAfter(filter: LogFilter, after: number, limit: number): Promise<NumberedLog[]>;
-  /** The latest `limit` records, oldest first, and the id after which to go on. */
+  /** The latest `limit` records, oldest first, and the cursor to continue from. */
   latestLogs(filter: LogFilter, limit: number): Promise<{ items: NumberedLog[]; after: number }>;
   /** Newest first. */
   events(filter: EventFilter, paging: Paging): Promise<{ items: AnalyticsEvent[]; total: number }>;
-  /** Events that arrived after the one of that id, oldest first. */
+  /** Events after the given id in arrival order, oldest first. */
   eventsAfter(filter: EventFilter, after: number, limit: number): Promise<NumberedEvent[]>;
-  /** The latest `limit` events, oldest first, and the id after which to go on. */
+  /** The latest `limit` events, oldest first, and the cursor to continue from. */
   latestEvents(filter: EventFilter, limit: number): Promise<{ items: NumberedEvent[]; after: number }>;
   stats(filter: EventFilter): Promise<EventTotals>;
   daily(filter: EventFilter): Promise<EventDay[]>;
@@ -115,22 +118,24 @@ export interface TelemetryQueries {
 }
 
 export interface TelemetryLimits {
-  /** Older records go. Epoch ms. */
+  /** Log records older than this are deleted. Epoch ms. */
   logsBefore: number;
   eventsBefore: number;
   maxBytes: number;
 }
 
-/** Log records and analytics events: in SQLite the file `telemetry.db`. Losable: the last second may be gone after a crash. */
+/**
+ * Log records and analytics events: in SQLite, the file `telemetry.db`. A crash may lose the last second.
+ */
 export interface TelemetryStore extends TelemetryQueries {
-  /** Writes records, events and increments of the counts in one transaction. */
+  /** Writes records, events and counter increments in one transaction. */
   append(batch: {
     logs: KeptLog[];
     events: KeptEvent[];
     counts: TelemetryCounts;
     dropped?: readonly DroppedLines[];
   }): Promise<void>;
-  /** Deletes some of what is too old or too much; false when nothing was left to delete. */
+  /** Deletes one batch of expired or excess records; returns false when none was left. */
   prune(limits: TelemetryLimits): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -17,7 +17,7 @@ export interface VectorQuery {
   vector: number[];
   limit: number;
   minScore?: number | undefined;
-  /** Values that the metadata must have. */
+  /** Metadata values that must match. */
   filter: VectorMetadata;
 }
 
@@ -29,15 +29,16 @@ export interface VectorHit {
 }
 
 /**
- * Vectors by collection; each has the dimensions of its first one. A write is all or nothing, and durable when its
- * promise settles. Throws VALIDATION_ERROR for other dimensions and for a vector without a direction, STORE_ERROR.
+ * Vectors by collection; the first vector of a collection sets its dimensions. A write is atomic, and durable
+ * when its promise settles. Throws VALIDATION_ERROR for other dimensions and for zero vectors, STORE_ERROR
+ * otherwise.
  */
 export interface VectorStore {
-  /** Throws QUOTA_EXCEEDED where tenant and namespace would have more than `maxVectors` in all collections. */
+  /** Throws QUOTA_EXCEEDED when tenant and namespace would exceed `maxVectors` over all collections. */
   upsert(place: VectorPlace, items: VectorRecord[], maxVectors: number): Promise<number>;
-  /** The nearest first; none where there is no such collection. */
+  /** Nearest first; empty when the collection does not exist. */
   search(place: VectorPlace, query: VectorQuery): Promise<VectorHit[]>;
-  /** How many there were. An empty collection forgets its dimensions. */
+  /** Returns the number deleted. A collection that becomes empty may take other dimensions. */
   delete(place: VectorPlace, ids: string[]): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { DeliveryStatus } from '../../contracts/index.ts';
 import type { MaybePromise } from '../../kit/maybe-promise.ts';
 
-/** What is known of a delivery when it is written down. Times in epoch ms. */
+/** A received delivery, before it is stored. Times in epoch ms. */
 export interface NewDelivery {
   webhookId: string;
   namespaceId: string;
@@ -13,127 +13,142 @@ export interface NewDelivery {
   source: string;
   requestId: string;
   traceId: string;
-  /** Masked; JSON. */
+  /** JSON, with secrets masked. */
   headers: string;
   body: Uint8Array | null;
-  /** Of the body as received, whether it is kept or not. */
+  /** Size of the body as received, whether or not it is stored. */
   bodyBytes: number;
   mode: 'sync' | 'async';
-  /** Who made it: a sender, or an operator by sending a sample or replaying. */
+  /** What created it: a sender's request, an operator's sample or a replay. */
   origin: 'sender' | 'sample' | 'replay';
-  /** The delivery that this one repeats. */
+  /** The delivery that this one replays. */
   replayOf: string | null;
-  /** Deliveries of one endpoint with the same value run one after the other. */
+  /** Deliveries of one endpoint with the same key run one after another. */
   orderKey: string | null;
 }
 
-/** A delivery as stored. */
+/** A stored delivery. */
 export interface DeliveryRecord extends NewDelivery {
-  /** Its place in the order in which deliveries were written, over all namespaces: what lists and streams continue after. */
+  /** Write order over all namespaces; the cursor of lists and streams. */
   position: number;
   status: DeliveryStatus;
   httpStatus: number | null;
-  /** What each step of the pipeline said, as text of the domain's making. */
+  /** The pipeline's step results, serialized by the domain. */
   steps: string;
-  /** The handler's CommandResult or the failure; JSON, null until finished. */
+  /** The handler's CommandResult or the failure, as JSON; null until finished. */
   outcome: string | null;
   durationMs: number | null;
   attempts: number;
-  /** When a `retrying` one runs again. */
+  /** When a `retrying` delivery runs again. */
   nextAttemptAt: number | null;
-  /** The latest delivery that repeats this one. */
+  /** The latest replay of this delivery. */
   replayedBy: string | null;
-  /** Names the marker that it claimed, for the replay that ends it. */
+  /** Digest of the marker it claimed, for the replay that settles it. */
   marker: Uint8Array | null;
 }
 
-/** How a run of a delivery ended. */
+/** Outcome of one run of a delivery. */
 export interface DeliveryEnd {
   status: DeliveryStatus;
   httpStatus: number;
-  /** Written behind those that the delivery has. */
+  /** Appended to the delivery's steps. */
   steps: string;
   outcome: string | null;
   durationMs: number;
-  /** Set with `retrying`. */
+  /** Only set with `retrying`. */
   nextAttemptAt?: number | null;
 }
 
 /**
- * The mark that a delivery id was seen. `pending` belongs to a running sync delivery and lapses with its lease,
- * so that the crash of its gateway does not lock the id for 7 days; `done` lasts the idempotency window.
+ * The dedupe marker of a delivery id. `pending` belongs to a running sync delivery and expires with its
+ * lease, so a gateway crash does not block the id for 7 days; `done` lasts the idempotency window.
  */
 export type MarkerState = 'pending' | 'done';
 
 export interface MarkerClaim {
   key: string;
-  /** When a `pending` claim lapses (sync), or a `done` one is forgotten (async). */
+  /** When a `pending` claim (sync) or a `done` one (async) expires. */
   expiresAt: number;
 }
 
-/** `begun`: the caller owns the delivery. Else who came first: still at work, or through. */
+/**
+ * `begun`: the caller owns the delivery. Otherwise the state of the delivery that claimed the marker first.
+ */
 export type ClaimResult = 'begun' | MarkerState;
 
-/** What a list or a bulk replay looks for; all that is given must hold. */
+/** Filter of a list or bulk replay; all given fields must match. */
 export interface DeliveryFilter {
   status?: readonly DeliveryStatus[] | undefined;
   pluginId?: string | undefined;
   event?: string | undefined;
-  /** Received at this time or later. */
+  /** Received at or after this time. */
   since?: number | undefined;
-  /** Text that the body, the outcome, the source or an id contains. */
+  /** Text contained in the body, the outcome, the source or an id. */
   search?: string | undefined;
 }
 
-/** Where a delivery stands in a list: by the time of its receipt, and among equals by the order of writing. */
+/** List cursor: receive time, then write order. */
 export type DeliveryPlace = Pick<DeliveryRecord, 'receivedAt' | 'position'>;
 
 export interface DeliveryPage {
   items: DeliveryRecord[];
-  /** Where to go on; null: that was all. */
+  /** Cursor of the next page; null on the last one. */
   next: DeliveryPlace | null;
 }
 
-/** Deliveries and their idempotency markers, together because they are written together. @spec Webhook delivery */
+/**
+ * Deliveries and their idempotency markers, in one store because one transaction writes both. @spec Webhook
+ * delivery
+ */
 export interface WebhookInbox {
-  /** Step 5: reads only, and answers at once where memory knows. Expired markers are absent. */
+  /** Step 5: read-only; synchronous when the answer is in memory. Expired markers are absent. */
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
-   * Sync: claims the marker as `pending` and writes the delivery as `running`, both or neither.
-   * Settles once durable.
+   * Sync: claims the marker as `pending` and writes the delivery as `running` in one transaction. Settles
+   * once durable.
    */
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined): Promise<ClaimResult>;
-  /** Async: claims the marker as `done` and writes the delivery as `accepted`, both or neither; durable before the 202. */
+  /**
+   * Async: claims the marker as `done` and writes the delivery as `accepted` in one transaction; durable
+   * before the 202.
+   */
   accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
   /**
-   * Ends a run of a delivery that was begun or accepted, and counts it as an attempt. With `marker`: success keeps it
-   * `done` until `expiresAt`, failure (`expiresAt` null) deletes it so that the sender's redelivery runs, unless its
-   * lease lapsed and another delivery holds it by now.
+   * Ends a run of a begun or accepted delivery and counts it as an attempt. With `marker`: success keeps it
+   * `done` until `expiresAt`; failure (`expiresAt` null) deletes it so that the sender's redelivery runs,
+   * unless its lease expired and another delivery claimed it.
    */
   finish(
     webhookId: string,
     end: DeliveryEnd,
     marker?: { key: string; expiresAt: number | null },
   ): Promise<void>;
-  /** Accepts a copy of `original` whatever its marker says, and notes on the original which delivery repeats it. */
+  /** Accepts a copy of `original` regardless of its marker, and links the copy in the original. */
   replay(delivery: NewDelivery, steps: string, original: DeliveryRecord): Promise<void>;
-  /** After a replay succeeded: the sender's own redelivery of that id is a duplicate from now on. */
+  /** Called after a successful replay: the sender's redelivery of that id becomes a duplicate. */
   settleMarker(marker: Uint8Array, expiresAt: number): Promise<void>;
-  /** Whether the marker is `done`, by its name in a record. */
+  /** Returns whether the marker with this digest is `done`. */
   isSettled(marker: Uint8Array, now: number): Promise<boolean>;
-  /** Notes a delivery that was answered without a handler (refused, challenge, duplicate): losable, off the answer's path, never throws. */
+  /**
+   * Records a delivery that was answered without a handler (refused, challenge, duplicate). Losable, off the
+   * response path, never throws.
+   */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
-  /** Accepted or waiting for another attempt, oldest first: what a gateway dispatches. Marks nothing. */
+  /** Accepted and retrying deliveries, oldest first: the dispatcher's work. Changes nothing. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that another process left `running` as interrupted and frees their markers, so that redeliveries
-   * need not wait for leases; returns how many. At the start of a gateway that owns the store: all of them. Given
-   * `receivedUntil` (epoch ms) and `except`: those received by then, without those ids.
+   * Marks sync deliveries that another process left `running` as interrupted and releases their markers, so
+   * redeliveries need not wait for leases; returns their number. Without arguments, for a gateway that owns
+   * the store at its start: all of them. Otherwise those received until `receivedUntil` (epoch ms) except the
+   * given ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
-  /** With its body, unless that was pruned. */
+  /** Includes the body, unless it was pruned. */
   find(webhookId: string): Promise<DeliveryRecord | undefined>;
-  /** Newest first, or with `after` oldest first; each with `body` null: bodies are large, `find` has them. */
+  /**
+   * Newest first, or oldest first with `after`. `body` is always null, since bodies are large; `find` returns
+   * it.
+   */
   list(
     namespaceId: string,
     options: DeliveryFilter & {
@@ -142,26 +157,26 @@ export interface WebhookInbox {
       after?: DeliveryPlace | undefined;
     },
   ): Promise<DeliveryPage>;
-  /** Those written after a position, oldest first, with their bodies; for live streams. */
+  /** Deliveries written after a position, oldest first, with bodies; for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
-  /** Those of these positions that have ended by now. */
+  /** Those of these positions that have ended. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
   /** The newest position, 0 when there is none. */
   latest(): Promise<number>;
   /**
-   * Forgets deliveries received before `receivedBefore` (all but those still to do) and expired markers, at most `limit`
-   * of each; returns how many rows went. What came just now may not be seen yet.
+   * Deletes finished deliveries received before `receivedBefore` and expired markers, at most `limit` of
+   * each; returns the number of rows. Rows that are still being written may be missed.
    */
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /**
-   * While the store takes more than `maxBytes`: forgets the oldest bodies, no more than it takes, and when there are no
-   * more the oldest facts, at most `limit`, never of what is still to do. Returns how many went: call again until none does.
+   * While the store exceeds `maxBytes`: deletes the oldest bodies, then the oldest records, at most `limit`,
+   * but no unfinished ones. Returns the number of rows; call it again until it returns 0.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
-  /** Acknowledged and not yet where lists and searches look, in bytes. */
+  /** Bytes acknowledged but not yet visible to lists and searches. */
   readonly waitingBytes: number;
-  /** What keeps it from getting there, though more is accepted; undefined while nothing does. */
+  /** The error that keeps acknowledged deliveries from being moved into the database, if any. */
   readonly filingFailure: unknown;
-  /** Waits for what `note` gathered. */
+  /** Flushes the records buffered by `note`. */
   flush(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Which secret: one per namespace, plugin, event and instance; `instanceId` is '' for webhooks that are not `multi`. */
+/**
+ * Identifies a secret: one per namespace, plugin, event and instance; `instanceId` is '' for webhooks that
+ * are not `multi`.
+ */
 export interface SecretKey {
   namespaceId: string;
   pluginId: string;
@@ -6,38 +9,38 @@ export interface SecretKey {
   instanceId: string;
 }
 
-/** Sealed values as stored. @spec Webhook secret record */
+/** Encrypted values as stored. @spec Webhook secret record */
 export interface SecretRecord extends SecretKey {
   current: string;
   previous: string | null;
-  /** Epoch ms; from that millisecond on the previous secret is refused. */
+  /** Epoch ms; the previous secret is rejected from then on. */
   previousExpiresAt: number | null;
   rotatedAt: number;
-  /** Epoch ms; when a sender last used the previous secret, kept after its end. */
+  /** Epoch ms; when a sender last used the previous secret. Kept after it expires. */
   previousUsedAt: number | null;
-  /** The previous secret once it is refused: tells the operator why a sender fails. */
+  /** The expired previous secret: lets the gateway explain to the operator why a sender fails. */
   lapsed: string | null;
-  /** Whether senders may name the namespace in the URL. */
+  /** Whether senders may put the namespace into the URL. */
   namespaceInUrl: boolean;
 }
 
 export interface SecretRotation {
   sealed: string;
-  /** Until when the secret that this one replaces is still accepted. */
+  /** Until when the replaced secret is accepted. */
   graceEndsAt: number;
   now: number;
-  /** Undefined: as it was, or a sender would be refused whose former secret is still accepted. */
+  /** Undefined keeps the current value, so that senders with the previous secret are not rejected. */
   namespaceInUrl: boolean | undefined;
 }
 
 export interface WebhookSecretStore {
-  /** Creates the secret or makes the current one the previous: racing callers get one rotation each. */
+  /** Creates the secret, or makes the current one the previous. Racing callers get one rotation each. */
   rotate(key: SecretKey, next: SecretRotation): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
-  /** Read at each delivery: one indexed look-up. */
+  /** Runs at each delivery: one indexed lookup. */
   find(key: SecretKey): Promise<SecretRecord | undefined>;
-  /** True when there was a secret to revoke. */
+  /** Returns true when there was a secret to revoke. */
   revoke(key: SecretKey): Promise<boolean>;
   list(namespaceId: string): Promise<SecretRecord[]>;
-  /** Notes when the previous secret was last used. */
+  /** Records the last use of the previous secret. */
   previousUsed(key: SecretKey, at: number): Promise<void>;
 }

@@ -1,34 +1,34 @@
 import type { PartStatus, RunEnding, RunStatus, RunTrigger, WaitReason } from '../../contracts/index.ts';
 
-/** Why a queued run does not run: no room yet, not yet its time, or its concurrency key is taken. */
+/** Why a queued run does not run: no capacity, a later start time, or an occupied concurrency key. */
 export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 
-/** What of a run changes after its start. */
+/** Fields of a run that change after its start. */
 export interface RunProgress {
   status: RunStatus;
-  /** True: it may be claimed. It then holds its concurrency key, as every started run does until it ends. */
+  /** True: the run may be claimed. It holds its concurrency key from then until it ends. */
   ready: boolean;
-  /** Why it is queued, or waits. */
+  /** Why the run is queued or waits. */
   reason: QueuedReason | WaitReason | null;
-  /** Order in the queue, highest first: the priority, above all of them for what was interrupted. */
+  /** Queue order, highest first: the priority; interrupted runs rank above all others. */
   rank: number;
-  /** When it must be looked at again. Epoch ms, as all times here. */
+  /** When the run must be checked again. All times here are epoch ms. */
   wakeAt: number | null;
   deadlineAt: number | null;
-  /** Who holds it: the number of a boot. */
+  /** Fence token of its owner: the number of a boot. */
   fence: number | null;
   resumeCount: number;
-  /** Interruptions of its work in flight since a step finished last. */
+  /** Interruptions of in-flight work since the last finished step. */
   crashes: number;
-  /** The same for ends of the service from outside. */
+  /** The same count for externally caused ends of the service. */
   kills: number;
-  /** Something of it is in flight beside its running steps: an expression in a thread, a pass of its code. */
+  /** Work is in flight beside the running steps: an expression in a thread, or a replay of its code. */
   inFlight: boolean;
-  /** Of a run in `cancelling`, and after it: what it is, or was, being ended as. */
+  /** The status that a run in `cancelling` ends with; kept after its end. */
   ending: RunEnding | null;
-  /** When the limit of its clean-up began to count, moved on by each time in which it stood still; null: not yet. */
+  /** Start of the clean-up's time limit, moved forward by each pause; null: the clean-up has not begun. */
   endingAt: number | null;
-  /** Since when that limit stands still; null: it counts. */
+  /** When that limit was paused; null: it is running. */
   endingHeldAt: number | null;
   /** JSON. */
   output: string | null;
@@ -38,15 +38,15 @@ export interface RunProgress {
   finishedAt: number | null;
 }
 
-/** A run, or a background job: that is a run of one step. */
+/** A run; a background job is a run of one step. */
 export interface RunRecord extends RunProgress {
-  /** Its number in the database; grows with time. */
+  /** Row number; grows with time. */
   seq: number;
-  /** What the outside knows it by. */
+  /** The public id. */
   id: string;
   kind: 'workflow' | 'job';
   tenantId: string;
-  /** Of a job: its handler. */
+  /** For a job: its handler. */
   workflowId: string;
   definitionHash: string;
   priority: number;
@@ -57,12 +57,12 @@ export interface RunRecord extends RunProgress {
   parentId: string | null;
   parentStep: string | null;
   rerunOf: string | null;
-  /** 0 for what a caller started, one more for each level of children. */
+  /** 0 for a run that a caller started, plus one for each level of children. */
   depth: number;
   hostId: string;
   requestId: string;
   traceId: string;
-  /** The span it was started from. */
+  /** The span that started it. */
   parentSpanId: string | null;
   /** JSON. */
   input: string;
@@ -72,12 +72,12 @@ export interface RunRecord extends RunProgress {
 export interface JobRecord {
   /** `build`, or `build:2` for the third combination of a matrix. */
   key: string;
-  /** Its name in the definition. */
+  /** Job name in the definition. */
   jobId: string;
   status: PartStatus;
   /** JSON; null without a matrix. */
   matrix: string | null;
-  /** JSON; null until it ended. */
+  /** JSON; null until it has ended. */
   outputs: string | null;
   error: string | null;
   startedAt: number | null;
@@ -91,34 +91,37 @@ export interface JobRecord {
 
 export interface StepRecord {
   jobKey: string;
-  /** Its place in the job. */
+  /** Position in the job. */
   index: number;
-  /** JSON of what it is, where no definition says so: its run's code came to it. */
+  /** JSON of the step's definition, for steps found by running workflow code. */
   found: string | null;
   status: PartStatus;
   attempts: number;
-  /** Those of the attempts that failed. */
+  /** Number of failed attempts. */
   failures: number;
   output: string | null;
   error: string | null;
-  /** JSON of what it waits for. */
+  /** JSON of the wait condition. */
   wait: string | null;
   wakeAt: number | null;
-  /** Of the attempt in the air, evaluated. */
+  /** Evaluated key of the attempt in flight. */
   idempotencyKey: string | null;
   readyAt: number | null;
-  /** When the work of the first attempt began. */
+  /** When the first attempt started to work. */
   startedAt: number | null;
-  /** When the latest attempt was queued, its work began, and it began to wait for something outside. */
+  /** When the latest attempt was queued, started to work, and started to wait. */
   queuedAt: number | null;
   attemptAt: number | null;
   waitingAt: number | null;
   finishedAt: number | null;
-  /** Of a step of code that has ended: its place in the order in which they ended, from 1 on. A replay tells them in it. */
+  /**
+   * For finished steps of code: the order in which they ended, from 1 on. A replay reports results in this
+   * order.
+   */
   endOrder: number | null;
 }
 
-/** One finished try of a step. */
+/** One finished attempt of a step. */
 export interface AttemptRecord {
   jobKey: string;
   index: number;
@@ -127,14 +130,14 @@ export interface AttemptRecord {
   errorClass: string | null;
   error: string | null;
   queuedAt: number | null;
-  /** Null: its work never began. */
+  /** Null: the attempt never started to work. */
   startedAt: number | null;
-  /** When it began to wait for something outside: a time, a signal, an approval, a child. */
+  /** When it started to wait: for a time, a signal, an approval or a child. */
   waitingAt: number | null;
   finishedAt: number;
 }
 
-/** What happened, in the words of the API. */
+/** A run event, named as in the API. */
 export interface EventRecord {
   at: number;
   type: string;
@@ -151,16 +154,16 @@ export interface LogLineRecord {
   step?: string;
 }
 
-/** What came for a run from outside. */
+/** External input of a run. */
 export interface InboxRecord {
   n: number;
   kind: 'signal' | 'approval' | 'decision';
-  /** The signal, or the step. */
+  /** Name of the signal or step. */
   name: string;
   /** JSON. */
   payload: string;
   at: number;
-  /** The step that used it. */
+  /** The step that consumed it. */
   takenBy: string | null;
 }
 

@@ -12,77 +12,84 @@ import type {
   StepRecord,
 } from './workflow-records.ts';
 
-/** A run as it is started; what the store settles itself (its number, whether it is ready) is missing. */
+/** A run to be started, without the fields that the store sets (its number, whether it is ready). */
 export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: number | null };
 
-/** What a run does that finds its concurrency key taken; without a word of it, it waits. */
+/** What happens when a run's concurrency key is occupied; default: it waits. */
 export type ConcurrencyStrategy = 'queue' | 'cancel-running' | 'replace-queued' | 'reject';
 
 export interface StartOptions {
-  /** Written when the store does not have it yet. */
+  /** Written if the store does not have it yet. */
   definition: DefinitionRecord;
-  /** A second start with the same key finds the first run; `digest` tells whether it asked for the same. */
+  /**
+   * A second start with the same key returns the first run; `digest` tells whether both requests are equal.
+   */
   idempotency?: { key: string; digest: string; expiresAt: number } | undefined;
-  /** What the tenant may have; absent: no limit. Children of a run are started without. */
+  /** The tenant's limits; absent: none. Children of a run are started without limits. */
   limits?: { concurrent: number | null; perDay: number | null; perMonth: number | null } | undefined;
-  /** The UTC day that the run counts for: `2030-01-31`. */
+  /** UTC day whose quota the run counts towards: `2030-01-31`. */
   day: string;
   strategy?: ConcurrencyStrategy | undefined;
-  /** Finished parts taken over from another run. */
+  /** Finished parts copied from another run. */
   parts?: { jobs: JobRecord[]; steps: StepRecord[]; attempts: AttemptRecord[] } | undefined;
 }
 
-/** What an idempotency key started; `run` is undefined once it was pruned. */
+/** The run started with an idempotency key; `run` is undefined once it was pruned. */
 export interface KeyedRun {
   digest: string;
   run: RunRecord | undefined;
 }
 
 export type StartResult =
-  /** `supersedes`: runs of the same concurrency key that the strategy wants cancelled; `leftToCancel` tells them until they are. */
+  /**
+   * `supersedes`: runs of the same concurrency key that the strategy cancels; `leftToCancel` lists them until
+   * then.
+   */
   | { outcome: 'started'; run: RunRecord; supersedes: string[] }
-  /** The idempotency key, or the step of the parent, has started this one before. */
+  /** The idempotency key or the parent step has already started this run. */
   | { outcome: 'known'; run: RunRecord }
-  /** The key was used for a request of another digest. */
+  /** The key was used for a request with another digest. */
   | ({ outcome: 'different' } & KeyedRun)
   | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
 
 /**
- * What the holder of a run found out, written as one. With `expect.fence` null the run is claimed: that succeeds for one
- * that nobody holds and only while the boot in `run.fence` lives. A claim always has a `run`.
+ * Changes of a run by its owner, in one transaction. With `expect.fence` null the run is claimed: succeeds
+ * only if it has no owner and the boot in `run.fence` lives. A claim always has a `run`.
  */
 export interface RunWrite {
   seq: number;
   expect: { fence: number | null; status: RunStatus };
-  /** Null when nothing of the run itself changed. */
+  /** Null when the run's own fields did not change. */
   run: RunProgress | null;
   jobs: JobRecord[];
   steps: StepRecord[];
   attempts: AttemptRecord[];
   events: EventRecord[];
   logs: LogLineRecord[];
-  /** Inbox entries that steps used. */
+  /** Inbox entries that steps consumed. */
   taken: Array<{ n: number; by: string }>;
-  /** The latest inbox entry that the holder knows: a run that comes to wait is woken for any later one. */
+  /**
+   * The latest inbox entry that the owner has seen: a run that starts to wait is woken for any later one.
+   */
   inboxSeen: number;
-  /** The run whose step waits for the end of this one. */
+  /** The run with a step that waits for the end of this one. */
   wakeParent: string | null;
   at: number;
 }
 
 export interface WriteResult {
-  /** False: somebody else holds the run by now, and nothing was written. */
+  /** False: another owner holds the run, and nothing was written. */
   applied: boolean;
-  /** Runs that got the concurrency key which this one gave back. */
+  /** Runs that received the released concurrency key. */
   promoted: RunRecord[];
 }
 
-/** Everything the engine needs to go on with a run. Large values are resolved. */
+/** Everything the engine needs to continue a run. Large values are resolved. */
 export interface LoadedRun {
   run: RunRecord;
   jobs: JobRecord[];
   steps: StepRecord[];
-  /** What came and was not used yet, oldest first. */
+  /** Unused input, oldest first. */
   inbox: InboxRecord[];
 }
 
@@ -90,10 +97,10 @@ export interface RunFilter {
   /** Default: both. */
   kind?: 'workflow' | 'job' | undefined;
   status?: RunStatus | undefined;
-  /** Runs, and clean-ups, that wait for it. */
+  /** Runs, and clean-ups, with this wait reason. */
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
-  /** Only what is older than this `seq`. */
+  /** Only runs older than this `seq`. */
   before?: number | undefined;
   limit: number;
 }
@@ -103,18 +110,21 @@ export interface Numbered<Item> {
   item: Item;
 }
 
-/** Runs and what belongs to them. A write's promise settles once it is durable. */
+/** Runs and their parts. A write settles once it is durable. */
 export interface RunStore {
   start(run: NewRun, options: StartOptions): Promise<StartResult>;
-  /** What the key started; undefined for one that is not in use, or not any more. */
+  /** The run started with the key; undefined when the key is unused or expired. */
   keyed(tenantId: string, key: string, now: number): Promise<KeyedRun | undefined>;
   write(write: RunWrite): Promise<WriteResult>;
   load(seq: number): Promise<LoadedRun | undefined>;
-  /** Undefined also for a run of another tenant; with `tenantId` null whosever it is. */
+  /** Undefined also for a run of another tenant; `tenantId` null searches all tenants. */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
-  /** Those of the runs, whosever they are, that have ended. */
+  /** Those of the given runs that have ended, of any tenant. */
   finished(ids: readonly string[]): Promise<RunRecord[]>;
-  /** Newest first. A page may be short, even empty, before the last: the search looks at so many rows a call; `next` goes on. */
+  /**
+   * Newest first. A page may be short or empty before the last one, since each call scans a bounded number of
+   * rows; continue with `next`.
+   */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
   /** Numbered events after `after`, oldest first. */
@@ -123,9 +133,10 @@ export interface RunStore {
   /** Ids of the children of a run that have not ended. */
   openChildren(id: string): Promise<string[]>;
   /**
-   * Puts something into the inbox and wakes the run. `ended` for a finished run; `taken` when `once` and there is one of
-   * that kind and name; `full` for a signal when `most` wait there that no step has used, or with it more than `mostBytes`. With a `repeat`, `repeated` for
-   * what came before with its key and digest, also to a run that has ended since; `different` for another digest.
+   * Adds an entry to the inbox and wakes the run. `ended`: the run has finished. `taken`: with `once`, an
+   * entry of that kind and name exists. `full`: the signal exceeds `most` unused entries or `mostBytes`. With
+   * a `repeat`, `repeated` when the same key and digest arrived before, even after the run's end; `different`
+   * for another digest.
    */
   deliver(
     seq: number,
@@ -141,25 +152,31 @@ export interface RunStore {
   >;
   /** Whether an entry with this idempotency key was delivered to the run. */
   wasDelivered(seq: number, key: string): Promise<boolean>;
-  /** Begins to cancel a started run that nobody holds: it is due for its clean-up. False when somebody holds it, or it has ended. */
+  /**
+   * Starts to cancel an idle run that has started: its clean-up is due. Returns false when the run is claimed
+   * or has ended.
+   */
   beginCleanUp(seq: number, at: number): Promise<boolean>;
-  /** Cancels a run that nobody holds, with all its parts. False when somebody holds it, or it has ended. */
+  /** Cancels an idle run with all its parts. Returns false when the run is claimed or has ended. */
   cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
 }
 
-/** Which runs are to be taken up next. */
+/** Runs to be claimed next. */
 export interface RunQueue {
   /** Tenants with a ready run. */
   tenants(): Promise<string[]>;
-  /** A tenant's ready runs in their order, from the first on. */
+  /** A tenant's ready runs in queue order. */
   ready(tenantId: string, limit: number): Promise<RunRecord[]>;
-  /** Runs whose `wakeAt` has come, the longest due first; without those of some tenants, one tenant after the other. */
+  /**
+   * Runs whose `wakeAt` has passed, most overdue first. The given tenants are skipped; the others take turns.
+   */
   due(now: number, limit: number, except?: readonly string[]): Promise<RunRecord[]>;
   /** The first `wakeAt` after a time. */
   nextWake(after: number): Promise<number | null>;
   /**
-   * The time of a scheduled run has come: it is ready, or its concurrency key is taken and it does as its strategy says. For
-   * `reject` that is to end as `refused` tells; `supersedes` as at a start. Undefined when it is not scheduled any more.
+   * Releases a scheduled run at its time: it becomes ready or, if its concurrency key is occupied, follows
+   * its strategy; `reject` ends it as `refused` says. `supersedes` as in StartResult. Undefined when the run
+   * is no longer scheduled.
    */
   release(
     seq: number,
@@ -171,18 +188,18 @@ export interface RunQueue {
   ): Promise<{ run: RunRecord; supersedes: string[] } | undefined>;
   /** Wakes a waiting run. */
   wake(id: string, at: number): Promise<void>;
-  /** Wakes every run, and every clean-up, whose `reason` is that it waits for a plugin. */
+  /** Wakes every run and clean-up that waits for a plugin. */
   wakeForPlugins(at: number): Promise<void>;
 }
 
-/** Whether a run has brought the service down often enough to be given up. */
+/** Returns whether a run has crashed the service often enough to be failed. */
 export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
 
-/** Who holds runs. The number of a boot is the fence of its writes. */
+/** Owners of runs. The number of a boot is the fence token of its writes. */
 export interface BootStore {
   /**
-   * A new boot. `exclusive`: no other process can be at work (the file is locked), so every earlier boot is dead; else
-   * those are dead whose lease is over.
+   * Starts a boot. `exclusive`: the file is locked, so every earlier boot is dead; otherwise those with an
+   * expired lease are.
    */
   begin(boot: {
     bootId: string;
@@ -190,35 +207,41 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** The boot before died of a fault of its own. */
+    /** The previous boot died of its own fault. */
     hadFault: boolean;
-    /** Processes that the kernel has ended for want of memory: more than its last word knew is a fault of a dead boot too. */
+    /**
+     * Processes killed by the kernel for lack of memory. An increase since its last report also counts as a
+     * fault of a dead boot.
+     */
     oomKills: number | null;
   }): Promise<number>;
-  /** Prolongs the lease. False: the boot was declared dead, and must not do anything any more. */
+  /** Renews the lease. Returns false when the boot was declared dead and must stop working. */
   renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean>;
-  /** The boot is being stopped in an orderly way: what it leaves behind is no sign of a fault. */
+  /** Marks an orderly shutdown of the boot: its unfinished runs do not count as crashes. */
   stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
   /**
-   * Marks at most `limit` runs of dead boots as interrupted, with their parts in the air. Those that were cleaning up stay
-   * `cancelling` and are due; those of them that are poison end.
+   * Marks at most `limit` runs of dead boots, and their in-flight parts, as interrupted. Runs in clean-up
+   * stay `cancelling` and become due, unless they are poison: those end.
    */
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** Queues at most `limit` interrupted runs ahead of others; fails those that are poison. */
+  /** Queues at most `limit` interrupted runs ahead of others; fails poison runs. */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** When an earlier boot gave its last sign of life: it ended, or renewed its lease. Null: there was none. */
+  /** When an earlier boot was last known alive: its end, or its last lease renewal. Null: no earlier boot. */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
-   * Wakes the clean-ups of runs that nobody holds, and moves their limits and those of jobs on: the time without a service, from
+   * Wakes clean-ups without an owner and extends their limits and those of jobs: downtime of the service, from
    * `aliveAt` to `now`, does not count.
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
-  /** Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their concurrency key. */
+  /**
+   * Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their
+   * concurrency key.
+   */
   leftToCancel(): Promise<string[]>;
 }
 
-/** The loaded owners of schedules, of which every schedule is known. */
+/** Loaded workflows and plugins, whose schedules are all known. */
 export interface ScheduleOwners {
   workflows: ReadonlySet<string>;
   plugins: ReadonlySet<string>;
@@ -226,8 +249,8 @@ export interface ScheduleOwners {
 
 export interface ScheduleStore {
   /**
-   * Makes the schedules in force those given; keeps what is known of each (paused, last run). Deletes any other whose owner is
-   * loaded. One whose owner is absent stays inactive for 30 days: it is neither listed nor due.
+   * Replaces the schedules of loaded owners by the given ones and keeps their state (paused, last run).
+   * Schedules of absent owners stay inactive for 30 days: neither listed nor due.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,
@@ -237,9 +260,9 @@ export interface ScheduleStore {
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
   due(now: number): Promise<ScheduleRecord[]>;
-  /** The first time after `now` that one is due; what is due already is not counted. */
+  /** The first due time after `now`. */
   nextAt(now: number): Promise<number | null>;
-  /** Says that times up to `lastAt` are served. */
+  /** Records that all times up to `lastAt` have been handled. */
   served(
     id: string,
     served: { nextAt: number | null; lastAt: number | null; lastRunId: string | null },
@@ -247,24 +270,33 @@ export interface ScheduleStore {
   setPaused(id: string, paused: boolean, nextAt: number | null): Promise<void>;
 }
 
-/** All that the workflow daemon keeps: in SQLite the file `workflow.db`. */
+/** The workflow service's stores: in SQLite, the file `workflow.db`. */
 export interface WorkflowStore {
   runs: RunStore;
   queue: RunQueue;
   boots: BootStore;
   schedules: ScheduleStore;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
-  /** Looks at `limit` runs after the `seq` `after`, and forgets those that ended before, with what belongs to them. */
+  /**
+   * Checks `limit` runs after `seq` `after`, and deletes those that ended before `finishedBefore`, with their
+   * parts.
+   */
   prune(options: { finishedBefore: number; after: number; limit: number }): Promise<{
     pruned: number;
-    /** Where to go on; null once every run that was started before has been looked at. */
+    /** Where to continue; null once every older run has been checked. */
     next: number | null;
-    /** Definitions of the runs that stay. */
+    /** Definitions of the remaining runs. */
     inUse: string[];
   }>;
-  /** Forgets idempotency keys that are over, and counts of runs that no limit asks for any more; fewer than `limit`: all of them. */
+  /**
+   * Deletes expired idempotency keys and run counts that no limit needs; a result below `limit` means none
+   * are left.
+   */
   pruneKeys(options: { now: number; limit: number }): Promise<number>;
-  /** Forgets some of the definitions that no run was started of since, but those `inUse`; 0 when there are no more. */
+  /**
+   * Deletes some definitions that no run has used since `usedBefore`, except `inUse`; returns 0 when none are
+   * left.
+   */
   pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ interface Answered {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** The object is not there. A missing bucket answers 404 too, and is a fault of the config. */
+/** The object does not exist. A missing bucket also answers 404, but is a config error. */
 export function isAbsent(thrown: unknown): boolean {
   const { name } = (thrown ?? {}) as Answered;
   return name === 'NoSuchKey' || name === 'NotFound';
@@ -21,7 +21,9 @@ const BY_NAME: Record<string, string> = {
     'there are no credentials: set adapters.storage.accessKeyId and secretAccessKey, or give this machine a role',
 };
 
-/** What the bucket, or the way to it, said. Nothing of the request is repeated: headers hold credentials. */
+/**
+ * Translates errors of the bucket and the network. The request is never quoted: its headers hold credentials.
+ */
 export function s3Error(thrown: unknown, { bucket, endpoint }: S3StorageConfig): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const { name = '', $metadata } = (thrown ?? {}) as Answered;

@@ -8,8 +8,9 @@ import { isAbsent, s3Error } from './errors.ts';
 const CONNECT_TIMEOUT_MS = 5000;
 
 /**
- * Objects in a bucket of Amazon S3 or anything that speaks its protocol, under `<prefix><tenant>/<namespace>/<key>`.
- * The SDK takes 1 MB and is loaded here alone. Throws ADAPTER_NOT_CONFIGURED for a key that is not in the environment.
+ * Objects in a bucket of Amazon S3 or a compatible service, under `<prefix><tenant>/<namespace>/<key>`. The
+ * SDK takes 1 MB and is loaded only here. Throws ADAPTER_NOT_CONFIGURED when an environment variable of a key
+ * is missing.
  */
 export async function s3Objects(config: S3StorageConfig, env: Environment): Promise<ObjectStore> {
   const sdk = await import('@aws-sdk/client-s3');
@@ -20,7 +21,7 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
   const folderOf = ({ tenant, namespace }: ObjectScope): string =>
     `${root}${encodeURIComponent(tenant)}/${encodeURIComponent(namespace)}/`;
 
-  /** What the call found; undefined when there is no such object. */
+  /** Returns undefined when the object does not exist. */
   async function ask<Reply>(call: () => Promise<Reply>): Promise<Reply | undefined> {
     try {
       return await call();
@@ -49,13 +50,13 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
     async write(scope, key, data) {
       const Key = folderOf(scope) + key;
       const put = new sdk.PutObjectCommand({ Bucket, Key, Body: data, ContentLength: data.byteLength });
-      // The bucket itself may be missing: that is no absent object.
+      // A 404 means a missing bucket here, not a missing object.
       await client.send(put).catch((error: unknown) => {
         throw s3Error(error, config);
       });
     },
     async delete(scope, key) {
-      // S3 does not say whether there was something.
+      // S3's delete does not report whether the object existed.
       if (!(await stat(scope, key))) return false;
       const Key = folderOf(scope) + key;
       await ask(() => client.send(new sdk.DeleteObjectCommand({ Bucket, Key })));
@@ -98,7 +99,7 @@ function clientOptions(config: S3StorageConfig, env: Environment): S3ClientConfi
     forcePathStyle: pathStyle,
     maxAttempts: 3,
     requestHandler: { requestTimeout: timeoutMs, connectionTimeout: CONNECT_TIMEOUT_MS },
-    // Newer checksums are unknown to many services that speak S3 otherwise; the signature covers the body.
+    // Many S3-compatible services do not support newer checksums; the signature covers the body.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     ...(endpoint ? { endpoint } : {}),

@@ -3,7 +3,7 @@ import type { PlatformCode } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 
-/** A question to a thread that has a database open: the name of a method and what it takes. */
+/** A call to a worker thread that owns a database connection. */
 export interface ThreadQuestion {
   id: number;
   method: string;
@@ -16,7 +16,7 @@ export type ThreadAnswer = { id: number } & (
 );
 
 export interface AskedThread {
-  /** Rejects with what the method threw, or with STORE_ERROR when the thread ended. */
+  /** Rejects with the method's error, or with STORE_ERROR when the thread ended. */
   ask(method: string, args: unknown[]): Promise<never>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface AskedThreadOptions {
   start(): Worker;
   clock: Clock;
   idleMs: number;
-  /** How a failure names it. */
+  /** Name of the thread in error messages. */
   name: string;
 }
 
@@ -35,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * A thread that the first question starts and that an idle while ends: what SQLite takes long for stops nobody, and
- * whoever never asks pays no memory.
+ * A worker thread that starts with the first call and ends when idle: slow SQLite calls do not block the
+ * event loop, and unused threads take no memory.
  */
 export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOptions): AskedThread {
   let worker: Worker | undefined;
@@ -95,7 +95,7 @@ export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOpt
   };
 }
 
-/** The thread's side: the answer to a question, whatever the method does. */
+/** Runs on the worker: executes the call and returns its result or error. */
 export async function answerQuestion(
   { id, method, args }: ThreadQuestion,
   open: () => Promise<unknown>,

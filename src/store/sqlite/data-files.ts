@@ -4,7 +4,7 @@ import { TELEMETRY_MIGRATIONS } from './telemetry-schema.ts';
 import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 import { WORKFLOW_MIGRATIONS } from './workflow-schema.ts';
 
-/** Every database of a data folder, and the schema each has now. @spec docs/architecture.md "What is on disk" */
+/** Every database of a data folder and its current schema. @spec docs/architecture.md "What is on disk" */
 export const DATA_FILES: ReadonlyArray<{ name: string; migrations: Migrations }> = [
   { name: 'svc.db', migrations: GATEWAY_MIGRATIONS },
   { name: 'workflow.db', migrations: WORKFLOW_MIGRATIONS },

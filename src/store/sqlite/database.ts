@@ -14,45 +14,51 @@ export interface DatabaseOptions {
   file: string;
   migrations: Migrations;
   logger?: Logger;
-  /** Opens an existing file of the current schema for reading alone. */
+  /** Opens an existing file of the current schema read-only. */
   readonly?: boolean;
-  /** How long a call waits in all for another process's lock before it rejects; default 10 s. */
+  /** Total time a call waits for another process's lock before it rejects; default 10 s. */
   busyPatienceMs?: number;
-  /** Page size of a file we create: larger for large appended rows, the default 4096 for small rows in random order. */
+  /**
+   * Page size of a new file: larger suits large appended rows, the default 4096 suits small rows in random
+   * order.
+   */
   pageBytes?: number;
-  /** What a power cut may take the last of: `synchronous=NORMAL`, no fsync per commit. The file stays sound. */
+  /**
+   * Allows a power cut to lose the last commits: `synchronous=NORMAL`, no fsync per commit. The file stays
+   * consistent.
+   */
   losable?: boolean;
-  /** A commit waits for the disk beside the event loop instead of on it; every promise settles as late as without. */
+  /** Syncs commits off the event loop; promises settle no earlier than without it. */
   syncBeside?: boolean;
-  /** A shared library that brings more functions to this connection. */
+  /** A SQLite extension to load. */
   extension?: string;
 }
 
-/** One open SQLite file. Everything that fails for a reason an operator can mend rejects with STORE_ERROR naming the file. */
+/** One open SQLite file. Failures that an operator can fix reject with STORE_ERROR and name the file. */
 export interface Database {
   readonly file: string;
   prepare: Sqlite.Database['prepare'];
-  /** Runs a query; what is queued by `write` and not yet committed is not seen, and whatever is seen is on disk. */
+  /** Runs a query. It sees no queued writes, and only data that is on disk. */
   read<T>(query: () => T): Promise<T>;
-  /** Group commit: settles once `work` is on disk. See GroupCommit for what `work` may do. */
+  /** Group commit: settles once `work` is on disk. GroupCommit documents the constraints on `work`. */
   write<T>(work: () => T): Promise<T>;
   pragma(source: string): unknown;
-  /** Commits what is queued, then lets go of the file; later writes reject. */
+  /** Commits queued writes, then closes the file; later writes reject. */
   close(): Promise<void>;
 }
 
 /**
- * Opens a file with WAL, `synchronous=FULL` and foreign keys on, creates it (0600, its folder 0700) and brings its schema
- * up to date. Throws STORE_ERROR for a newer schema, a damaged or foreign file, and one that cannot be opened or written.
- * While a file is open here, never open and close it by other means in this process (`fs.copyFile`, `fs.readFile`):
- * POSIX drops all of a process's locks on a file when any of its descriptors closes.
+ * Opens a file with WAL, `synchronous=FULL` and foreign keys; creates it (0600, folder 0700) and migrates its
+ * schema. Throws STORE_ERROR for a newer schema, a damaged or foreign file, or failed access. Never open and
+ * close the file by other means in this process: POSIX then drops all locks of the process on it.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { file, busyPatienceMs = BUSY_PATIENCE_MS } = options;
   let sqlite: Sqlite.Database;
   try {
     if (!options.readonly) createPrivateFile(file);
-    // Several processes that create one file together meet locks that SQLite's own waiting does not cover.
+    // SQLite's busy timeout does not cover the locks that processes meet when they create a file
+    // concurrently.
     sqlite = await whileBusy(() => connect(options), busyPatienceMs);
   } catch (error) {
     throw storeError(file, error);
@@ -70,7 +76,7 @@ function connect({
   syncBeside = false,
   extension,
 }: DatabaseOptions): Sqlite.Database {
-  // better-sqlite3 answers a missing file and a missing folder with errors of its own that carry no code.
+  // better-sqlite3 reports missing files and folders without an error code.
   if (readonly && !existsSync(file))
     throw Object.assign(new Error(`${file} does not exist`), { code: 'ENOENT' });
   const sqlite = new Sqlite(file, { readonly, timeout: BLOCKING_WAIT_MS });
@@ -100,7 +106,7 @@ function requireCurrent(file: string, version: number, migrations: Migrations): 
 }
 
 function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean): void {
-  // First of all: it has no effect once the file has pages.
+  // Must come first: it has no effect once the file has pages.
   sqlite.pragma(`page_size = ${pageBytes}`);
   configureConnection(sqlite);
   if (losable) sqlite.pragma('synchronous = normal');

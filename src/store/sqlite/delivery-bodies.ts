@@ -4,26 +4,26 @@ import type { DeliveryRows } from './delivery-rows.ts';
 import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 
-/** Rows that one turn of the event loop looks at: a few milliseconds. */
+/** Rows scanned per event-loop turn: a few milliseconds. */
 const STRETCH_ROWS = 200;
 
-/** Drops the oldest bodies of deliveries that have ended. */
+/** Deletes the oldest bodies of finished deliveries. */
 export interface BodyRetention {
-  /** Up to this position no delivery that had ended kept its body. */
+  /** No delivery up to this position that has ended has a body. */
   readonly bodilessUntil: number;
-  /** So many bodies as have that many bytes, and no more than `limit`; returns how many went. */
+  /** Deletes bodies of at least `bytes` in all, at most `limit`; returns their number. */
   drop(bytes: number, limit: number): Promise<number>;
 }
 
 /**
- * Looks for bodies from where the last one went, which the database keeps, so that neither a start nor a sweep passes all
- * the rows again whose bodies are gone.
+ * Continues from the last position, which is stored, so that neither a restart nor a sweep rescans rows
+ * without bodies.
  */
 export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): BodyRetention {
   const noted = db.prepare<[], number>('select bodiless_until from delivery_progress').pluck();
   let bodilessUntil = noted.get()!;
 
-  /** From `after` on, in bounded stretches; with the position up to which it has looked. */
+  /** Scans from `after` in bounded batches; also returns the position reached. */
   async function find(after: number, bytes: number, limit: number) {
     const positions: number[] = [];
     let found = 0;
@@ -47,7 +47,7 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
-      // Some of those passed by had not ended then.
+      // Some of the skipped rows had not ended then.
       if (positions.length === 0 && bodilessUntil > 0) ({ positions, until } = await find(0, bytes, limit));
       bodilessUntil = until;
       if (positions.length === 0) return 0;

@@ -4,15 +4,17 @@ import type { Database } from './database.ts';
 import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 
-/** Rows of a transaction: the lock is held for some ten milliseconds. */
+/** Rows per transaction; the lock is held for some ten milliseconds. */
 const STRETCH_ROWS = 1000;
 const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
-/** Lists the deliveries that were there before the lists, latest first; ends by itself, or with the returned function. */
+/**
+ * Adds deliveries older than the list tables to them, latest first. The returned function stops it early.
+ */
 export function startDeliveryFill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();
-  /** A stretch by its rows, not by its positions: retention leaves gaps. */
+  /** Counts rows, not positions, since retention leaves gaps. */
   const stretchBefore = db
     .prepare<[number], number | null>(
       `select min(position) from (select position from delivery where position < ? order by position desc limit ${STRETCH_ROWS})`,

@@ -1,8 +1,8 @@
 /**
- * Orders of deliveries beside their rows, narrow enough to stay in memory, kept by triggers. Tables instead of indexes of
- * `delivery`: SQLite builds an index in one transaction, which would hold the first start of a large file for minutes.
- * `delivery_unhandled` has the records of requests that no handler saw, which are the first to go. Rows from `listed_from` on
- * are in them; those before follow in the background (`delivery-fill.ts`).
+ * List orders of deliveries, narrow enough to stay in memory and maintained by triggers. Tables, not indexes
+ * on `delivery`: SQLite builds an index in one transaction, which would block the first start on a large file
+ * for minutes. `delivery_unhandled` lists requests without a handler run, which are pruned first.
+ * `delivery-fill.ts` adds rows before `listed_from` in the background.
  */
 export const DELIVERY_LISTS = `
   create table delivery_by_time (

@@ -12,25 +12,25 @@ export interface ListOptions extends DeliveryFilter {
   after?: DeliveryPlace | undefined;
 }
 
-/** Rows that one turn of the event loop looks at: some milliseconds, where it must look into bodies and where not. */
+/** Rows scanned per event-loop turn, with and without reading bodies: some milliseconds each. */
 const SEARCHED_ROWS = 250;
 const SCANNED_ROWS = 1000;
-/** A delivery is written at most so long after it was received: what bounds a request bounds this. */
+/** Upper bound between receiving and writing a delivery; follows from the request timeouts. */
 const MAX_WRITE_DELAY_MS = 10 * 60_000;
 const WAIT_FOR_LISTING_MS = 50;
-/** Candidates whose texts are compared at a time. */
+/** Candidates whose text is compared at a time. */
 const VERIFIED_ROWS = 64;
 const MAX_TURN_MS = 5;
 
 /**
- * Pages of deliveries in strict order of their times. Rows that are not in the lists yet, in the minutes after an upgrade,
- * are scanned a bounded stretch a turn: a page is as exact as later, only slower.
+ * Pages of deliveries in strict time order. Rows not yet in the list tables, in the minutes after an upgrade,
+ * are scanned in bounded batches: slower, but as exact.
  */
 export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex) {
   const walks = deliveryWalks(db);
   const sql = statements(db);
 
-  /** Those of `places` that hold the text. */
+  /** Filters `places` by the search text. */
   const holding = (places: readonly DeliveryPlace[], search: string | undefined): DeliveryPlace[] => {
     if (search === undefined || places.length === 0) return [...places];
     const found = new Set(
@@ -57,7 +57,7 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
     }
   }
 
-  /** The first row that was certainly written after all that were received by `time`. */
+  /** The first row that was certainly written after everything received by `time`. */
   function writtenBehind(time: number, end: number): number {
     let [low, high] = [0, end];
     while (low < high) {
@@ -69,7 +69,7 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
     return low;
   }
 
-  /** Of those before `end`, which no list has yet. */
+  /** Matching rows before `end`, which are not in the list tables yet. */
   async function unlisted(
     filter: WalkFilter,
     options: ListOptions,
@@ -96,7 +96,7 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
     }
   }
 
-  /** Of those behind the last segment, which no text index has yet. */
+  /** Matching rows after the last segment, which the text index does not cover yet. */
   async function unindexed(filter: WalkFilter, indexedUntil: number): Promise<DeliveryPlace[]> {
     const found: DeliveryPlace[] = [];
     for (let position = Number.MAX_SAFE_INTEGER; ; ) {
@@ -108,7 +108,7 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
     }
   }
 
-  /** Looks at candidates in order, and opens a segment when all that is newer than it was looked at. */
+  /** Verifies candidates in order; opens a segment once all newer candidates have been verified. */
   async function searched(
     filter: WalkFilter,
     { before, search }: ListOptions,
@@ -147,7 +147,7 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
   async function list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
     const { limit, after } = options;
     const filter: WalkFilter = { ...options, namespaceId };
-    // Oldest first would begin with rows that are not listed.
+    // Oldest first would start with rows that are not listed yet.
     while (after && (await db.read(() => sql.listedFrom.get()!.position)) > 0)
       await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_LISTING_MS));
     const { search } = options;
@@ -173,7 +173,7 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
   return { list };
 }
 
-/** Gives others their turn once this has taken some milliseconds. */
+/** Yields to the event loop after some milliseconds of work. */
 function pacer(): () => Promise<void> {
   let since = performance.now();
   return async () => {

@@ -7,35 +7,35 @@ import type { DeliveryAge, DeliveryRows } from './delivery-rows.ts';
 import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 
-/** Rows that one turn of the event loop looks at: a few milliseconds. */
+/** Rows scanned per event-loop turn: a few milliseconds. */
 const STRETCH_ROWS = 500;
-/** So many rows that stay are looked at again by each sweep; more of them from time to time. */
+/** Up to this many retained rows are rescanned by each sweep; more only at intervals. */
 const FEW_PASSED = 10 * STRETCH_ROWS;
 const LOOK_AGAIN_MS = minutes(10);
 
-/** Removes whole records, the oldest first; each call at most `limit`, and resolves with how many went. */
+/** Deletes whole records, oldest first, at most `limit` per call; returns their number. */
 export interface DeliveryPruning {
-  /** Received before a time, and not waiting for their handler. */
+  /** Received before a time, and not waiting for a handler. */
   old(receivedBefore: number, limit: number): Promise<number>;
-  /** That have ended, whatever their age. */
+  /** Ended, of any age. */
   ended(limit: number): Promise<number>;
 }
 
 type Verdict = 'goes' | 'stays' | 'ends the search';
 
-/** How far one of them has looked. */
+/** Progress of one kind of sweep. */
 interface Sweep {
-  /** Up to this position every row stays, or stayed when it was looked at. */
+  /** Every row up to this position was retained when it was scanned. */
   until: number;
-  /** How many stay. */
+  /** Number of retained rows. */
   passed: number;
   /** By the monotonic clock. */
   againAt: number;
 }
 
 /**
- * Goes on where the last call ended, so that a long run of deliveries that wait, those of a paused webhook, is not passed again
- * by each call. What ended among them since is found by looking from the start again.
+ * Continues where the last call ended, so that a long backlog of a paused webhook is not rescanned by each
+ * call. Rows that have ended since are found by rescanning from the start at intervals.
  */
 export function deliveryPruning(
   db: Database,
@@ -46,7 +46,7 @@ export function deliveryPruning(
   const newSweep = (): Sweep => ({ until: 0, passed: 0, againAt: 0 });
   const sweeps = { old: newSweep(), ended: newSweep() };
 
-  /** From `after` on, no further than `last`. */
+  /** Scans from `after` up to `last`. */
   async function find(after: number, last: number, limit: number, judge: (row: DeliveryAge) => Verdict) {
     const positions: number[] = [];
     let passed = 0;
@@ -80,7 +80,7 @@ export function deliveryPruning(
     sweep.againAt = clock.monotonic() + LOOK_AGAIN_MS;
     const again = await find(0, sweep.until, limit, judge);
     const removedAgain = await remove(again.positions);
-    // The next call goes on behind what went now, and comes by the rest.
+    // The next call continues behind the last deleted row.
     Object.assign(sweep, removedAgain > 0 ? { until: again.until, passed: again.passed } : {});
     return removedAgain;
   }

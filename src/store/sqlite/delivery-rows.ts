@@ -4,10 +4,10 @@ import type { Database } from './database.ts';
 import { IS_OPEN, SQL } from './delivery-statements.ts';
 import { INLINE_BODY_BYTES } from './schema.ts';
 
-/** What a row has beside the delivery. */
+/** Columns of a row besides those of the delivery. */
 export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
 
-/** The steps that write a delivery. `marker` is its digest. */
+/** Steps that insert a delivery. `marker` is its digest. */
 export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
   const d = delivery;
   const { body } = d;
@@ -29,12 +29,12 @@ export function finishStep(webhookId: string, end: DeliveryEnd): Step {
   return [SQL.end, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, webhookId]];
 }
 
-/** Reading; to be called inside `db.read`. */
+/** Queries; call them inside `db.read`. */
 export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
-    /** Those open after a position, in order: at least one, and no more once `budget` is used up. */
+    /** Open deliveries after a position, in order: at least one, then until `budget` is used up. */
     unfinished(
       limit: number,
       after: number,
@@ -58,19 +58,19 @@ export function deliveryRows(db: Database) {
     ended: (namespaceId: string, positions: readonly number[]) =>
       sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
     latest: () => sql.latest.get()?.position ?? 0,
-    /** Records of requests that no handler saw. */
+    /** Number of requests that no handler processed. */
     unhandled: () => sql.unhandled.get()!.count,
-    /** The rows behind a position, and what retention must know of them. */
+    /** Rows after a position, with the columns that body retention needs. */
     bodies: (after: number, limit: number) => sql.bodies.all(after, limit),
-    /** The rows behind a position, up to another, and what pruning must know of them. */
+    /** Rows after a position up to another, with the columns that pruning needs. */
     ages: (after: number, last: number, limit: number) => sql.ages.all(after, last, limit),
-    /** By their positions, without bodies. */
+    /** Records by position, without bodies. */
     heads: (positions: readonly number[]) =>
       new Map(sql.heads.all(JSON.stringify(positions)).map((row) => [row.position, recordOf(row)])),
-    /** The rows of a namespace before a position, latest first. */
+    /** A namespace's rows before a position, latest first. */
     stretch: (namespaceId: string, before: number, limit: number) =>
       sql.stretch.all(namespaceId, before, limit),
-    /** Those of these positions that are the namespace's. */
+    /** Those of these positions that belong to the namespace. */
     facts: (namespaceId: string, positions: readonly number[]) =>
       sql.facts.all(namespaceId, JSON.stringify(positions)),
     /** Those of these positions whose body, outcome, source or ids contain the text. */
@@ -81,16 +81,16 @@ export function deliveryRows(db: Database) {
 
 export type DeliveryRows = ReturnType<typeof deliveryRows>;
 
-/** What pruning looks at. */
+/** Columns that pruning reads. */
 export interface DeliveryAge {
   position: number;
   receivedAt: number;
-  /** For its handler. */
+  /** Waits for its handler. */
   waits: 0 | 1;
   runs: 0 | 1;
 }
 
-/** What a list's filters look at. */
+/** Columns that list filters read. */
 export type DeliveryFacts = Pick<DeliveryRecord, 'position' | 'receivedAt' | 'pluginId' | 'event' | 'status'>;
 
 interface Row extends Omit<DeliveryRecord, 'webhookId' | 'replayOf' | 'replayedBy'> {
@@ -110,7 +110,7 @@ function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRec
 
 const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
 
-/** Stored as 16 bytes instead of 36: the length of keys decides how many a page of the index holds. */
+/** Stored as 16 bytes instead of 36: shorter keys fit more entries on an index page. */
 function uuidBytes(text: string): Buffer {
   return Buffer.from(text.replaceAll('-', ''), 'hex');
 }

@@ -4,9 +4,9 @@ import type { Database } from './database.ts';
 
 export type WalkOrder = 'newest' | 'oldest';
 
-/** Reads places of deliveries in the order of their times; to be called inside `db.read`. */
+/** Reads list positions of deliveries in time order; call it inside `db.read`. */
 export interface DeliveryWalk {
-  /** The next places, at most `count`; fewer only at the end. */
+  /** Returns the next `count` positions; fewer only at the end. */
   next(count: number): DeliveryPlace[];
 }
 
@@ -14,7 +14,7 @@ export interface WalkFilter extends Pick<DeliveryFilter, 'status' | 'pluginId' |
   namespaceId: string;
 }
 
-/** Places of one status of one endpoint, or of a whole namespace, in order. */
+/** Ordered positions of one status of one endpoint, or of a whole namespace. */
 interface Stream {
   fetch(after: DeliveryPlace, limit: number): DeliveryPlace[];
   buffer: DeliveryPlace[];
@@ -23,14 +23,14 @@ interface Stream {
 
 const CHUNK = 64;
 
-/** Newest first: by the time of receipt, then by the order of writing. */
+/** Newest first: by receive time, then by write order. */
 export function compareNewest(a: DeliveryPlace, b: DeliveryPlace): number {
   return b.receivedAt - a.receivedAt || b.position - a.position;
 }
 
 /**
- * Walks the order of a namespace, or merges those of its endpoints and statuses: each is a range of one primary key, so a
- * page costs one seek a stream and what it shows, however many rows there are.
+ * Walks a namespace's order, or merges those of its endpoints and statuses. Each is a range of one primary
+ * key, so a page costs one seek per stream, regardless of the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);
@@ -68,7 +68,7 @@ export function deliveryWalks(db: Database) {
   }
 
   return {
-    /** Begins behind `from`, which is left out. */
+    /** Starts after `from`, exclusive. */
     open(filter: WalkFilter, from: DeliveryPlace | undefined, order: WalkOrder): DeliveryWalk {
       const compare =
         order === 'newest' ? compareNewest : (a: DeliveryPlace, b: DeliveryPlace) => compareNewest(b, a);
@@ -125,7 +125,7 @@ function statements(db: Database) {
   return {
     byTime: { newest: byTime('newest'), oldest: byTime('oldest') },
     byStatus: { newest: byStatus('newest'), oldest: byStatus('oldest') },
-    // A blob sorts behind every status: without it the rows of the last endpoint would be scanned.
+    // A blob sorts after every status, which skips the remaining rows of the last endpoint.
     endpoint: db.prepare<[string, string, string], { plugin: string; event: string }>(
       `select plugin_id as plugin, event from delivery_by_status where namespace_id = ? and (plugin_id, event, status) > (?, ?, x'')
        order by plugin_id, event limit 1`,

@@ -1,14 +1,14 @@
 import type { InboxLog } from './inbox-log.ts';
 
-/** Deliveries whose end is on disk and not in the database yet, where they still look like something to do. */
+/** Deliveries whose end is in the journal but not in the database, where they still look unfinished. */
 export interface EndedAhead {
-  /** `place`: of the end, in the log. */
+  /** `place`: position of the end in the log. */
   add(webhookId: string, place: number): void;
   has(webhookId: string): boolean;
 }
 
 export function createEndedAhead(log: Pick<InboxLog, 'applied'>): EndedAhead {
-  /** In the order of their places. */
+  /** Ordered by position. */
   const places = new Map<string, number>();
 
   function forget(): void {
@@ -22,7 +22,7 @@ export function createEndedAhead(log: Pick<InboxLog, 'applied'>): EndedAhead {
     add(webhookId, place) {
       forget();
       if (place <= log.applied) return;
-      // Behind the others, were it here already.
+      // Re-inserts an existing entry at the end of the map.
       places.delete(webhookId);
       places.set(webhookId, place);
     },

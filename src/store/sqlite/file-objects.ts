@@ -10,20 +10,20 @@ import { objectRows } from './object-rows.ts';
 export interface FileObjectsOptions {
   db: Database;
   folder: string;
-  /** Of each scope. */
+  /** Quota of each scope. */
   quotaBytes: number;
   clock: Clock;
   random: Random;
   logger?: Logger;
 }
 
-/** A reader that finds the file gone looks again: it was replaced between the row and the file. */
+/** Reads retried when the file is missing: it was replaced after its row was read. */
 const READ_TRIES = 5;
 
 /**
- * Names in the database, bytes in files whose names we make: no key can lead anywhere, `a` and `a/b` are two objects, and
- * a file system that folds case or Unicode cannot merge two keys. The file is on disk before its row names it, and the
- * former one goes after: a crash leaves at most a file without a row, which the next start removes.
+ * Names in the database, bytes in files with generated names, so keys cannot traverse or collide on a
+ * case-folding file system. The file is synced before its row and the replaced one removed after it: a crash
+ * leaves at most an orphan, which the next start removes.
  */
 export function fileObjects({
   db,
@@ -73,7 +73,7 @@ export function fileObjects({
       requireStorableKey(key);
       const at = scopeOf(scope);
       const bytes = data.byteLength;
-      // Asked again where it counts; here it saves writing what will be refused.
+      // Checked again inside the write; checking first avoids writing a file that will be rejected.
       await db.read(() => requireRoom(at, key, bytes));
       const file = await files.write(data).catch((error: unknown) => {
         throw fileError(error, key);

@@ -4,14 +4,14 @@ import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` in the transaction that all writes of this event-loop turn share, and settles once it is on disk.
-   * What `work` throws rejects this promise alone and undoes this write alone. `work` is synchronous, touches
-   * nothing but the database, and may run twice (see below): only its last run counts.
+   * Runs `work` in the transaction shared by all writes of this event-loop turn; settles once it is on disk.
+   * An error of `work` rejects only this promise and undoes only this write. `work` must be synchronous,
+   * touch only the database, and may run twice.
    */
   write<T>(work: () => T): Promise<T>;
-  /** Settles once what is committed by now is on disk too: what a query has seen may be behind by one sync. */
+  /** Resolves once all commits so far are on disk: a query may have read data that is not synced yet. */
   synced(): Promise<void>;
-  /** Settles when nothing is queued. */
+  /** Resolves when the queue is empty. */
   idle(): Promise<void>;
 }
 
@@ -22,20 +22,13 @@ interface Write extends Work {
 
 type Outcome = { value: unknown } | { error: unknown };
 
-/** A longer queue is cut, so that one transaction never stops the event loop for more than some ten milliseconds. */
+/** Maximum writes per transaction; bounds how long one blocks the event loop to some ten milliseconds. */
 const LARGEST_BATCH = 512;
 
 /**
- * One fsync for many writers: at `synchronous=FULL` the commit costs a hundred times what a row costs.
- *
- * A batch runs optimistically, without savepoints; only when a write fails is the batch rolled back and run again with
- * a savepoint for each. Measured (500-byte rows, FULL, per write, batches of 64): 5.2 us without savepoints, 6.5 with,
- * 7.9 when a failure makes the batch run twice. Failures are rare and cost half as much again; savepoints would cost
- * a quarter on every write. When the transaction itself is lost (a full disk makes SQLite roll back everything), each
- * write gets a transaction of its own, so that those which still fit, such as deletes, are not refused with the rest.
- *
- * `sync`, where given, brings the log to the disk behind each commit, which then does not wait for it itself. The next
- * batch gathers meanwhile. It must not fail: whoever gives it ends the process instead.
+ * One fsync for many writers. A batch runs without savepoints first, and again with one savepoint per write
+ * only if a write fails. If the whole transaction fails, each write gets its own. With `sync`, commits are
+ * synced off the event loop; `sync` must not fail.
  */
 export function createGroupCommit(
   sqlite: Sqlite.Database,
@@ -60,7 +53,7 @@ export function createGroupCommit(
     return outcomes;
   }
 
-  /** A batch counts as not yet on disk from the very turn of its commit: else somebody might see it before the sync began. */
+  /** Set in the turn of the commit: otherwise a query could read the batch before its sync has started. */
   function commitAndSync(batch: Write[]): Promise<Outcome[]> {
     if (!sync) return commit(batch);
     const done = commit(batch).then(async (outcomes) => {
@@ -103,12 +96,12 @@ function settle(write: Write, outcome: Outcome): void {
   else write.resolve(outcome.value);
 }
 
-/** What a transaction runs; see GroupCommit for what it may do. */
+/** A unit of a transaction; GroupCommit documents its constraints. */
 interface Work {
   work: () => unknown;
 }
 
-/** Runs many writes in one transaction of `sqlite`: optimistically, or each behind a savepoint of its own. */
+/** Runs many writes in one transaction: without savepoints, or each with its own. */
 export function transactions(sqlite: Sqlite.Database) {
   const begin = sqlite.prepare('begin immediate');
   const commit = sqlite.prepare('commit');
@@ -136,7 +129,8 @@ export function transactions(sqlite: Sqlite.Database) {
       release.run();
       return { value };
     } catch (error) {
-      // Some failures (no room, I/O) end the transaction itself: then no outcome of this batch stands.
+      // Some failures (disk full, I/O) roll back the whole transaction: no outcome of this batch is valid
+      // then.
       if (!sqlite.inTransaction) throw error;
       undo.run();
       release.run();
@@ -145,9 +139,9 @@ export function transactions(sqlite: Sqlite.Database) {
   }
 
   return {
-    /** All or nothing: throws what the first failing write threw. */
+    /** All or nothing: throws the error of the first failing write. */
     together: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
-    /** Each for itself; throws only when the whole transaction is lost. */
+    /** Each write succeeds or fails separately; throws only when the whole transaction fails. */
     apart: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),
   };
 }

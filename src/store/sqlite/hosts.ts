@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { AFTER_ALL_TEXT } from './schema.ts';
 import { isUniqueViolation } from './store-error.ts';
 
-/** One row per host; what it tells of itself as JSON. */
+/** One row per host; its self-description as JSON. */
 export function sqliteHosts(db: Database): HostStore {
   const sql = statements(db);
   return {

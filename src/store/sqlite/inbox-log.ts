@@ -18,47 +18,53 @@ import {
 import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
 import { createJournalWriter } from './journal/writer.ts';
 
-/** How the inbox writes. Durable when a promise settles; all throw STORE_ERROR. */
+/** Write path of the inbox. A settled write is durable. All methods throw STORE_ERROR. */
 export interface InboxLog {
   /**
-   * In the order of the calls. Settles once `unit` is on disk, with its place: it is in the database when `applied` has
-   * come that far.
+   * Preserves call order. Settles with the unit's sequence once it is on disk; it is in the database once
+   * `applied` reaches that.
    */
   append(unit: Unit): Promise<number>;
-  /** Settles once `unit` is in the database, maybe ahead of what was appended before, with what its first step did there. */
+  /**
+   * Settles once `unit` is in the database, possibly before earlier appends, with the result of its first
+   * step.
+   */
   commit: Committer['write'];
-  /** Reads what is in the database of the markers, beside the event loop. */
+  /** Reads stored markers off the event loop. */
   markers: CommitterThread['markers'];
-  /** Settles when all that was acknowledged is in the database: for those who read there. */
+  /** Resolves when every acknowledged unit is in the database, for readers that need all of them. */
   settled(): Promise<void>;
-  /** Settles when more is in the database than `applied`; for those whom a part may do. */
+  /** Resolves when more than `applied` is in the database. */
   progress(applied: number): Promise<void>;
   readonly applied: number;
-  /** The place of what was acknowledged last. */
+  /** Sequence of the last acknowledged unit. */
   readonly added: number;
-  /** Of what was appended and is not in the database yet. */
+  /** Bytes appended but not yet in the database. */
   readonly waitingBytes: number;
-  /** What keeps it from getting there; undefined while nothing does. */
+  /** The error that keeps appended units out of the database, if any. */
   readonly failure: unknown;
   close(): Promise<void>;
 }
 
-/** At the end this long is what waits moved into the database; the rest is safe, and the next start does it. */
+/** Time limit for applying the journal at shutdown. The rest is safe; the next start applies it. */
 const FILING_AT_END_MS = 1500;
-/** 256 MB in all: some 90,000 deliveries of 2 KB. After a burst 128 MB stay. */
+/** 256 MB in all: some 90,000 deliveries of 2 KB. After a burst 128 MB are kept. */
 const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, mostSegments: 16, keptSegments: 7 };
 
 export interface InboxLogOptions {
   logger: Logger;
   /** Whether other processes write to the database too; default true. */
   shared?: boolean;
-  /** Whether it takes over what a former process left; default true. */
+  /** Whether to recover the journal of an earlier process; default true. */
   takesOver?: boolean;
-  /** How much the journal may hold that is not in the database yet; default 256 MB. */
+  /** Limits of the journal; default 256 MB. */
   segments?: SegmentOptions;
 }
 
-/** Throws STORE_ERROR, and what SQLite says when what a former process left cannot be applied: then nothing of it is gone. */
+/**
+ * Throws STORE_ERROR, or SQLite's error when the journal of an earlier process cannot be applied; no file is
+ * removed then.
+ */
 export async function openInboxLog(
   db: Database,
   { logger, shared = true, takesOver = true, segments = SEGMENTS }: InboxLogOptions,
@@ -88,7 +94,7 @@ function placeOf({ prepare }: Database): { applied: number; id: Buffer | null } 
   ).get()!;
 }
 
-/** Only one that nobody took over for has none. */
+/** Every recovered database has an id. */
 function idOf(db: Database): Buffer {
   const { id } = placeOf(db);
   if (id === null)
@@ -97,8 +103,8 @@ function idOf(db: Database): Buffer {
 }
 
 /**
- * For a process that is alone with the database: what is appended goes to a journal, which takes it in a fraction of what
- * a row costs, and from there into the database.
+ * For a process that writes alone: appends go to a journal, at a fraction of a row's cost, and from there
+ * into the database.
  */
 function journalledLog(thread: CommitterThread, db: Database, segments: Segments, logger: Logger): InboxLog {
   const { file } = db;
@@ -144,7 +150,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
         thread.hurry();
       }, FILING_AT_END_MS);
       await writer.close();
-      // What cannot be applied now is applied at the next start.
+      // The next start applies what cannot be applied now.
       await drain.all().catch(thread.hurry);
       drain.close();
       await committer.close();
@@ -157,7 +163,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
   };
 }
 
-/** For processes that share the database, where each must see at once what the others claim. */
+/** For processes that share the database: each must see the others' claims at once. */
 function sharedLog(thread: CommitterThread, file: string): InboxLog {
   const committer = createCommitter(thread, file);
   return {

@@ -21,25 +21,34 @@ export { threadedVectorStore } from './vectors-thread.ts';
 export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow.ts';
 
 export interface SqliteStoreOptions {
-  /** The data folder; made, with mode 0700, when it is not there. */
+  /** The data folder; created with mode 0700 if missing. */
   dataDir: string;
   clock: Clock;
   logger: Logger;
-  /** Whether other processes have the file open too; default true. Alone, memory decides what the file would be asked. */
+  /**
+   * Whether other processes have the file open too; default true. If not, in-memory state replaces reads of
+   * the file.
+   */
   shared?: boolean;
-  /** Whether it takes over what a former process left, as the first of those that share the file does; default true. */
+  /**
+   * Whether to recover the journal of an earlier process; only the first of several processes does. Default
+   * true.
+   */
   takesOver?: boolean;
-  /** Of the inbox's journal, where it is not shared. */
+  /** Limits of the inbox journal of an unshared store. */
   segments?: SqliteInboxDeps['segments'];
 }
 
-/** In the data folder, beside `state.db`, whose owner it shares. */
+/** In the data folder, owned together with `state.db`. */
 export const OBJECTS_FOLDER = 'storage';
 
-/** A delivery of 2 KB takes a page of 4 KB alone; of these, three share one. Measured: 16.6 us instead of 25.3 each. */
+/**
+ * Three deliveries of 2 KB share a page of 8 KB; in pages of 4 KB each takes one. Measured: 16.6 us instead
+ * of 25.3 each.
+ */
 const DELIVERY_PAGE_BYTES = 8192;
 
-/** Opens `svc.db`. Throws STORE_ERROR as openDatabase does; several processes may have it open. */
+/** Opens `svc.db`. Throws STORE_ERROR as openDatabase does. Several processes may have it open. */
 export async function sqliteGatewayStore({
   dataDir,
   clock,

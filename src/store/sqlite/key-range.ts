@@ -1,6 +1,9 @@
 import { AFTER_ALL_TEXT } from './schema.ts';
 
-/** Where a scan starts: at the prefix, or right behind `after`. Keys hold no NUL, so one appended makes the next possible key. */
+/**
+ * Start of a scan: the prefix, or the first key after `after`. Keys hold no NUL, so appending one gives the
+ * next possible key.
+ */
 export function firstKey(prefix: string, after: string | undefined): string {
   if (after === undefined) return prefix;
   const next = `${after}\0`;
@@ -9,12 +12,15 @@ export function firstKey(prefix: string, after: string | undefined): string {
 
 const LAST_CODE_POINT = 0x10ffff;
 
-/** The first key behind all that start with `prefix`: a range of the primary key, where LIKE would need escapes and a scan. */
+/**
+ * The first key after all that start with `prefix`. A range of the primary key; LIKE would need escaping and
+ * a scan.
+ */
 export function endOfPrefix(prefix: string): string | Buffer {
   const points = Array.from(prefix, (char) => char.codePointAt(0)!);
   while (points.at(-1) === LAST_CODE_POINT) points.pop();
   const last = points.pop();
   if (last === undefined) return AFTER_ALL_TEXT;
-  // The code points after U+D7FF are surrogates, which no text holds.
+  // Skips the surrogates after U+D7FF, which well-formed text cannot hold.
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
 }

@@ -2,7 +2,10 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { EntryQuota } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
-/** What a scope takes, kept by the database itself, so that no write can miss it. An expired entry counts until it is deleted. */
+/**
+ * Usage per scope, maintained by triggers so that no write can miss it. An expired entry counts until it is
+ * deleted.
+ */
 export const KEY_VALUE_USAGE = `
   create table key_value_usage (
     scope text primary key not null,
@@ -41,10 +44,10 @@ export interface QuotaRow {
 
 export type RequireRoom = (row: QuotaRow, quota: EntryQuota, now: number) => void;
 
-/** Rows of one refused write that are looked through for expired ones. */
+/** Maximum expired rows that a write over the quota deletes. */
 const MAX_EXPIRED_ROWS = 1000;
 
-/** To be called within the write that it guards. A write that takes no more room than before always passes. */
+/** Call inside the write that it guards. A write that does not grow the scope always passes. */
 export function entryQuotas(db: Database): RequireRoom {
   const sql = {
     usage: db.prepare<[{ scope: string }], Usage>(

@@ -20,7 +20,7 @@ interface RowWrite extends Row {
   scope: string;
 }
 
-/** One row per scope and key, its value as JSON. Quotas hold where `requireRoom` is given. */
+/** One row per scope and key, its value as JSON. Quotas apply only with `requireRoom`. */
 export function sqliteKeyValue(db: Database, clock: Clock, requireRoom?: RequireRoom): KeyValueStore {
   const sql = statements(db);
 
@@ -126,13 +126,13 @@ function sumOf(key: string, before: unknown, by: number): number {
   if (typeof before !== 'number') {
     throw new PlatformError(
       'CONFLICT',
-      `The entry '${key}' holds no number, so it cannot be incremented. Use another key or delete it first.`,
+      `The entry '${key}' is not a number, so it cannot be incremented. Use another key or delete it first.`,
     );
   }
   const sum = before + by;
   if (Math.abs(sum) <= Number.MAX_SAFE_INTEGER) return sum;
   throw new PlatformError(
     'CONFLICT',
-    `The counter '${key}' would leave the range of exact integers. Delete it to begin anew.`,
+    `The counter '${key}' would exceed the range of safe integers. Delete it to start again.`,
   );
 }

@@ -1,19 +1,17 @@
 import { closeSync, fdatasync, openSync } from 'node:fs';
 import { storeError } from './store-error.ts';
 
-/** The write-ahead log of an open database, to be brought to the disk by one of Node's own threads. */
+/** Syncs the write-ahead log of an open database on a libuv thread. */
 export interface Log {
-  /** Settles once every commit made before the call is on disk. */
+  /** Resolves once every commit made before the call is on disk. */
   sync(): Promise<void>;
   close(): void;
 }
 
 /**
- * At `synchronous=NORMAL` SQLite appends a commit to the log and goes on; with this behind it the commit is as durable as
- * at FULL, which syncs as well, but on the event loop. Measured with runs of three plugin handlers: the loop stood still
- * for 40 % of the time, in which no handler got its next call; on a busy disk, for nine tenths. Checkpoints sync by
- * themselves at either setting. The log's file is the same until the last connection closes, and SQLite has no locks on
- * it that our descriptor could lose.
+ * At `synchronous=NORMAL` SQLite does not sync commits; this sync makes them as durable as FULL, off the
+ * event loop, which FULL blocked for 40 % of the time. SQLite holds no POSIX locks on the log that closing
+ * our descriptor could drop.
  */
 export function openLog(file: string): Log {
   const name = `${file}-wal`;
@@ -27,8 +25,8 @@ export function openLog(file: string): Log {
     sync: () =>
       new Promise((resolve) => {
         fdatasync(fd, (error) => {
-          // Whether the bytes are there nobody knows, and a second try would not tell: the system may have dropped
-          // them. The process ends, and its successor goes on from what the disk has.
+          // After a failed fsync the kernel may have dropped the pages, so a retry proves nothing. Crash; the
+          // next process continues from the disk's state.
           if (error) throw storeError(name, error);
           resolve();
         });

@@ -1,21 +1,23 @@
-/** Where in the marker log a digest may stand. */
+/** Maps digests to rows of the marker table. */
 export interface MarkerIndex {
   add(digest: Uint8Array, id: number): void;
-  /** Ids of rows whose digest begins with the same 64 bits, newest first; the row itself decides. */
+  /** Ids of rows with the same first 64 digest bits, newest first; the caller compares whole digests. */
   find(digest: Uint8Array): number[];
   readonly size: number;
 }
 
 const MIN_SLOTS = 1024;
-/** Of one table: growing to this one copies some 40,000 entries, a few milliseconds; behind it another table begins. */
+/**
+ * Growing a table to this size copies some 40,000 entries, a few milliseconds; beyond it, a new table is
+ * added.
+ */
 const MAX_SLOTS = 131_072;
-/** Longer probes cost more than the memory saved. */
+/** Load factor; longer probes cost more than the saved memory. */
 const FULL_AT = 0.6;
 
 /**
- * Open addressing over typed arrays: 16 bytes a slot, where a Map of texts takes above a hundred. Entries are never
- * deleted: rows go oldest first, so a table is dropped when all of its ids are below `oldestId()`, and a stale hit finds
- * no row. Tables are bounded, because growing one of half a million entries stops the event loop for 50 ms.
+ * Open addressing over typed arrays: 16 bytes a slot, a Map takes over a hundred. Entries are never deleted;
+ * a table is dropped when all its ids are below `oldestId()`. Bounded tables avoid a 50 ms pause for growing.
  */
 export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   let tables = [createTable(MIN_SLOTS)];

@@ -4,19 +4,22 @@ import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 import type { MarkerIndex } from './marker-index.ts';
 
-/** Markers of one answer of the committing thread, and then of one turn here: a millisecond or two. */
+/** Markers per request to the committer thread, indexed in one event-loop turn: a millisecond or two. */
 const LOADED_ROWS = 5000;
-/** Ids of one transaction that looks for claims of a process that died. */
+/** Id range per transaction that releases claims of a dead process. */
 const RELEASED_IDS = 20_000;
 const DIGEST_PREFIX_BYTES = 8;
 
 export interface MarkerLoad {
-  /** Undefined once all are indexed; else settles when they are. Rejects with STORE_ERROR; the next call tries again. */
+  /**
+   * Undefined once all markers are indexed; otherwise resolves then. Rejects with STORE_ERROR; the next call
+   * retries.
+   */
   ready(): Promise<void> | undefined;
   close(): void;
 }
 
-/** Indexes the markers up to an id that were there at the start, in the background. */
+/** Indexes existing markers up to an id in the background. */
 export function startMarkerLoad(
   log: InboxLog,
   index: MarkerIndex,
@@ -59,11 +62,11 @@ export function startMarkerLoad(
 
 export interface PendingRelease {
   start(range: { from: number; until: number }): void;
-  /** Settles when nothing is under way. */
+  /** Resolves when no release is in flight. */
   close(): Promise<void>;
 }
 
-/** Deletes the `pending` markers that a process left which died, a bounded stretch a transaction. */
+/** Deletes the `pending` markers of a dead process, a bounded range per transaction. */
 export function createPendingRelease(log: InboxLog, logger: Logger): PendingRelease {
   let isClosed = false;
   let running: Promise<void> = Promise.resolve();
@@ -78,7 +81,7 @@ export function createPendingRelease(log: InboxLog, logger: Logger): PendingRele
     start({ from, until }) {
       running = running
         .then(() => release(from, until))
-        // They lapse with their leases at the latest.
+        // They expire with their leases at the latest.
         .catch((error) => {
           if (!isClosed) logger.warn('Claims of the former gateway could not be deleted', { error });
         });

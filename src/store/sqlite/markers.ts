@@ -10,33 +10,33 @@ import type { InboxLog } from './inbox-log.ts';
 import { createMarkerIndex } from './marker-index.ts';
 import { createPendingRelease, startMarkerLoad } from './marker-startup.ts';
 
-/** Half of SHA-256: forging the marker of somebody else's delivery takes a second preimage of 128 bits. */
+/** Half of SHA-256: forging another delivery's marker takes a second preimage of 128 bits. */
 const DIGEST_BYTES = 16;
-/** Markers that memory holds at most, in some 16 MB; older ones move to a table with an index of its own. */
+/** Maximum markers in memory, in some 16 MB; older ones move to a table with its own index. */
 const MOST_INDEXED = 500_000;
-/** How long another process's claim may go unnoticed by a mere look; a claim of ours always notices. */
+/** Maximum delay until a read notices another process's claim; a claim always notices. */
 const LOOK_AGAIN_MS = 250;
-/** So many are indexed before the store is open; more follow in the background. */
+/** Markers indexed before the store opens; the rest follow in the background. */
 const LOADED_AT_START = 1000;
 
 export interface Markers {
   find(key: string, now: number): MaybePromise<MarkerState | undefined>;
   findDigest(digest: Uint8Array, now: number): MaybePromise<MarkerState | undefined>;
-  /** Writes `steps` together with a claim that nobody holds; resolves with what became of it. */
+  /** Claims the marker and writes `steps` in one transaction, if the marker is free. */
   claim(
     claim: MarkerClaim,
     state: MarkerState,
     webhookId: string,
     steps: (digest: Uint8Array) => Step[],
   ): Promise<ClaimResult>;
-  /** The steps that end the claim of `webhookId`: `expiresAt` null gives it up. */
+  /** Steps that end the claim of `webhookId`: `expiresAt` null releases it. */
   finish(key: string, expiresAt: number | null, webhookId: string): Unit['steps'];
-  /** Marks it `done` beside whatever else there is of it. */
+  /** Adds a `done` row regardless of existing ones. */
   settle(digest: Uint8Array, expiresAt: number): Promise<void>;
   prune(now: number, limit: number): Promise<number>;
-  /** Every claim that is `pending` now is of a process that died: it is free from here on. */
+  /** Releases every claim that is `pending` now: its process is dead. */
   releasePending(): void;
-  /** Settles when nothing of it is under way in the background. */
+  /** Resolves when no background work is in flight. */
   close(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export interface MarkerOptions {
   logger: Logger;
   /** Default 500,000. */
   mostIndexed?: number;
-  /** Whether other processes claim in the same file: then the statement looks for theirs. Default true. */
+  /** Whether other processes claim in the same file; each claim then checks for theirs. Default true. */
   shared?: boolean;
 }
 
@@ -56,9 +56,9 @@ interface Row {
 }
 
 /**
- * Markers: an append-only log, decided in memory. Each claim has a row of its own, so the end of one that lapsed
- * cannot touch the row of whoever took over. Rows of other processes are found by their ids, which are higher than
- * the last that this process has seen: the claim's own statement checks, in the transaction that writes.
+ * An append-only log with an in-memory index. Each claim has its own row, so the end of an expired claim
+ * cannot touch its successor. Rows of other processes have ids above the last one seen; a claim checks them
+ * in its transaction.
  */
 export function createMarkers(
   db: Database,
@@ -69,21 +69,21 @@ export function createMarkers(
   const sql = statements(db);
   const index = createMarkerIndex(() => sql.oldest.get()!.id);
   /**
-   * Claims that are being written, by the first 48 bits of their digests: who comes second waits for the outcome, and finds
-   * out whether it was his. Numbers, as the engine files each text that it looks up for good: a tenth of what a claim costs.
+   * Claims being written, by the first 48 bits of the digest; a concurrent claim waits for the outcome.
+   * Numeric keys avoid string interning, a tenth of a claim's cost.
    */
   const underWay = new Map<number, Promise<unknown>>();
-  /** Rows of sync deliveries that run here. */
+  /** Markers of sync deliveries running in this process, by webhook id. */
   const held = new Map<string, number>();
   let lookedAt = clock.monotonic();
   let hasOld = sql.anyOld.get() !== undefined;
-  /** Given here where nobody else gives any: then a row is known before it is in the file. */
+  /** Assigned here when no other process writes: the id is known before the row is in the file. */
   let lastId = sql.lastId.get()?.id ?? 0;
   const oldestAtStart = sql.oldest.get()!.id;
   const isSmall = lastId - oldestAtStart < LOADED_AT_START;
-  /** All rows up to this one are indexed, or being loaded; other processes' too. */
+  /** All rows up to this id are indexed or being loaded, including those of other processes. */
   let seen = isSmall ? 0 : lastId;
-  /** Pending rows up to this one are of processes that died. */
+  /** Pending rows up to this id belong to dead processes. */
   let orphanedUntil = 0;
   const pendingRelease = createPendingRelease(log, logger);
   catchUp();
@@ -91,7 +91,7 @@ export function createMarkers(
 
   const nextId = (): number | null => (shared ? null : ++lastId);
 
-  /** Writes what inserts a marker. `id` is that of its row, where it was given here: then nobody can have been faster. */
+  /** Inserts a marker. With an `id` assigned here, no other process can have claimed first. */
   const insert = (unit: Unit, id: number | null): Promise<{ changes: number; rowid: number }> =>
     id === null ? log.commit(unit) : log.append(unit).then(() => ({ changes: 1, rowid: id }));
 
@@ -100,13 +100,13 @@ export function createMarkers(
       index.add(digest, id);
       seen = id;
     }
-    // Another process may have begun to move old ones.
+    // Another process may have started to move old markers.
     hasOld ||= sql.anyOld.get() !== undefined;
     lookedAt = clock.monotonic();
   }
 
   function note(digest: Uint8Array, id: number): void {
-    // A gap: another process wrote in between. Our own row is then found again by the next look.
+    // A gap: another process wrote in between. The next catch-up finds both rows.
     if (shared && id !== seen + 1) return;
     index.add(digest, id);
     seen = id;
@@ -129,7 +129,7 @@ export function createMarkers(
     const loading = load.ready();
     if (loading) return loading.then(() => find(digest, now));
     const mayBeOld = shared && clock.monotonic() - lookedAt >= LOOK_AGAIN_MS;
-    // Nobody has it, as for nearly every delivery: memory alone says so.
+    // Fast path for a new delivery: memory alone shows that the marker is free.
     const isIndexed = index.find(digest).length > 0;
     if (!mayBeOld && !hasOld && !isIndexed) return undefined;
     return readBack(isIndexed, () => {
@@ -150,7 +150,7 @@ export function createMarkers(
     async claim({ key, expiresAt }, state, webhookId, steps) {
       const digest = digestOf(key);
       const name = digest.readUIntBE(0, 6);
-      /** Rows up to this one can be read. */
+      /** Rows up to this id are in the database. */
       let readable = 0;
       for (;;) {
         const loading = load.ready();
@@ -170,7 +170,7 @@ export function createMarkers(
           continue;
         }
         const now = clock.now();
-        // In this very turn: between the look and the claim nobody else gets in.
+        // No await between this check and the claim below: nothing can interleave.
         const taken = look(digest, now);
         if (taken) return taken;
         const id = nextId();
@@ -183,14 +183,14 @@ export function createMarkers(
         try {
           made = await writing;
         } finally {
-          // At once: who waits for it asks again in the same turn, and over and over until it is gone.
+          // Immediately: waiters re-check in the same turn and would loop until the entry is gone.
           underWay.delete(name);
         }
         const { changes, rowid } = made;
         if (changes === 1) {
           note(digest, rowid);
           if (state === 'pending') held.set(webhookId, rowid);
-          // It is written, whatever becomes of this look: the next one makes up for it.
+          // The claim is committed even if this read fails; the next one catches up.
           if (rowid > seen) await db.read(catchUp).catch(() => {});
           return 'begun';
         }
@@ -231,7 +231,7 @@ export function createMarkers(
     },
   };
 
-  /** Indexed at once where its id is known: as long as the row is not there, it is merely not found. */
+  /** A known id is indexed before its row is written; until then, lookups skip it. */
   function doneAnew(digest: Uint8Array, expiresAt: number): Step {
     const id = nextId();
     if (id !== null) index.add(digest, id);
@@ -243,7 +243,7 @@ export function createMarkers(
   }
 
   async function fold(now: number, limit: number): Promise<number> {
-    // Gaps count too: to count rows, SQLite would read all of them.
+    // Includes gaps: counting rows would scan them all.
     const span = await db.read(() => Math.max(sql.lastId.get()?.id ?? 0, lastId) + 1 - sql.oldest.get()!.id);
     if (span <= mostIndexed) return 0;
     const some = Math.min(limit, span - mostIndexed);
@@ -259,7 +259,9 @@ export function createMarkers(
   }
 }
 
-/** Asked for twice for each delivery, nearly always in a row: remembering more would only keep garbage alive. */
+/**
+ * Each delivery needs its digest twice, nearly always in a row; a larger cache would only retain garbage.
+ */
 let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 
 function digestOf(key: string): Buffer {
@@ -277,7 +279,9 @@ function statements(db: Database) {
     since: db.prepare<[number], { id: number; digest: Buffer }>(
       'select id, digest from delivery_marker where id > ? order by id',
     ),
-    /** Where there is none, all up to the last that ever was are gone; those behind it are on their way into the file. */
+    /**
+     * For an empty table: the id after the last one ever used, as later rows may still be in the journal.
+     */
     oldest: db.prepare<[], { id: number }>(`select coalesce(
       (select min(id) from delivery_marker),
       (select seq + 1 from sqlite_sequence where name = 'delivery_marker'), 0) as id`),

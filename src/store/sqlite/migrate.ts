@@ -2,12 +2,12 @@ import type Sqlite from 'better-sqlite3';
 import { PlatformError } from '../../kit/errors.ts';
 
 /**
- * The SQL that brings a schema from version n to n+1, at index n. Never edited once released: a file knows by its
- * `user_version` how many of them it has been through.
+ * SQL that migrates a schema from version n to n+1, at index n. Never edit released entries: `user_version`
+ * counts the applied ones.
  */
 export type Migrations = readonly string[];
 
-/** The file's schema version. Throws STORE_ERROR for a newer one than ours and for somebody else's database. */
+/** The file's schema version. Throws STORE_ERROR for a newer schema and for databases of other programs. */
 export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations): number {
   const version = sqlite.pragma('user_version', { simple: true }) as number;
   const file = sqlite.name;
@@ -29,16 +29,20 @@ export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations):
   return version;
 }
 
-/** Applies what is missing, each step in its own transaction; several processes may do so at once. Returns the steps applied. */
+/**
+ * Applies pending migrations, each in its own transaction, and returns their number. Safe to run in several
+ * processes at once.
+ */
 export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number {
   for (let applied = 0; ; applied++) {
     sqlite.exec('begin immediate');
     try {
-      // Read again under the lock: another process may have been here since.
+      // Re-read under the lock: another process may have migrated meanwhile.
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // Tried even when nothing is left to do, and then rolled back: a read-only file is refused now, not at its first write.
+      // Written and rolled back even when nothing is pending, so that a read-only file fails now, not at its
+      // first write.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');
       if (sql === undefined) return applied;

@@ -15,22 +15,25 @@ export interface NotebookDeps {
 
 export interface Notebook {
   add(note: Note): void;
-  /** Settles when all that was added before is written, or given up. */
+  /** Resolves when all earlier notes are written or dropped. */
   flush(): Promise<void>;
 }
 
 const FLUSH_MS = 50;
 const FLUSH_COUNT = 200;
-/** What a flood of refused deliveries may hold in memory, at most; what exceeds it is counted and dropped. */
+/** Memory bounds during a flood of refused deliveries; further notes are counted and dropped. */
 const MOST_NOTES = 2000;
 const MOST_BYTES = 8 * 1024 * 1024;
-/** The other columns of a note, roughly. */
+/** Approximate size of a note's other columns. */
 const NOTE_BYTES = 500;
 
-/** Gathers notes and writes them together, so that refusing a delivery costs its sender no wait and us no commit of its own. */
+/**
+ * Buffers notes and writes them in batches, so that refused deliveries neither wait for the disk nor cost a
+ * commit each.
+ */
 export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook {
   let notes: Note[] = [];
-  // What is held counts until it is on disk: a slow disk must not let the queue behind it grow.
+  // Counts notes until they are on disk: a slow disk must not let the queue grow.
   let held = { count: 0, bytes: 0 };
   let dropped = 0;
   let scheduled = false;
@@ -50,7 +53,7 @@ export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook
       await write(batch);
     } catch (error) {
       dropped += batch.length;
-      logger.error('Notes of refused deliveries could not be written', { error });
+      logger.error('Records of refused deliveries could not be written', { error });
     }
     for (const note of batch) held = { count: held.count - 1, bytes: held.bytes - sizeOf(note) };
     report();

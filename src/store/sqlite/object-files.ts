@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import type { Random } from '../../kit/random.ts';
 
 export interface ObjectFiles {
-  /** A new file of that content, on disk when it settles; returns its name. Throws system errors. */
+  /** Writes a new file, synced when the promise settles; returns its name. Throws system errors. */
   write(data: Uint8Array): Promise<string>;
-  /** The row of a file that `write` made is in the database, or will never be. */
+  /** Called when the file's row is committed, or never will be. */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
-  /** Silent when the file is not there. */
+  /** Ignores missing files. */
   remove(file: string): Promise<void>;
-  /** Removes what a crash left behind: files that `isKnown` does not know. */
+  /** Removes orphans of a crash: files for which `isKnown` returns false. */
   sweep(isKnown: (file: string) => Promise<boolean>): Promise<void>;
 }
 
-/** Files in 256 folders, so that none of them grows too large to list. A name is all that is chosen here. */
+/** Files in 256 folders, so that none grows too large to list. File names are generated. */
 export function objectFiles(folder: string, random: Random): ObjectFiles {
   const unsettled = new Set<string>();
-  // A name begins with the time it was made at and ends by chance.
+  // UUIDs start with a timestamp; only their end is evenly distributed.
   const folderOf = (file: string): string => join(folder, file.slice(-2));
   const pathOf = (file: string): string => join(folderOf(file), file);
 
@@ -49,7 +49,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
     async sweep(isKnown) {
       for (const part of await namesIn(folder)) {
         for (const file of await namesIn(join(folder, part))) {
-          // Asked in this order: a file that was settled meanwhile is known by now.
+          // Order matters: a file that settles in between is known by then.
           if (unsettled.has(file) || (await isKnown(file))) continue;
           await rm(join(folder, part, file), { force: true });
         }
@@ -58,7 +58,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
   };
 }
 
-/** The new name itself must survive a power cut, not only the bytes it names. */
+/** The directory entry must survive a power cut, not only the file's content. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

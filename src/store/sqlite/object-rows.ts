@@ -16,13 +16,13 @@ export interface ObjectRows {
   usage(scope: string): number;
   hasFile(file: string): boolean;
   scan(scope: string, prefix: string, after: string | undefined, limit: number): StoredObject[];
-  /** Within a write; returns the file that the object had before. */
+  /** Call inside a write; returns the object's previous file. */
   put(row: Row): string | undefined;
-  /** Within a write; returns the file that is nobody's any more. */
+  /** Call inside a write; returns the file that is no longer referenced. */
   remove(scope: string, key: string): string | undefined;
 }
 
-/** The table `object`, and the sums of its scopes. */
+/** The table `object` and its usage per scope. */
 export function objectRows(db: Database): ObjectRows {
   const find = db.prepare<[string, string], Row>(
     'select scope, key, file, bytes, modified_at as modifiedAt from object where scope = ? and key = ?',

@@ -6,11 +6,11 @@ import { createPrivateFile } from './private-file.ts';
 import { isBusy, storeError } from './store-error.ts';
 
 export interface OwnerLockOptions {
-  /** What is owned: a data file, or a folder. The lock is `<file>.lock` beside it. */
+  /** The owned data file or folder. The lock is `<file>.lock` beside it. */
   file: string;
-  /** How long to wait for a predecessor that is on its way out; 0 tries once. */
+  /** How long to wait for an owner that is shutting down; 0 tries once. */
   waitMs: number;
-  /** Who we are, for the message to whoever comes second: `gateway`, `supervisor`. */
+  /** Name of this process for the error message of a second owner: `gateway`, `supervisor`. */
   label: string;
 }
 
@@ -26,12 +26,10 @@ export interface OwnerLock {
 const POLL_MS = 25;
 
 /**
- * Makes this process the only owner of a file for as long as it lives. Throws CONFLICT naming the owner, or STORE_ERROR
- * when the lock file itself cannot be used.
- *
- * Node has no flock; an exclusive SQLite transaction on an empty database is one. The kernel frees it when the process
- * ends, however it ends, so a lock is never stale and the lock file is never deleted: deleting it would let a third
- * process lock a new file while a second one holds the old. Nothing but SQLite may open it in this process (see openDatabase).
+ * Makes this process the exclusive owner of a file. Throws CONFLICT with the owner's name, or STORE_ERROR. An
+ * exclusive SQLite transaction replaces flock, which Node lacks; the kernel releases it with the process.
+ * Never delete the lock file: two processes could then lock different files. Only SQLite may open it (see
+ * openDatabase).
  */
 export async function acquireOwnerLock({ file, waitMs, label }: OwnerLockOptions): Promise<OwnerLock> {
   const ownerFile = `${file}.owner`;
@@ -74,7 +72,7 @@ function tryLock(lockFile: string): Sqlite.Database | undefined {
   }
 }
 
-/** Who holds the lock; undefined while the holder has not yet written itself down. */
+/** The lock owner; undefined until the owner has written its file. */
 function readOwner(ownerFile: string): Owner | undefined {
   try {
     const owner = JSON.parse(readFileSync(ownerFile, 'utf8')) as Owner;
@@ -84,7 +82,7 @@ function readOwner(ownerFile: string): Owner | undefined {
   }
 }
 
-/** A note outlives an owner that was killed; the lock does not. */
+/** The owner file outlives a killed process; the lock does not. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

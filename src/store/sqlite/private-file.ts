@@ -2,12 +2,13 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../../kit/errors.ts';
 
-/** Makes sure that the file exists and is its owner's alone: 0600, in a folder that is 0700 when we create it. */
+/** Ensures that the file exists with mode 0600; a created folder gets 0700. */
 export function createPrivateFile(file: string): void {
-  // An existing folder keeps its mode: it may be shared, or not ours.
+  // An existing folder keeps its mode: it may be shared or belong to another user.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    // Never opened when it exists: closing a descriptor of it would drop the locks that SQLite holds on it in this process.
+    // Never opens an existing file: closing the descriptor would drop the locks that SQLite holds on it in
+    // this process.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
@@ -19,7 +20,7 @@ function tighten(file: string): void {
   try {
     chmodSync(file, 0o600);
   } catch (error) {
-    // Another user's file that we may write all the same, or one on a read-only disk: SQLite says whether it will do.
+    // The file belongs to another user or a read-only disk; SQLite reports whether it is usable.
     if (codeOf(error) !== 'EPERM' && codeOf(error) !== 'EROFS') throw error;
   }
 }

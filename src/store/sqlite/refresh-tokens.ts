@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { RefreshTokenRecord, RefreshTokenStore, RotationOutcome } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
-/** One row per token, by its hash; spent ones stay until they expire, so that their reuse is noticed. */
+/** One row per token, by its hash. Spent tokens are kept until they expire, to detect their reuse. */
 export function sqliteRefreshTokens(db: Database, clock: Clock): RefreshTokenStore {
   const sql = statements(db);
 

@@ -2,10 +2,10 @@ import { DELIVERY_LISTS } from './delivery-list-schema.ts';
 import { KEY_VALUE_USAGE } from './key-value-usage.ts';
 import type { Migrations } from './migrate.ts';
 
-/** Sorts behind every text: SQLite orders blobs after texts. An upper bound that keeps a query a range of its index. */
+/** Upper bound for text columns: SQLite sorts blobs after all texts. */
 export const AFTER_ALL_TEXT = Buffer.alloc(0);
 
-/** Bodies up to this lie in their delivery's row. Part of the schema's history: another value is another migration. */
+/** Larger bodies go into their own table. Part of the schema's history: a new value needs a migration. */
 export const INLINE_BODY_BYTES = 4096;
 
 const KEY_VALUE = `
@@ -33,9 +33,8 @@ const WEBHOOK_SECRET = `
   ) strict, without rowid;`;
 
 /**
- * Deliveries are appended by rowid; both indexes grow at their end too, as webhook ids are time-ordered. Only what is
- * accepted and waits is in the third. Markers are keyed by a digest: ids are random, so the tree is hit everywhere,
- * and a small one stays in memory.
+ * Rows and both indexes are appended to, since webhook ids are time-ordered; the third index holds only
+ * waiting deliveries. Random marker ids hit the whole tree; digests keep it small enough for memory.
  */
 const WEBHOOK_INBOX = `
   create table delivery (
@@ -93,7 +92,7 @@ const CLIENTS = `
   create index refresh_token_client on refresh_token (client_id);
   create index refresh_token_expiry on refresh_token (expires_at);`;
 
-/** A revocation's sequence is never given twice, even after the last one was pruned: readers remember the highest they saw. */
+/** `autoincrement`: a sequence is never reused, since readers keep the highest one as a cursor. */
 const HOSTS = `
   create table host (
     host_id text primary key,
@@ -133,11 +132,9 @@ const HOSTS = `
   create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
 
 /**
- * What arrives is appended, and everything random stays out of indexes on the delivery's path. Facts and bodies are
- * apart: ending a delivery rewrites a page of facts, not one of bodies, and bodies can go first when room is short.
- * Markers are an append-only log too; the index over it is in memory (`marker-index.ts`), because keying a tree by
- * random digests cost each delivery a page of its own: half of all that the store took. `autoincrement`, because a
- * position must never be given twice: streams and the index remember it.
+ * Append-only tables; random keys stay out of the write path, as a tree of marker digests was half of the
+ * store's cost (see `marker-index.ts`). Bodies are separate, so that ending a delivery rewrites only facts.
+ * `autoincrement`: streams and the index keep positions.
  */
 const WEBHOOK_JOURNAL = `
   alter table delivery rename to former_delivery;
@@ -203,8 +200,8 @@ const WEBHOOK_JOURNAL = `
   drop table former_marker;`;
 
 /**
- * One row a delivery, bodies of the usual size in it: a second row cost a third of what accepting takes in the store.
- * Large bodies stay apart, so that ending a delivery rewrites some kilobytes at most.
+ * One row per delivery, including usual bodies: a second row was a third of the store's cost. Large bodies
+ * stay separate, so that ending a delivery rewrites little.
  */
 const WEBHOOK_ROWS = `
   alter table delivery add column headers text not null default '[]';
@@ -217,14 +214,14 @@ const WEBHOOK_ROWS = `
 
 const SECRET_USE = 'alter table webhook_secret add column previous_used_at integer;';
 
-/** How far the inbox's journal (`journal/`) has been moved into this file. */
+/** How much of the inbox journal (`journal/`) has been applied to this file. */
 const WEBHOOK_JOURNAL_PLACE = `
   create table delivery_journal (applied integer not null) strict;
   insert into delivery_journal (applied) values (0);`;
 
 /**
- * Whose journal is whose: the id is made when the first gateway opens the file, once the journal of a version without ids is
- * taken over (`journal/take-over.ts`), and until then null.
+ * Id that links a journal to its database; null until the first gateway has recovered the journal of a
+ * version without ids (`journal/take-over.ts`).
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 
@@ -240,7 +237,10 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   DELIVERY_LISTS,
 ];
 
-/** Names of objects; their bytes are files. `object_usage` holds the sum of a scope, so that a quota costs no counting. */
+/**
+ * Names of objects; their bytes are files. `object_usage` keeps the sum per scope, so that a quota check
+ * needs no scan.
+ */
 const OBJECT = `
   create table object (
     scope text not null,

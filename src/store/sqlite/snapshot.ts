@@ -4,29 +4,29 @@ import { checkedVersion, type Migrations } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
 
-/** Pages a step copies: a step keeps the event loop, a few milliseconds each. */
+/** Pages per backup step; each step blocks the event loop for a few milliseconds. */
 const STEP_PAGES = 2000;
 const WAIT_MS = 5000;
 
-/** A database as it was at one moment, however much is written to it meanwhile. Writers are not held up. */
+/** A consistent view of a database at one moment. Does not block writers. */
 export interface Snapshot {
-  /** How many migrations it has been through. */
+  /** Schema version: the number of applied migrations. */
   schema: number;
-  /** Copies it into a new file, readable by its owner alone. */
+  /** Copies the database into a new file with mode 0600. */
   copyTo(target: string): Promise<void>;
   close(): void;
 }
 
 /**
- * Opens a file that other processes may be writing. The online backup would start over with each of their commits; an
- * open read transaction holds one state of the write-ahead log, and the backup copies that. Throws STORE_ERROR.
+ * Opens a file that other processes may be writing. SQLite's backup restarts with each of their commits, so
+ * an open read transaction pins one state. Throws STORE_ERROR.
  */
 export function openSnapshot(file: string, migrations: Migrations): Snapshot {
   const sqlite = openForReading(file);
   try {
     const schema = checkedVersion(sqlite, migrations);
     sqlite.exec('begin');
-    // The moment: a transaction begins with its first read.
+    // A transaction starts with its first read, which fixes the snapshot.
     sqlite.prepare('select count(*) from sqlite_schema').get();
     return {
       schema,
@@ -49,11 +49,11 @@ export function openSnapshot(file: string, migrations: Migrations): Snapshot {
 export interface Inspection {
   schema: number;
   knownSchema: number;
-  /** What SQLite finds wrong; empty for a sound file. */
+  /** Errors that SQLite reports; empty for an intact file. */
   faults: string[];
 }
 
-/** Reads a whole file and checks its structure; safe while others write it. Throws STORE_ERROR. */
+/** Checks the structure of a whole file; safe during writes. Throws STORE_ERROR. */
 export function inspectDatabase(file: string, migrations: Migrations): Inspection {
   const sqlite = openForReading(file);
   try {
@@ -68,7 +68,7 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
   }
 }
 
-/** The webhook secrets of an `svc.db` as they are sealed; safe while others write it. Throws STORE_ERROR. */
+/** Returns the encrypted webhook secrets of an `svc.db`; safe during writes. Throws STORE_ERROR. */
 export function sealedSecrets(file: string): string[] {
   const sqlite = openForReading(file);
   try {
@@ -82,7 +82,7 @@ export function sealedSecrets(file: string): string[] {
 
 function openForReading(file: string): Sqlite.Database {
   try {
-    // better-sqlite3 answers a missing file with an error of its own that carries no code.
+    // better-sqlite3 reports a missing file without an error code.
     if (!existsSync(file)) throw Object.assign(new Error(`${file} does not exist`), { code: 'ENOENT' });
     return new Sqlite(file, { readonly: true, timeout: WAIT_MS });
   } catch (error) {

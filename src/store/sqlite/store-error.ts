@@ -1,6 +1,6 @@
 import { codeOf, PlatformError } from '../../kit/errors.ts';
 
-/** What each family of SQLite and system codes means to whoever runs the platform. First match wins. */
+/** Messages for operators by family of SQLite and system codes. First match wins. */
 const FAULTS: Array<[codes: RegExp, says: (file: string) => string]> = [
   [
     /^SQLITE_NOTADB/,
@@ -39,8 +39,8 @@ const FAULTS: Array<[codes: RegExp, says: (file: string) => string]> = [
 ];
 
 /**
- * What a caller is told of a failed database call: STORE_ERROR naming the file and the remedy for what an operator
- * can mend. Anything else (a constraint, wrong SQL, a thrown PlatformError) comes back as it is.
+ * Translates failed database calls that an operator can fix into STORE_ERROR with the file and the remedy.
+ * Returns any other error (a constraint, wrong SQL, a PlatformError) unchanged.
  */
 export function storeError(file: string, thrown: unknown): unknown {
   if (thrown instanceof PlatformError) return thrown;
@@ -50,7 +50,7 @@ export function storeError(file: string, thrown: unknown): unknown {
   return new PlatformError('STORE_ERROR', fault[1](file), { details: { file, reason: code }, cause: thrown });
 }
 
-/** Whether another process had the lock: worth another try. */
+/** Whether another process held the lock, so that a retry may succeed. */
 export function isBusy(thrown: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED|PROTOCOL)/.test(codeOf(thrown) ?? '');
 }

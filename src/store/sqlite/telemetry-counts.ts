@@ -5,7 +5,7 @@ import { openDatabase } from './database.ts';
 import { TELEMETRY_FILE } from './telemetry.ts';
 import { TELEMETRY_MIGRATIONS } from './telemetry-schema.ts';
 
-/** The counts alone, for a scrape of the metrics: a handful of rows, not worth a thread. Empty while there is no file. */
+/** Reads only the counts, for a metrics scrape: too few rows to need a thread. Empty without a file. */
 export async function readTelemetryCounts(dataDir: string): Promise<TelemetryCounts> {
   const file = join(dataDir, TELEMETRY_FILE);
   if (!existsSync(file)) return {};

@@ -3,12 +3,12 @@ import type { Database } from './database.ts';
 
 const MINUTE_MS = 60_000;
 
-/** In the place of a tenant's id; none has a `?`. */
+/** Stored instead of a tenant id; no tenant id contains `?`. */
 const UNKNOWN_TENANT = '?';
 
 export const minuteOf = (time: number): number => time - (time % MINUTE_MS);
 
-/** Returns what adds counts of dropped lines; called within a transaction. */
+/** Returns a function that adds counts of dropped records; call it in a transaction. */
 export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) => void {
   const add = db.prepare<[DroppedLines & { tenantId: string }]>(`
     insert into telemetry_dropped (minute, service, tenant_id, kind, count)
@@ -19,7 +19,10 @@ export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) =
   };
 }
 
-/** Returns what counts the lines that a filter's result may lack: of whole minutes, as nothing else is known of them. */
+/**
+ * Returns a function that counts records missing from a filter's result, in whole minutes, the resolution of
+ * the counts.
+ */
 export function droppedCounter(db: Database): (filter: LogFilter) => DroppedCounts {
   type Row = { kind: DroppedLines['kind']; isUnknown: 0 | 1; count: number };
   type Values = { from: number; to: number; tenantId: string | null; services: string | null };

@@ -4,10 +4,10 @@ import type { Database } from './database.ts';
 
 export const DAY_MS = days(1);
 const HOUR_MS = hours(1);
-/** What is counted beside the events themselves. */
+/** Spans with precomputed counts. */
 export const SPANS = [HOUR_MS, DAY_MS] as const;
 
-/** A grouped sum: of what is asked, over the days and hours that are counted and the rest of the range that is not. */
+/** A grouped sum. */
 export interface Group {
   day: number;
   type: string;
@@ -17,17 +17,19 @@ export interface Group {
   kept: number;
 }
 
-/** What sums can be taken by. */
+/** Columns to group by. */
 export type Column = 'day' | 'type' | 'product' | 'actor';
 
-/** A stretch of the range: `span` 0 means that its events themselves are counted. */
+/** Part of a time range; `span` 0 counts single events. */
 interface Part {
   span: number;
   from: number;
   to: number;
 }
 
-/** Whole days in the middle, whole hours around them, single events at the ends. Empty stretches are left out. */
+/**
+ * Splits a range into whole days, whole hours around them and single events at the ends. Omits empty parts.
+ */
 export function parts(from: number, to: number): Part[] {
   return split({ span: 0, from, to }, SPANS).filter((part) => part.from < part.to);
 }
@@ -47,7 +49,7 @@ function split({ span, from, to }: Part, larger: readonly number[]): Part[] {
 
 export const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
 
-/** A filter as conditions on columns so called. */
+/** A filter as SQL conditions on the given column names. */
 export function eventConditions(
   filter: EventFilter,
   { time, tenant }: { time: string; tenant: string },
@@ -69,7 +71,7 @@ export function eventConditions(
   return { conditions, values };
 }
 
-/** Sums by the columns named; the others are empty. */
+/** Sums by the given columns; the others are empty. */
 export function sum(
   db: Database,
   { span, from, to }: Part,

@@ -48,7 +48,10 @@ interface CountRow {
   kept: number;
 }
 
-/** Returns what inserts a batch; called within a transaction. The batch is counted first: one row for many events. */
+/**
+ * Returns a function that inserts a batch; call it in a transaction. Counts are summed per batch first: one
+ * row for many events.
+ */
 export function eventInserter(db: Database): (events: readonly KeptEvent[]) => void {
   const insert = db.prepare<[EventRow]>(`
     insert into event (event_id, type, ts, ingest_ts, product, version, run_id, tenant_id, actor, ctx, payload, occurrences)
@@ -140,9 +143,9 @@ export function eventQueries(db: Database): EventQueries {
     .prepare<[], number | null>(`select min(start) from event_count where span = ${DAY_MS}`)
     .pluck();
 
-  /** Sums by the columns named; the others are empty. */
+  /** Sums by the given columns; the others are empty. */
   function groups(filter: EventFilter, by: readonly Column[]): Group[] {
-    // Bounds that are not given are those of what there is, at the ends of days.
+    // Missing bounds default to the first and last day with data.
     const from = Math.max(filter.from ?? 0, first.get() ?? 0);
     const to = Math.min(filter.to ?? Number.MAX_SAFE_INTEGER, (newest.get() ?? 0) + DAY_MS);
     return parts(from, to).flatMap((part) => sum(db, part, filter, by));
@@ -153,11 +156,11 @@ export function eventQueries(db: Database): EventQueries {
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
-            // Rows are read once their page is known: a deep offset walks the index alone where it can.
+            // Reads rows only for the page itself: where possible, a deep offset walks the index alone.
             `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
           )
           .all(...values, limit, offset);
-        // Counts outlive events that went for want of room; the list is of those that are left.
+        // Counts outlive events that were pruned for space; the list covers only remaining events.
         const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
         const total = groups({ ...filter, from }, []).reduce((sum, { kept }) => sum + kept, 0);
         return { items: items.map(eventOf), total };
@@ -174,7 +177,8 @@ export function eventQueries(db: Database): EventQueries {
       }),
     latestEvents: (filter, limit) =>
       db.read(() => {
-        // The end first: what comes in between is then shown twice rather than never, and the ids tell.
+        // Reads the cursor first: a concurrent event then appears twice rather than never, and its id
+        // identifies it.
         const after = last.get() ?? 0;
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db

@@ -7,27 +7,27 @@ import { minuteOf } from './telemetry-dropped.ts';
 
 const SEVERE_LINE = /^\{"level":"(?:warn|error|fatal)"/;
 
-/** What is kept of each service: so many a second in the long run, so many at once. */
+/** Token bucket of one service: refill rate and burst size. */
 export interface IngestRates {
   perSecond: number;
   atOnce: number;
 }
 
-/** What a service is sure of, however much the others write. */
+/** Rate guaranteed to a service, regardless of others. */
 const SERVICE_RATE: IngestRates = { perSecond: 300, atOnce: 5000 };
-/** What all services share beyond that: what one core writes, at 58 us of CPU a record (measured). */
+/** Rate shared by all services beyond that: what one core can write at 58 us of CPU a record (measured). */
 const SHARED_RATE: IngestRates = { perSecond: 15_000, atOnce: 30_000 };
-/** Tenants and services whose dropped lines are told apart in a batch. */
+/** Combinations of tenant and service that are counted separately in a batch. */
 const MAX_DROPPED_KINDS = 1000;
 
 export interface Ingest {
-  /** Takes whole lines of one service. */
+  /** Ingests whole lines of one service. */
   take(service: string, lines: string): void;
-  /** Counts lines of a service that never came. */
+  /** Counts lines of a service that were dropped before they arrived. */
   lost(service: string, count: number): void;
-  /** All that was taken since the last call; undefined when there is nothing. */
+  /** Returns everything ingested since the last call; undefined when empty. */
   batch(): Batch | undefined;
-  /** How many records are waiting. */
+  /** Number of waiting records. */
   readonly waiting: number;
 }
 
@@ -39,9 +39,9 @@ export interface Batch {
 }
 
 /**
- * Turns lines into records. Beyond its own rate and the shared one a service's records are dropped before they are parsed,
- * warnings and worse last, as they have a budget of their own; events beyond it are counted without being kept. How many
- * they were is kept by minute, service and tenant. Every record remains in the log files.
+ * Parses lines into records. Above its own rate and the shared one, a service's records are dropped before
+ * parsing; warnings and errors have a separate budget, and excess events are only counted. Log files keep
+ * every record.
  */
 export function createIngest({
   now,
@@ -126,7 +126,7 @@ export function createIngest({
 
 const TENANT = '"tenantId":"';
 
-/** Of a line that is not worth parsing: within a JSON text these quotes would be escaped. */
+/** Reads the tenant without parsing the line: in a JSON string these quotes would be escaped. */
 function tenantOf(line: string): string {
   const start = line.indexOf(TENANT);
   if (start === -1) return '';
@@ -148,7 +148,7 @@ function budget(now: () => number, { perSecond, atOnce }: IngestRates): () => bo
   };
 }
 
-/** A line that is no record (what a native part printed) is kept as the message of one. */
+/** A line that is not JSON (output of native code) becomes the message of a record. */
 function parseRecord(service: string, line: string, now: number): KeptLog {
   const record = parse(line);
   if (record === undefined || typeof record.message !== 'string') {

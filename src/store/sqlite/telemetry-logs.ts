@@ -24,7 +24,7 @@ interface LogRow {
   extra: string | null;
 }
 
-/** Returns what inserts one record; called within a transaction. */
+/** Returns a function that inserts one record; call it in a transaction. */
 export function logInserter(db: Database): (log: KeptLog) => void {
   const insert = db.prepare<[Omit<LogRow, 'id'>]>(`
     insert into log (time, level, service, tenant_id, request_id, trace_id, span_id, plugin_id, run_id, source, layer, message, meta, extra)
@@ -121,7 +121,8 @@ export function logQueries(db: Database): LogQueries {
       }),
     latestLogs: (filter, limit) =>
       db.read(() => {
-        // The end first: what comes in between is then shown twice rather than never, and the ids tell.
+        // Reads the cursor first: a concurrent record then appears twice rather than never, and its id
+        // identifies it.
         const after = latest.get() ?? 0;
         const items = newest(filter, limit, 0).map(numbered);
         return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
@@ -134,8 +135,8 @@ function numbered(row: LogRow): NumberedLog {
 }
 
 /**
- * The table with the index to walk, named: without statistics SQLite takes any index that fits for equally good, and a
- * tenant's or a plugin's may have millions of records where a request has five.
+ * Names the index to use: without statistics SQLite rates all matching indexes equal, but a tenant may have
+ * millions of records where a request has five.
  */
 function plan(filter: LogFilter): { from: string; order: string; values: unknown[] } {
   const { conditions, values } = where(filter);
@@ -194,7 +195,10 @@ function where(filter: LogFilter): { conditions: string[]; values: unknown[] } {
   return { conditions, values };
 }
 
-/** The words as the tokenizer cuts them, all wanted, the last one also as a beginning. A search without any matches nothing. */
+/**
+ * Splits the search as the tokenizer does; all words must match, the last one as a prefix. A search without
+ * words matches nothing.
+ */
 function textQuery(search: string | undefined): string | undefined {
   if (search === undefined) return undefined;
   const words = search.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu);

@@ -1,6 +1,6 @@
 import type { PlatformConfig } from '../../contracts/index.ts';
 
-/** What the thread that has `telemetry.db` open and the one that started it say to each other. */
+/** Messages between the `telemetry.db` worker and its owner. */
 
 export interface WriterData {
   mode: 'write';
@@ -10,10 +10,10 @@ export interface WriterData {
 
 export type TelemetryWorkerData = WriterData | { mode: 'read'; dataDir: string };
 
-/** `flush` answers once all lines before it are written, `close` too, and ends the thread. */
+/** `flush` is answered once all earlier lines are written; so is `close`, which also ends the thread. */
 export type ToWriter =
   | { type: 'lines'; service: string; lines: Uint8Array }
-  /** So many lines never came: too many were on their way. */
+  /** Lines dropped because too many bytes were in flight. */
   | { type: 'lost'; service: string; count: number }
   | { type: 'flush' }
   | { type: 'close' };
@@ -22,5 +22,5 @@ export type FromWriter =
   | { type: 'taken'; bytes: number }
   | { type: 'flushed' }
   | { type: 'closed' }
-  /** Records that were not kept since the last report. */
+  /** Records dropped since the last report. */
   | { type: 'dropped'; count: number; failure?: string };

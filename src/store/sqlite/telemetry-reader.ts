@@ -10,7 +10,10 @@ export interface TelemetryReader extends TelemetryQueries {
 
 const IDLE_MS = minutes(1);
 
-/** Asks `telemetry.db` from a thread of its own: a search through millions of records stops nobody. Rejects with STORE_ERROR. */
+/**
+ * Queries `telemetry.db` on a worker, so that a search through millions of records does not block the event
+ * loop. Rejects with STORE_ERROR.
+ */
 export function createTelemetryReader({
   dataDir,
   clock,

@@ -1,15 +1,15 @@
 import type { TelemetryLimits } from '../ports/telemetry.ts';
 import type { Database } from './database.ts';
 
-/** Deleted in one transaction: some ten milliseconds in which a batch of records waits. */
+/** Rows deleted per transaction; it delays inserts by some ten milliseconds. */
 const CHUNK = 2000;
 
 /**
- * Deletes the oldest, a chunk a call: first by age, then by size, log records before events. Space that is free inside
- * the file does not count as used, and is written to again.
+ * Deletes the oldest rows, one chunk per call: first by age, then by size, log records before events. Free
+ * pages do not count as used.
  */
 export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Promise<boolean> {
-  // By id, which is the order of arrival: the records of one chunk lie side by side in the file.
+  // By id, the order of arrival: the rows of a chunk are adjacent in the file.
   const oldLogs = deletion(db, 'log', 'time < ?');
   const oldEvents = deletion(db, 'event', 'ts < ?');
   const anyLogs = deletion(db, 'log', '? is not null');
@@ -32,7 +32,7 @@ export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Prom
     });
 }
 
-/** Deletes at most a chunk of the oldest rows that fulfil the condition, and returns how many. */
+/** Deletes at most a chunk of the oldest rows that match the condition, and returns their number. */
 function deletion(db: Database, table: 'log' | 'event', condition: string): (bound: number) => number {
   const last = db
     .prepare<[number], number | null>(

@@ -1,8 +1,8 @@
 import type { Migrations } from './migrate.ts';
 
 /**
- * Appended by rowid. Indexes that few records are in are partial; ids are time-ordered where we make them, so most grow
- * at their end. The text index keeps no copy of the text, and for each word only where it occurs.
+ * Appended by rowid. Sparse indexes are partial; generated ids are time-ordered, so most indexes are appended
+ * to. The text index stores no text, only the rows of each word.
  */
 const LOG = `
   create table log (
@@ -32,7 +32,7 @@ const LOG = `
     message, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61'
   );`;
 
-/** `event_count` has a row an hour and a row a day for each kind, so that a year is counted without reading its events. */
+/** `event_count` has one row per hour and per day for each kind, so that counting a year needs no events. */
 const EVENT = `
   create table event (
     id integer primary key,

@@ -8,13 +8,16 @@ import { sqliteTelemetryStore } from './telemetry.ts';
 import { createIngest } from './telemetry-ingest.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './telemetry-protocol.ts';
 
-/** The thread that has `telemetry.db` open, so that SQLite never stops a daemon's event loop: one that writes, or one that reads. */
+/**
+ * Worker that owns a `telemetry.db` connection, for writing or reading, so that SQLite never blocks a
+ * service's event loop.
+ */
 
 const FLUSH_MS = 100;
 const FLUSH_RECORDS = 1000;
 const PRUNE_EVERY_MS = 60_000;
 const REPORT_EVERY_MS = 10_000;
-/** What can be searched may lag behind on a busy machine: those who answer requests come first. */
+/** Search may lag on a busy machine: threads that answer requests have priority. */
 const NICENESS = 10;
 
 const port = parentPort!;
@@ -23,13 +26,13 @@ if (data.mode === 'write') runWriter(data);
 else runReader(data.dataDir);
 
 function letOthersGoFirst(): void {
-  // Elsewhere it would be that of the whole process.
+  // On other systems this would change the priority of the whole process.
   if (process.platform !== 'linux') return;
   try {
-    // A platform that was started as one that gives way further must not come back, and may not.
+    // Keeps a lower priority that the platform was started with; raising it is not permitted.
     if (getPriority(0) < NICENESS) setPriority(0, NICENESS);
   } catch {
-    // Where a sandbox forbids it, records are filed as they were before.
+    // Some sandboxes forbid it; the thread then keeps its priority.
   }
 }
 
@@ -116,7 +119,7 @@ function runWriter({ dataDir, retention }: WriterData): void {
   );
 }
 
-/** Opens the file when first asked, and again after it could not be opened: disks fill up and are emptied. */
+/** Opens the file on first use, and retries after a failure: a full disk may be freed. */
 function storeOf(dataDir: string): () => Promise<TelemetryStore> {
   let opened: Promise<TelemetryStore> | undefined;
   return () => {

@@ -3,24 +3,24 @@ import { messageOf } from '../../kit/errors.ts';
 import { entryFile } from '../../kit/paths.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './telemetry-protocol.ts';
 
-/** Hands lines on to the thread that keeps them. Nothing here waits, and nothing fails the caller. */
+/** Sends lines to the worker that stores them. Never blocks or throws. */
 export interface TelemetryWriter {
-  /** Starts the thread; what was pushed before is written first. */
+  /** Starts the thread; it writes earlier lines first. */
   start(): void;
-  /** Whole lines of one service: log records, and analytics events. */
+  /** Adds whole lines of one service: log records and analytics events. */
   push(service: string, lines: Uint8Array): void;
-  /** Settles once everything pushed before is in the file, or was given up. */
+  /** Resolves once all earlier lines are in the file or dropped. */
   flush(): Promise<void>;
-  /** Writes what is left and ends the thread. */
+  /** Writes the remaining lines and ends the thread. */
   close(): Promise<void>;
 }
 
 export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
-  /** Told at most every ten seconds how many records were not kept, and why when it is not for their number. */
+  /** Called at most every ten seconds with the number of dropped records, and the error if there was one. */
   onDropped: (count: number, failure: string | undefined) => void;
 }
 
-/** What may be on its way to the thread; beyond it lines are dropped, as the disk cannot keep up. */
+/** Maximum bytes in flight to the thread; more lines are dropped, as the disk is too slow. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const CLOSE_DEADLINE_MS = 3000;
 /** A batch of records and SQLite's cache need a tenth of it. */
@@ -32,12 +32,15 @@ export function startTelemetryWriter(options: TelemetryWriterOptions): Telemetry
   return writer;
 }
 
-/** As `startTelemetryWriter`, but without its thread yet: at a start of the platform others need the processors. */
+/**
+ * Like `startTelemetryWriter`, but without starting the thread: during the platform's start other work has
+ * priority.
+ */
 export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOptions): TelemetryWriter {
   let worker: Worker | undefined;
   let ended = false;
   let onTheWay = 0;
-  /** Lines by their service. */
+  /** Dropped lines by service. */
   let overflow = new Map<string, number>();
   let held: ToWriter[] = [];
   let flushed: Array<() => void> = [];
@@ -56,7 +59,7 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
       }
     });
     started.on('error', (error) => {
-      // It is not started again: what ended it would end it again, and the log files have every line.
+      // Not restarted: the same error would end it again, and the log files have every line.
       ended = true;
       report(0, `the thread that keeps them ended: ${messageOf(error)}`);
     });
@@ -90,7 +93,7 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
         return;
       }
       onTheWay += lines.byteLength;
-      // A copy of its own size: a block is a part of the pipe's buffer, all of which would travel.
+      // Copies the block: transferring it would transfer the pipe's whole buffer.
       tell({ type: 'lines', service, lines: new Uint8Array(lines) });
     },
     flush() {
@@ -120,7 +123,7 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
   };
 }
 
-/** The thread never keeps the process alive by itself. */
+/** Starts the worker, unreferenced: it never keeps the process alive. */
 export function startTelemetryThread(data: TelemetryWorkerData): Worker {
   const worker = new Worker(entryFile('telemetry'), {
     workerData: data,

@@ -10,7 +10,10 @@ import { TELEMETRY_MIGRATIONS } from './telemetry-schema.ts';
 
 export const TELEMETRY_FILE = 'telemetry.db';
 
-/** Opens `telemetry.db`. Throws STORE_ERROR as openDatabase does. Its queries block: see telemetry-reader.ts. */
+/**
+ * Opens `telemetry.db`. Throws STORE_ERROR as openDatabase does. Its queries block the thread; services use
+ * telemetry-reader.ts.
+ */
 export async function sqliteTelemetryStore({
   dataDir,
   logger,

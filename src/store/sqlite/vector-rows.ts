@@ -8,16 +8,16 @@ export interface Collection {
   dimensions: number;
 }
 
-/** The rows of `vectors.db`; what writes is called within a write. */
+/** Rows of `vectors.db`. Call mutating methods inside a write. */
 export interface VectorRows {
   find(scope: string, name: string): Collection | undefined;
-  /** That collection, made with these dimensions when there is none. */
+  /** Returns the collection, created with these dimensions if missing. */
   collection(scope: string, name: string, dimensions: number): Collection;
-  /** Vectors in all collections of the scope. */
+  /** Number of vectors in all collections of the scope. */
   count(scope: string): number;
-  /** True when it is new. */
+  /** Returns true when the vector is new. */
   put(collection: Collection, item: VectorRecord): boolean;
-  /** True when there was one. */
+  /** Returns true when the vector existed. */
   remove(collection: Collection, itemId: string): boolean;
   grew(collection: Collection, by: number): void;
   forgetEmpty(collection: Collection): void;
@@ -45,7 +45,7 @@ export function vectorRows(db: Database): VectorRows {
   const changeItem = db.prepare<[string, number]>('update item set metadata = ? where id = ?');
   const removeItem = db.prepare<[number]>('delete from item where id = ?');
 
-  // Prepared anew for each call: they are few, and their table may have been made a moment ago.
+  // Prepared per call: there are few calls, and the table may be new.
   const on = ({ dimensions }: Collection, sql: (table: string) => string) =>
     db.prepare<unknown[]>(sql(vectorTable(dimensions).name));
 
@@ -118,12 +118,14 @@ function bytesOf(vector: number[]): Buffer {
   return Buffer.from(Float32Array.from(vector).buffer);
 }
 
-/** Arithmetic in 32 bits leaves an equal vector a hair away from 1. */
+/** Float32 arithmetic leaves equal vectors slightly off 1. */
 function scoreOf(distance: number): number {
   return Math.min(1, Math.max(-1, Math.round((1 - distance) * 1e6) / 1e6));
 }
 
-/** A condition on `item.metadata` for each value; by type too, as JSON's true and 1 are one value to SQLite. */
+/**
+ * One condition on `item.metadata` per value, including its type: SQLite treats JSON's true and 1 as equal.
+ */
 function filterOf(filter: VectorMetadata): { sql: string; values: unknown[] } {
   const values: unknown[] = [];
   const sql = Object.entries(filter).map(([key, value]) => {

@@ -1,8 +1,8 @@
 import type { Migrations } from './migrate.ts';
 
 /**
- * Collections and what they hold. The vectors themselves lie in a table of sqlite-vec for each number of dimensions
- * (`vector_384`), made when the first collection has it, parted by collection so that a search reads its own alone.
+ * Collections and their items. The vectors are in one sqlite-vec table per number of dimensions
+ * (`vector_384`), partitioned by collection so that a search reads only its own.
  */
 const VECTORS = `
   create table collection (
@@ -24,7 +24,10 @@ const VECTORS = `
 /** `vectors.db`. */
 export const VECTOR_MIGRATIONS: Migrations = [VECTORS];
 
-/** Chunks are allotted whole: 128 vectors waste little in a small collection, and are read as quickly as 1,024. */
+/**
+ * sqlite-vec allocates whole chunks: 128 vectors waste little in a small collection and read as fast as
+ * 1,024.
+ */
 const CHUNK = 128;
 
 export function vectorTable(dimensions: number): { name: string; sql: string } {

@@ -7,7 +7,7 @@ import { createAskedThread } from './asked-thread.ts';
 
 const IDLE_MS = minutes(1);
 
-/** `vectors.db` in a thread of its own, started by the first call. Throws as VectorStore does. */
+/** Runs `vectors.db` on a worker, which the first call starts. Throws as VectorStore does. */
 export function threadedVectorStore({ dataDir, clock }: { dataDir: string; clock: Clock }): VectorStore {
   const { ask, close } = createAskedThread({
     start: () => new Worker(entryFile('vectors'), { workerData: { dataDir }, execArgv: [] }),

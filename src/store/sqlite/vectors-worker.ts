@@ -3,7 +3,10 @@ import type { VectorStore } from '../ports/index.ts';
 import { answerQuestion, type ThreadQuestion } from './asked-thread.ts';
 import { sqliteVectorStore } from './vectors.ts';
 
-/** The thread that has `vectors.db` open: a search looks at every vector of its collection, and stops nobody meanwhile. */
+/**
+ * Worker that owns `vectors.db`: a search scans every vector of a collection and must not block the event
+ * loop.
+ */
 
 const port = parentPort!;
 const { dataDir } = workerData as { dataDir: string };

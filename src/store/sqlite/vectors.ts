@@ -9,8 +9,8 @@ import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 const VECTORS_FILE = 'vectors.db';
 
 /**
- * Opens `vectors.db`, in which sqlite-vec compares a query with every vector of its collection: exact, and for some
- * hundred thousand vectors quick enough. Its calls block: see vectors-thread.ts. Throws STORE_ERROR.
+ * Opens `vectors.db`. sqlite-vec compares a query with every vector of the collection: exact, and fast enough
+ * for some hundred thousand. Calls block the thread; use vectors-thread.ts. Throws STORE_ERROR.
  */
 export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promise<VectorStore> {
   const db = await openDatabase({
@@ -56,7 +56,7 @@ export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promi
   };
 }
 
-/** Throws STORE_ERROR on systems that sqlite-vec has no binary for, Alpine Linux among them. */
+/** Throws STORE_ERROR where sqlite-vec has no binary, for example on Alpine Linux. */
 function extensionPath(): string {
   try {
     return getLoadablePath();
@@ -74,14 +74,14 @@ function scopeOf({ tenant, namespace }: VectorPlace): string {
   return JSON.stringify([tenant, namespace]);
 }
 
-/** Throws VALIDATION_ERROR unless all have as many dimensions as the first. */
+/** Throws VALIDATION_ERROR unless all vectors have the same dimensions. */
 function sameLength([first, ...others]: VectorRecord[]): { dimensions: number } {
   const dimensions = first!.vector.length;
   const other = others.find(({ vector }) => vector.length !== dimensions);
   if (!other) return { dimensions };
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `The vectors differ in length: that of ${JSON.stringify(first!.id)} has ${dimensions} dimensions, that of ${JSON.stringify(other.id)} ${other.vector.length}.`,
+    `The vectors differ in length: ${JSON.stringify(first!.id)} has ${dimensions} dimensions, ${JSON.stringify(other.id)} has ${other.vector.length}.`,
   );
 }
 
@@ -89,18 +89,18 @@ function requireDimensions(expected: number, given: number, collection: string):
   if (expected === given) return;
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `The collection "${collection}" holds vectors of ${expected} dimensions, and this one has ${given}. Vectors of another model belong into a collection of their own.`,
+    `The collection "${collection}" holds vectors of ${expected} dimensions, and this one has ${given}. Use a separate collection for each embedding model.`,
     { details: { collection, dimensions: expected, given } },
   );
 }
 
-/** A zero has no direction to compare, and what 32 bits cannot hold becomes infinite. */
+/** Cosine similarity is undefined for a zero vector, and float32 overflow gives infinity. */
 function requireDirection(vector: number[], what: string): void {
   const single = Float32Array.from(vector);
   if (single.every(Number.isFinite) && single.some((value) => value !== 0)) return;
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `A vector needs a direction, in numbers that 32 bits hold: ${what} is all zeros, or has a number beyond them.`,
+    `Vectors must be non-zero and fit float32: ${what} is all zeros or has a number out of range.`,
   );
 }
 

@@ -17,20 +17,23 @@ import { createNotebook } from './notebook.ts';
 import { openTextIndex } from './text-index/text-index.ts';
 import { usedBytes } from './used-bytes.ts';
 
-/** Bodies of more than that do not go in one transaction: its pages are all read. */
+/** Maximum body bytes deleted per transaction: it must read all of their pages. */
 const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
-/** What records of requests that no handler saw may take of all; a quarter of that stays when the file is full. */
+/** Share of the store for records without a handler run; a quarter of it when the file is full. */
 const UNHANDLED_SHARE = 0.1;
-/** Such a record has no body, and its headers are cut. */
+/** Such a record has no body, and its headers are truncated. */
 const MAX_UNHANDLED_BYTES = 4096;
-/** What one turn of the event loop reads back. Time is what counts; rows that lie on pages of their own take longest. */
+/**
+ * Budget per event-loop turn for reading unfinished deliveries. Time is the real limit: rows on separate
+ * pages are slow.
+ */
 const UNFINISHED = { ms: 5, bytes: 1024 * 1024 };
 
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
 }
 
-/** Deliveries and their markers, written together. Throws STORE_ERROR. @spec Webhook delivery */
+/** Deliveries and their markers, written in one transaction. Throws STORE_ERROR. @spec Webhook delivery */
 export async function sqliteWebhookInbox(
   db: Database,
   { clock, logger, ...options }: SqliteInboxDeps,
@@ -45,7 +48,9 @@ export async function sqliteWebhookInbox(
   const bodies = bodyRetention(db, log, rows);
   const pruning = deliveryPruning(db, log, rows, clock);
   const stopFilling = owns ? startDeliveryFill(db, log, logger) : async () => {};
-  /** The last end that another attempt follows: until it is in the database, its row tells neither that nor when. */
+  /**
+   * Log position of the last `retrying` end: until it is applied, rows lack the status and the retry time.
+   */
   let retriedAt = 0;
   let closing: Promise<void> | undefined;
   const notes = createNotebook({
@@ -72,14 +77,16 @@ export async function sqliteWebhookInbox(
     return markers.claim(claim, kind, delivery.webhookId, (digest) => insertSteps(delivery, state, digest));
   }
 
-  /** How many records of requests that no handler saw are too many: they have a share of their own, and go first. */
+  /** Number of excess records without a handler run: they have a separate share and are deleted first. */
   async function unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
     const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
     const kept = isFull ? Math.floor(share / 4) : share;
     return Math.max(0, (await db.read(() => rows.unhandled())) - kept);
   }
 
-  /** Has no more of the journal moved than it takes: in a burst each look would else file all that came. */
+  /**
+   * Applies only as much of the journal as needed: during a burst each read would otherwise apply all of it.
+   */
   async function unfinishedRows(limit: number, after: number) {
     const last = log.added;
     for (;;) {
@@ -92,7 +99,7 @@ export async function sqliteWebhookInbox(
     }
   }
 
-  /** Sees all that was acknowledged. */
+  /** Sees every acknowledged delivery. */
   async function readAll<T>(query: () => T): Promise<T> {
     await log.settled();
     return db.read(query);
@@ -135,7 +142,7 @@ export async function sqliteWebhookInbox(
       for (let from = after; found.length < limit; ) {
         const { records, isAll } = await unfinishedRows(limit - found.length, from);
         found.push(...records.filter(({ webhookId }) => !endedAhead.has(webhookId)));
-        // Who asks for page after page leaves others their turn.
+        // Yields between pages.
         await turn();
         if (isAll) break;
         from = records.at(-1)!.position;
@@ -171,7 +178,7 @@ export async function sqliteWebhookInbox(
       const surplus = await unhandledSurplus(maxBytes, excess > 0);
       if (surplus > 0) return changes([SQL.pruneUnhandled, [Math.min(limit, surplus)]]);
       if (excess <= 0) return 0;
-      // Or facts would go while bodies wait in the journal.
+      // Otherwise records would be deleted while deletable bodies are still in the journal.
       await log.settled();
       const bytes = Math.min(excess, MOST_SHRUNK_BYTES);
       return (await bodies.drop(bytes, limit)) || (await pruning.ended(limit));

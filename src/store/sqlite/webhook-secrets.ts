@@ -39,7 +39,7 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretS
   };
 }
 
-/** The key's own fields: callers may pass wider objects. */
+/** Picks the key fields, as callers may pass wider objects. */
 function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
   return { namespaceId, pluginId, event, instanceId };
 }

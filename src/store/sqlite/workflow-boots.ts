@@ -6,17 +6,17 @@ import { LIVE, PARKED } from './workflow-schema.ts';
 
 type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
 
-/** Above every priority: what was interrupted goes before new work. */
+/** Above every priority: interrupted runs precede new work. */
 const RESUMED_RANK = 1000;
 
-/** A limit that began after the last sign of life begins anew. */
+/** A limit that started after the last sign of life restarts in full. */
 const MOVED_LIMIT = 'ending_at = ending_at + max(0, :now - max(:aliveAt, ending_at))';
 
-/** Who holds runs, and what becomes of those whose holder is dead. @spec Workflow run: interrupted */
+/** Ownership of runs, and recovery of runs whose owner is dead. @spec Workflow run: interrupted */
 export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys): BootStore {
   const sql = statements(db);
 
-  /** Its clean-up goes on. */
+  /** Continues the clean-up. */
   function interruptCleanUp(row: RunRow, now: number, deaths: Deaths, isPoison: IsPoison): RunRecord {
     const { seq, ending } = row;
     const resumeCount = row.resumeCount + 1;
@@ -109,7 +109,7 @@ function poison({ crashes, kills }: Deaths, what: string): string {
   const interruptions = crashes + kills;
   return JSON.stringify({
     code: 'STEP_FAILED',
-    message: `${what} was interrupted ${interruptions} times without finishing a step in between (crashes of the workflow service: ${crashes}; kills: ${kills}); it seems to bring the service down. Mend the step, then run it again.`,
+    message: `${what} was interrupted ${interruptions} times without finishing a step in between (crashes of the workflow service: ${crashes}; kills: ${kills}); it probably crashes the service. Fix the step, then run it again.`,
     details: { reason: 'poison', interruptions, crashes, kills },
   });
 }
@@ -118,7 +118,7 @@ function statements(db: Database) {
   type Seq = { seq: number };
   const unfinished = `status in ('pending', 'running', 'waiting', 'interrupted')`;
   return {
-    // The kernel's count begins anew when the machine starts: it is smaller then.
+    // The kernel's count restarts at boot, so it can be smaller than the stored one.
     declareDead: db.prepare<[{ now: number; exclusive: 0 | 1; hadFault: 0 | 1; oomKills: number | null }]>(`
       update boot set ended_at = :now, had_fault = :hadFault = 1 or coalesce(oom_kills < :oomKills, 0)
       where ended_at is null and (:exclusive = 1 or lease_until < :now)`),
@@ -150,7 +150,8 @@ function statements(db: Database) {
       update run set status = 'interrupted', fence = null, wake_at = null, in_flight = 0, crashes = crashes + :crashed,
         kills = kills + :killed
       where seq = :seq`),
-    // Runs whose steps wait for a slot, a signal or a time did not bring the service down, and no orderly stop is a fault.
+    // A run is blamed only if it had work in flight: waiting runs cannot crash the service, and an orderly
+    // stop is no crash.
     blame: db.prepare<[Seq & { fence: number }], { crashed: 0 | 1; killed: 0 | 1 }>(`
       select had_fault * was_at_work as crashed, (1 - had_fault) * was_at_work as killed from (
         select boot.had_fault, not boot.is_stopping and (run.in_flight = 1 or exists (
@@ -193,7 +194,7 @@ function statements(db: Database) {
         'select max(case when ended_at is null then lease_until - :leaseMs else ended_at end) from boot',
       )
       .pluck(),
-    // `LIVE` has an index; `status = 'cancelling'` alone would read every run.
+    // `LIVE` uses an index; `status = 'cancelling'` alone would scan every run.
     wakeCleanUps: db.prepare<[{ wakeAt: number }]>(
       `update run set wake_at = :wakeAt where ${LIVE} and status = 'cancelling' and fence is null`,
     ),

@@ -3,19 +3,19 @@ import type { Database } from './database.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
 import { LIVE } from './workflow-schema.ts';
 
-/** How a run comes to its key: it has room, is turned away, or waits for its turn. */
+/** Result of acquiring a concurrency key: the run has room, is rejected, or waits. */
 export interface KeyArrival {
   hasRoom: boolean;
   rejected: boolean;
-  /** Ids of runs that are to be cancelled for it. */
+  /** Ids of runs to cancel in its favour. */
   supersedes: string[];
 }
 
-/** Concurrency keys: whoever is ready, or further, holds one. To be called inside `db.write`. */
+/** Concurrency keys. A run holds its key from `ready` until its end. Call inside `db.write`. */
 export interface WorkflowKeys {
-  /** Does what the strategy says when there is no room. */
+  /** Applies the strategy if the key is occupied. */
   arrive(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyArrival;
-  /** Makes runs ready as long as there is room. */
+  /** Makes waiting runs ready while there is room. */
   promote(key: string | null): RunRecord[];
 }
 

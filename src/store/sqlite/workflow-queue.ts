@@ -5,7 +5,7 @@ import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
 import { PARKED, STUCK } from './workflow-schema.ts';
 
-/** What is to be taken up next, by partial indexes over the few runs that are not over. */
+/** Runs to be claimed next, found by partial indexes over the few unfinished runs. */
 export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunQueue {
   const isReady = `status = 'queued' and ready = 1`;
   const tenants = db
@@ -17,7 +17,7 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
   const due = db.prepare<[{ now: number; limit: number }], RunRow>(
     `select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now order by wake_at limit :limit`,
   );
-  // Thousands that are due may be of tenants that have their share: they are passed over without being read.
+  // Skips whole tenants that have used their share, without reading their runs.
   const dueOfOthers = db.prepare<[{ now: number; limit: number; except: string }], RunRow>(`
     ${tenantsWhere('wake_at is not null')}
     select ${RUN_COLUMNS} from tenant cross join run
@@ -83,7 +83,7 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
   };
 }
 
-/** The table `tenant` of those with such runs: jumps from one to the next instead of reading every run. */
+/** CTE with the tenants of matching runs: one index seek per tenant instead of a scan. */
 function tenantsWhere(condition: string): string {
   return `
     with recursive tenant (name) as (

@@ -4,20 +4,20 @@ import type { Database } from './database.ts';
 
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
-/** Runs of a clock that was set back lie behind younger ones, and may not have been looked at. */
+/** After the clock was set back, newer runs may have older times than the ones scanned so far. */
 const CLOCK_MARGIN_MS = days(2);
-/** Longer than a month, whose runs may be limited. */
+/** More than a month, the longest period of a run limit. */
 const USAGE_MS = days(40);
-/** What one transaction deletes. */
+/** Maximum definitions deleted per transaction. */
 const DEFINITIONS_A_STEP = 500;
 
 type Looked = { seq: number; finishedAt: number | null; createdAt: number; definitionHash: string };
 
-/** Forgets what ended long ago, and the definitions that nothing refers to any more. */
+/** Deletes runs that ended long ago, and unreferenced definitions. */
 export function sqliteRetention(
   db: Database,
 ): Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'> {
-  // Runs lie in the order they came: going through them needs no index on the time of their end.
+  // Scans runs in start order, which needs no index on their end time.
   const oldest = db.prepare<[{ after: number; limit: number }], Looked>(`
     select seq, finished_at as finishedAt, created_at as createdAt, definition_hash as definitionHash
     from run where seq > :after order by seq limit :limit`);

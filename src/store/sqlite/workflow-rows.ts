@@ -12,7 +12,7 @@ import type {
 import type { Database } from './database.ts';
 import { workflowValues } from './workflow-values.ts';
 
-/** A run as SQLite hands it out. */
+/** A run as SQLite returns it. */
 export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inFlight: 0 | 1 };
 
 export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as workflowId, definition_hash as definitionHash,
@@ -22,7 +22,7 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as
   host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
   finished_at as finishedAt, ending, ending_at as endingAt, ending_held_at as endingHeldAt, input, output, error`;
 
-/** How many items of one write share a row: their ids are `row * 1000 + place`. */
+/** Items of one write that share a row: their ids are `row * 1000 + index`. */
 const PACK = 1000;
 
 type Seq = { seq: number };
@@ -32,7 +32,7 @@ interface UnreadSignals {
   bytes: number;
 }
 
-/** The statements of all tables of a run; to be called inside `db.read` and `db.write`. */
+/** Queries for all tables of a run; call them inside `db.read` and `db.write`. */
 export function workflowRows(db: Database) {
   const values = workflowValues(db);
   const sql = statements(db);
@@ -66,7 +66,7 @@ export function workflowRows(db: Database) {
       return found.slice(0, limit);
     };
 
-  /** What a step is never changes: a large text is put apart with the first row alone. */
+  /** A step's definition never changes: a large one is stored separately, with the first row only. */
   function foundOf(seq: number, { found, jobKey, index }: StepRecord): string | null {
     if (found === null || !values.isLarge(found)) return found;
     return sql.hasStep.get({ seq, jobKey, index }) ? null : values.put(seq, found);
@@ -75,7 +75,7 @@ export function workflowRows(db: Database) {
   return {
     recordOf,
     values,
-    /** A large input is put apart once the run has its number. */
+    /** A large input is stored separately once the run has its number. */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const apart = values.isLarge(run.input);
       const row = { ...run, ready: run.ready ? 1 : 0, inFlight: 0, input: apart ? 'null' : run.input };
@@ -111,7 +111,7 @@ export function workflowRows(db: Database) {
         error: values.put(seq, step.error),
       });
     },
-    /** A first try that went well stands in its step already: three of four inserts of a common run less. */
+    /** A first attempt that succeeded is derived from its step, which saves most attempt inserts. */
     putAttempt(seq: number, attempt: AttemptRecord): void {
       if (attempt.attempt === 1 && attempt.status === 'succeeded') return;
       sql.putAttempt.run({ ...attempt, seq, error: values.put(seq, attempt.error) });
@@ -154,7 +154,7 @@ export function workflowRows(db: Database) {
       entry: Omit<InboxRecord, 'n' | 'takenBy'>,
       { key = null, digest = null }: { key?: string | null; digest?: string | null } = {},
     ): number => sql.putInbox.get({ ...entry, seq, key, digest })!,
-    /** The digest of what came with the key. */
+    /** The digest of the entry with this key. */
     digestInInbox: (seq: number, key: string) => sql.digestInInbox.get({ seq, key }),
     take: (seq: number, n: number, by: string): void => {
       sql.take.run({ seq, n, by });

@@ -5,13 +5,13 @@ import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts'
 import { LIVE, PARKED, STUCK } from './workflow-schema.ts';
 import { workflowStart } from './workflow-start.ts';
 
-/** How many rows one page of a list may look at: a rare status among a million must not stop the daemon. */
+/** Maximum rows scanned per list page: a rare status among a million runs must not block the service. */
 const MOST_LOOKED_AT = 20_000;
 const UNHAPPY = ['failed', 'timed_out', 'cancelled'];
 const FINAL = new Set(['succeeded', ...UNHAPPY]);
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 
-/** Runs, their parts and what comes in for them. @spec Workflow run */
+/** Runs, their parts and their inbox. @spec Workflow run */
 export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunStore {
   const sql = statements(db);
   const starts = workflowStart(db, rows, keys);
@@ -29,7 +29,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     rows.addLogs(seq, parts.logs);
     for (const { n, by } of parts.taken) rows.take(seq, n, by);
     if (run) rows.progress(seq, run);
-    // Input that arrived before the run was parked could not wake it, and a crash would lose the wake-up.
+    // Input that arrived before the run was parked did not wake it.
     const isParked = run?.fence === null && !FINAL.has(run.status);
     if (isParked && sql.hasNews.get({ seq, inboxSeen })) sql.wake.run({ seq, at });
     if (parts.wakeParent !== null) sql.wakeParent.run({ id: parts.wakeParent, at });
@@ -112,7 +112,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     list: (tenantId, filter) =>
       db.read(() => {
         const { runs, next } = list(tenantId, filter);
-        // Whole rows only of those that are shown: the search itself reads what it compares.
+        // Reads whole rows only for the result; the search reads just the compared columns.
         return { runs: runs.map(({ seq }) => rows.recordOf(sql.bySeq.get({ seq })!)), next };
       }),
     attempts: (seq) => db.read(() => rows.attempts(seq)),

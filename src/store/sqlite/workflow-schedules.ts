@@ -4,10 +4,10 @@ import type { Database } from './database.ts';
 
 type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
 
-/** Age at which the row of a schedule is deleted whose owner stays absent. */
+/** Age at which a schedule of an absent owner is deleted. */
 const MAX_ABSENT_MS = days(30);
 
-/** Time plans of the registered workflows, and inactive rows of those whose owner is absent. */
+/** Schedules of registered workflows, and inactive ones of absent owners. */
 export function sqliteSchedules(db: Database): ScheduleStore {
   const columns = `id, tenant_id as tenantId, workflow_id as workflowId, cron, timezone, overlap, catch_up as catchUp, input,
     paused, next_at as nextAt, last_at as lastAt, last_run_id as lastRunId`;
@@ -19,9 +19,8 @@ export function sqliteSchedules(db: Database): ScheduleStore {
     'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
   );
   const prune = db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before');
-  // A changed plan is planned anew; an unchanged one keeps the time it has still to serve, which may be past. One that is later
-  // than the next was made by a clock that has been set back since: waiting for it could take years. One that was absent is
-  // planned anew too: its times of before were not served.
+  // A changed or returning schedule is planned anew; an unchanged one keeps its next time, even if past. A
+  // stored time after the new one stems from a clock that was set back, so it is replaced.
   const put = db.prepare<[Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
@@ -92,13 +91,16 @@ export function sqliteSchedules(db: Database): ScheduleStore {
   };
 }
 
-/** The same plan under another id: it was given one of its own, or was known by its place. */
+/** The same schedule with another id: ids may be explicit or derived from the position. */
 function isSamePlan(a: PlanKey, b: PlanKey): boolean {
   const isOwn = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
   return isOwn && a.cron === b.cron && a.timezone === b.timezone;
 }
 
-/** A schedule of a workflow's own definition bears the workflow's id; any other is of a plugin's manifest. */
+/**
+ * The id of a workflow's own schedule starts with the workflow's id; other schedules belong to a plugin's
+ * manifest.
+ */
 function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {
   const owner = ownerOf(id);
   return owner === workflowId ? workflows.has(owner) : plugins.has(owner);

@@ -1,17 +1,20 @@
 import type { Migrations } from './migrate.ts';
 
-/** States in which a run is not over. Partial indexes name them literally: SQLite uses such an index only for the same words. */
+/**
+ * Unfinished states. Partial indexes repeat this text literally, as SQLite uses them only for the same
+ * condition.
+ */
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
-/** Runs and clean-ups that wait for a plugin or an operator. Named literally, for the same reason. */
+/** Runs and clean-ups that wait for a plugin or an operator. Literal for the same reason. */
 export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
-/** Runs that nobody holds and that wait for something. */
+/** Waiting runs without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
 /**
- * Runs are appended by `seq`, and so is the index of their ids, which are time-ordered. All that looks for work uses
- * partial indexes, so that a million finished runs cost nothing there. Parts lie beside each other under their run's number.
+ * Runs and their time-ordered ids are appended. Queries for work use partial indexes, so finished runs cost
+ * nothing. Parts are clustered by their run's number.
  */
 const RUNS = `
   create table boot (
@@ -183,7 +186,7 @@ const RUNS = `
     primary key (id)
   ) strict, without rowid;`;
 
-/** Appended by rowid: finding the next number of a run before each insert cost four times the insert. */
+/** Appended by rowid: computing a per-run number before each insert cost four times the insert. */
 const APPENDED = ['run_event', 'run_log']
   .map(
     (table) => `
@@ -195,35 +198,38 @@ const APPENDED = ['run_event', 'run_log']
   )
   .join('');
 
-/** Steps that code came to, traces across services, and when a definition was used last: all were in use until now. */
+/**
+ * Steps found by workflow code, traces across services, and the last use of definitions; existing ones count
+ * as used now.
+ */
 const FOUND_STEPS = `
   alter table step add column found text;
   alter table run add column parent_span text;
   alter table definition add column used_at integer not null default 0;
   update definition set used_at = unixepoch() * 1000;`;
 
-/** Without these a start of the service looked at every queued run, and housekeeping at the text of every definition. */
+/** Without these indexes a service start scans every queued run, and pruning reads every definition. */
 const LOOKED_UP = `
   create index run_child on run (parent_id) where parent_id is not null and ${LIVE};
   create index definition_use on definition (used_at);`;
 
-/** What is due of one tenant behind thousands of another. */
+/** Finds a tenant's due runs behind thousands of another tenant's. */
 const DUE_OF_TENANT = `
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
 
-/** Runs that another one of their concurrency key takes the place of: known from its start on, until they are cancelled. */
+/** Runs superseded by another run of their concurrency key, until they are cancelled. */
 const GIVES_WAY = `
   alter table run add column gives_way integer not null default 0;
   create index run_gives_way on run (seq) where gives_way = 1 and ${LIVE};`;
 
-/** Limits count what callers started: whose child a run is stands in the index itself, so that counting reads no rows. */
+/** Limits count runs started by callers. `parent_id` is in the index, so that counting reads no rows. */
 const LIVE_OF_CALLERS = `
   drop index run_live;
   create index run_live on run (tenant_id, seq, parent_id) where ${LIVE};`;
 
 /**
- * What was in flight when a service died, and whether it was stopped in an orderly way; when attempts were queued, began
- * and began to wait. An attempt whose work never began has no start.
+ * In-flight work and orderly stops of a boot, and the times when attempts were queued, started and waited. An
+ * attempt that never started has no start time.
  */
 const IN_FLIGHT_AND_TIMES = `
   alter table run add column in_flight integer not null default 0;
@@ -249,7 +255,7 @@ const IN_FLIGHT_AND_TIMES = `
     from attempt_1;
   drop table attempt_1;`;
 
-/** The order in which steps of code ended. Of steps from before, the time of their end is all that is known. */
+/** The order in which steps of code ended, derived from end times for existing rows. */
 const END_ORDER = `
   alter table step add column end_order integer;
   update step set end_order = ended.place
@@ -259,7 +265,7 @@ const END_ORDER = `
   ) as ended
   where step.run_seq = ended.run_seq and step.job_key = ended.job_key and step.idx = ended.idx;`;
 
-/** Runs say what they wait for; those that wait for a plugin or a person are looked up by it. */
+/** Stores wait reasons with the run, with an index for plugin and operator waits. */
 const WAIT_REASONS = `
   update run set reason = (
     select json_extract(step.wait, '$.for') from step
@@ -269,37 +275,34 @@ const WAIT_REASONS = `
   where status = 'waiting';
   create index run_stuck on run (reason, tenant_id, seq) where status = 'waiting' and reason in ('plugin', 'decision');`;
 
-/** What came with an idempotency key, for as long as the run is kept. */
+/** Inbox entries with an idempotency key, kept as long as the run. */
 const KEYED_ENTRIES = `
   alter table inbox add column key text;
   alter table inbox add column digest text;
   create unique index inbox_key on inbox (run_seq, key) where key is not null;`;
 
-/** Runs that are being ended clean up: as what they end, and since when their limit counts. */
+/** Clean-up of cancelled runs: the final status, and the start of the time limit. */
 const CLEAN_UP = `
   alter table run add column ending text;
   alter table run add column ending_at integer;
   update run set ending = 'cancelled' where status = 'cancelling';`;
 
-/** A step that is tried again after a failure starts another child; after a crash it finds the one that it started. */
+/** Lets a retried step start a new child after a failure, and find the existing one after a crash. */
 const FAILURES = `
   alter table step add column failures integer not null default 0;`;
 
-/**
- * How a service died: of a fault of its own, or killed from outside. `stalls` counted both, and stands for the first from
- * now on.
- */
+/** Separates crashes of the service from external kills. `stalls` counted both and becomes `crashes`. */
 const DEATHS = `
   alter table run rename column stalls to crashes;
   alter table run add column kills integer not null default 0;
   alter table boot add column had_fault integer not null default 0;
   alter table boot add column oom_kills integer;`;
 
-/** Schedules whose plugin or workflow is not loaded are inactive since a time. */
+/** Since when a schedule's plugin or workflow is not loaded. */
 const ABSENT_SCHEDULES = `
   alter table schedule add column absent_since integer;`;
 
-/** The index of runs that wait for a plugin or an operator includes clean-ups. */
+/** Adds clean-ups to the index of runs that wait for a plugin or an operator. */
 const STUCK_CLEAN_UPS = `
   drop index run_stuck;
   create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;

@@ -4,10 +4,10 @@ import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
 import { LIVE } from './workflow-schema.ts';
 
-/** `used_at` of a definition is this exact: writing it at each start would double what a start writes. */
+/** Precision of a definition's `used_at`: updating it at each start would double the writes. */
 const DEFINITION_USE_MS = 3600_000;
 
-/** Starts runs, and finds those that idempotency keys started. To be called inside `db.write` and `db.read`. */
+/** Starts runs and finds runs by idempotency key. Call inside `db.write` and `db.read`. */
 export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
   const sql = statements(db);
 
@@ -46,13 +46,13 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
     return undefined;
   }
 
-  /** Limits, idempotency, concurrency and the rows themselves, all in one write. */
+  /** Checks limits, idempotency and concurrency and writes the rows in one transaction. */
   function start(run: NewRun, options: StartOptions): StartResult {
     const early = knownRun(run, options) ?? exceeded(run, options);
     if (early) return early;
     const { concurrencyKey: key, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
-    // A planned run comes to its key when its time comes.
+    // A scheduled run acquires its key when it is released.
     const arrival = keys.arrive(scheduled ? null : key, run.concurrencyLimit ?? 1, options.strategy);
     if (arrival.rejected) return { outcome: 'over', limit: 'key' };
     const { hasRoom, supersedes } = arrival;

@@ -1,11 +1,13 @@
 import type { Database } from './database.ts';
 
-/** Longer texts lie apart, so that the rows that change often stay small. */
+/** Longer texts are stored in their own table, so that frequently updated rows stay small. */
 const LARGE_CHARS = 1024;
 
-/** To be called inside `db.write` and `db.read`. */
+/** Call inside `db.write` and `db.read`. */
 export interface WorkflowValues {
-  /** What to keep in the row: the JSON itself, or `@<n>` for one that was put apart. JSON never begins with `@`. */
+  /**
+   * Returns the stored form: the JSON itself, or `@<n>` for one in its own row. JSON never starts with `@`.
+   */
   put(seq: number, json: string): string;
   put(seq: number, json: string | null): string | null;
   isLarge(json: string): boolean;
@@ -32,7 +34,7 @@ export function workflowValues(db: Database): WorkflowValues {
   function get(seq: number, kept: string | null): string | null {
     if (kept === null || !kept.startsWith('@')) return kept;
     const body = find.get({ seq, n: Number(kept.slice(1)) });
-    if (body === undefined) throw new Error(`Run ${seq} refers to a value that is not there: ${kept}`);
+    if (body === undefined) throw new Error(`Run ${seq} refers to a missing value: ${kept}`);
     return body;
   }
   return { put, get, isLarge: (json) => json.length > LARGE_CHARS } as WorkflowValues;

@@ -6,14 +6,16 @@ import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {
   units: number;
-  /** There are frames that do not follow on what is applied: one before them is missing. */
+  /** A frame is missing: the following ones are out of sequence. */
   hasHole: boolean;
 }
 
-/** Units of a transaction: others wait for the lock meanwhile, some ten milliseconds. */
+/** Units per transaction; bounds the time other writers wait for the lock to some ten milliseconds. */
 const LARGEST_BATCH = 512;
 
-/** Moves frames of the journal into the database: each once, in order, however often a process dies in between. */
+/**
+ * Moves journal frames into the database in order, each exactly once even if the process dies in between.
+ */
 export function createApplier(
   sqlite: Sqlite.Database,
   together: (batch: Array<{ work: () => unknown }>) => unknown,
@@ -27,12 +29,12 @@ export function createApplier(
   let { applied } = read.get()!;
 
   function commit(work: Array<() => unknown>, sequence: number): void {
-    // How far it got is part of the same transaction.
+    // The applied sequence is part of the same transaction.
     together([...work, () => note.run(sequence)].map((each) => ({ work: each })));
     applied = sequence;
   }
 
-  /** Up to the first frame that does not follow. Throws what SQLite says; what was committed by then stays. */
+  /** Stops at the first frame out of sequence. Throws SQLite errors; batches committed by then stay. */
   function apply(frames: Iterable<Frame>): Applied {
     let work: Array<() => unknown> = [];
     let reached = applied;
@@ -60,7 +62,7 @@ export function createApplier(
     },
     apply,
 
-    /** What an earlier process acknowledged and did not come to apply. */
+    /** Applies frames that an earlier process acknowledged but did not apply. */
     recover: (folder: string): Recovered =>
       takeOver(folder, {
         id: read.get()!.id,

@@ -1,4 +1,4 @@
-/** What waits to be written, and whom to tell. */
+/** A queued write and its promise. */
 export interface Pending<Item, Result> {
   item: Item;
   resolve(result: Result): void;
@@ -6,27 +6,30 @@ export interface Pending<Item, Result> {
 }
 
 export interface BatchesOptions<Item, Result> {
-  /** Settles each of a batch; what it throws rejects those that are not settled. */
+  /** Settles each item of a batch; an error rejects those that are not settled. */
   write(batch: readonly Pending<Item, Result>[]): Promise<void>;
-  /** How many of the queue go together, at least one: a longer one is cut, so that the first need not wait for the last. */
+  /**
+   * Returns the size of the next batch, at least one; a cap keeps the first item from waiting for a long
+   * batch.
+   */
   cut(queue: readonly Pending<Item, Result>[]): number;
-  /** A batch of fewer waits a millisecond for more where there is company. */
+  /** Under load, a smaller batch waits a millisecond for more items. */
   small: number;
-  /** Why nothing is taken any more. */
+  /** The error for writes after `close`. */
   closedError(): Error;
 }
 
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
-  /** Settles when nothing is queued; what comes later is refused. */
+  /** Resolves when the queue is empty; later writes are rejected. */
   close(): Promise<void>;
 }
 
 const GATHER_MS = 1;
-/** Company: so many in the last batch and the one that gathers. */
+/** Load threshold: items in the last batch and the queue together. */
 const COMPANY = 4;
 
-/** While one batch is being written the next gathers, so batches grow with the load by themselves. */
+/** Collects the next batch while one is being written, so batches grow with the load. */
 export function createBatches<Item, Result>({
   write,
   cut,
@@ -75,7 +78,7 @@ export function createBatches<Item, Result>({
           return;
         }
         queue.push({ item, resolve, reject });
-        // The rest of this turn's come along.
+        // Items added in the same turn join the batch.
         if (!underWay && queue.length === (gathering ? small : 1)) setImmediate(next);
       }),
     async close() {

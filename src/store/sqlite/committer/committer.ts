@@ -4,29 +4,36 @@ import { layOut, pack } from './pack.ts';
 import type { BatchReply, Unit } from './protocol.ts';
 import { type CommitterThread, endedError, errorOf } from './thread.ts';
 
-/** Writes that are committed before they are acknowledged. */
+/** Acknowledges writes after their commit. */
 export interface Committer {
-  /** Settles once `unit` is on disk; units of one moment share a transaction. Throws STORE_ERROR, and what SQLite says of the unit. */
+  /**
+   * Settles once `unit` is on disk; concurrent units share a transaction. Throws STORE_ERROR or the unit's
+   * SQLite error.
+   */
   write(unit: Unit): Promise<Written>;
-  /** Settles when nothing is queued; later writes are refused. */
+  /** Resolves when the queue is empty; later writes are rejected. */
   close(): Promise<void>;
 }
 
-/** What a unit's first step changed, and the rowid that it made. */
+/** Changes of a unit's first step, and the rowid it inserted. */
 interface Written {
   changes: number;
   rowid: number;
 }
 
 const LARGEST_BATCH = 512;
-/** Handlers that senders wait for end one by one, and commits of two or three writes each were a sixth of what such a delivery cost. */
+/**
+ * Sync handlers finish one by one; without gathering, commits of two or three writes were a sixth of a
+ * delivery's cost.
+ */
 const SMALL_BATCH = 8;
 
 export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: string): Committer {
   const batches = createBatches<Unit, Written>({
     async write(batch) {
       const { units, parts, length } = pack(batch.map(({ item }) => item));
-      // Handed over: a buffer for each would cost more than its copy, and a slice of node's pool would take the whole pool along.
+      // Transferred, not cloned: a copy is cheaper than one buffer each, and a slice of Node's pool would
+      // transfer the whole pool.
       const bytes = new Uint8Array(length);
       layOut(parts, bytes, 0);
       settle(batch, await thread.commit({ units, bytes: bytes.buffer }), file);
@@ -44,7 +51,7 @@ function settle(
   file: string,
 ): void {
   for (const [place, failure] of failures) batch[place]!.reject(storeError(file, errorOf(failure)));
-  // Settling what was rejected changes nothing.
+  // Resolving a rejected promise has no effect.
   for (const [i, { resolve }] of batch.entries())
     resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
 }

@@ -20,18 +20,18 @@ import type {
   Ready,
 } from './protocol.ts';
 
-/** Another process may hold the lock for a backup step; this thread has nothing else to do than wait for it. */
+/** A backup step of another process may hold the lock; this thread has nothing else to do meanwhile. */
 const LOCK_WAIT_MS = 10_000;
-/** SQLite's own wait, which nothing can end: between two of them it is looked whether there is time for another. */
+/** SQLite's own busy wait cannot be interrupted; between two waits the thread checks whether to give up. */
 const LOCK_TRY_MS = 200;
-/** Pages in the log before they are moved into the file: rarer than SQLite's 1000, each move costs a sync of its own. */
+/** WAL pages between checkpoints; above SQLite's default of 1000, since each checkpoint costs an fsync. */
 const CHECKPOINT_PAGES = 4000;
 
-/** What a unit's first step changed, and the rowid that it made. */
+/** Changes of a unit's first step, and the rowid it inserted. */
 type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
-/** The thread that commits: its connection writes what it is sent, one transaction a request, and what the journal holds. */
+/** The committer thread: writes each request in one transaction, and applies the journal. */
 const { file, statements, recover, hurry } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
 configureConnection(sqlite);
@@ -42,10 +42,10 @@ const prepared = new Map(
 sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
 const { together, apart } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
-/** What the index of markers keeps of a digest. */
+/** Digest bytes that the marker index keeps. */
 const MARKER_PREFIX_BYTES = 8;
 
-/** Runs again while another process holds the lock, as long as there is time. */
+/** Retries while another process holds the lock, within the time limit. */
 function patiently<T>(work: () => T): T {
   for (let waited = LOCK_TRY_MS; ; waited += LOCK_TRY_MS) {
     try {
@@ -88,11 +88,12 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return patiently(() => attempt(writes));
     } catch (error) {
-      // One by one they would wait for the same lock.
+      // Retrying the units separately would wait for the same lock.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }
-  // The transaction itself was lost (a full disk): those that fit alone are not refused with the rest.
+  // The whole transaction failed (for example on a full disk): retries units separately, so that small ones
+  // still succeed.
   return units.flatMap((unit) => commit([unit], bytes));
 }
 

@@ -1,11 +1,11 @@
 import type { PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
 
-/** Units as one text and the bytes that it points into, which are still apart. */
+/** Units as JSON, and the byte values that they reference. */
 export interface Packed {
   /** JSON of PackedUnit[]. */
   units: string;
   parts: Uint8Array[];
-  /** Of all parts together. */
+  /** Total bytes of all parts. */
   length: number;
 }
 
@@ -26,7 +26,7 @@ export function pack(units: readonly Unit[]): Packed {
   return { units: JSON.stringify(packed), parts, length };
 }
 
-/** Puts the parts one behind the other into `target`. */
+/** Copies the parts one after another into `target`. */
 export function layOut(parts: readonly Uint8Array[], target: Uint8Array, offset: number): void {
   let at = offset;
   for (const part of parts) {

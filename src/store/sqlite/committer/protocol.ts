@@ -1,12 +1,10 @@
-/** A value as SQLite binds it. */
+/** A value that SQLite can bind. */
 export type SqlValue = string | number | null | Uint8Array;
 
-/** One statement: the name of one of the texts given at the start, and its values in order. */
+/** A statement, by its name in `CommitterStart.statements`, and its values in order. */
 export type Step = readonly [statement: string, values: readonly SqlValue[]];
 
-/**
- * One write, atomic. With `guarded`, the first step decides: when it changes no row, the rest is left out.
- */
+/** One atomic write. With `guarded`, the other steps are skipped when the first one changes no row. */
 export interface Unit {
   guarded: boolean;
   steps: readonly Step[];
@@ -15,33 +13,31 @@ export interface Unit {
 export interface CommitterStart {
   file: string;
   statements: Readonly<Record<string, string>>;
-  /** The folder of a journal that is taken over before anything else. */
+  /** Folder of a journal to recover first. */
   recover: string | undefined;
-  /** Not 0 once nobody may be kept waiting any more: a locked database is a failure at once. */
+  /** Not 0 during shutdown: a locked database then fails at once. */
   hurry: Int32Array;
 }
 
-/**
- * A value on its way to the thread. Bytes lie packed together: a pair says where they begin and how many they are.
- */
+/** A value sent to the thread. Bytes are packed into one buffer and referenced by offset and length. */
 export type PackedValue = string | number | null | readonly [offset: number, length: number];
 
-/** `guarded` as 1 or 0, then statements and their values in turn. */
+/** `guarded` as 1 or 0, then statement names and values alternating. */
 export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | readonly PackedValue[]>];
 
-/** A stretch of a journal's file, whole frames. */
+/** A range of whole frames in a journal file. */
 export interface JournalRange {
   file: string;
-  /** Read by whoever reads: under its name may be another file by now. */
+  /** Open descriptor for reading: the name may point to another file by now. */
   fd: number;
   from: number;
   to: number;
 }
 
 /**
- * A batch as two pieces of memory: `units` is the JSON of PackedUnit[]: a text crosses to a thread as one copy, while
- * the objects in it would be cloned one by one, which took a fifth of what accepting a delivery costs. Or a stretch of
- * the journal, which the thread reads for itself.
+ * A batch (`units` is the JSON of PackedUnit[]), a journal range that the thread reads by itself, a marker
+ * query, or the shutdown. A text crosses threads in one copy; cloning its objects took a fifth of the cost of
+ * accepting a delivery.
  */
 export type CommitterRequest =
   | { units: string; bytes: ArrayBuffer }
@@ -49,14 +45,14 @@ export type CommitterRequest =
   | { markers: MarkerRange }
   | { close: true };
 
-/** Markers behind the id `after`, up to `until`, at most `limit`. */
+/** Markers with ids above `after`, up to `until`, at most `limit`. */
 export interface MarkerRange {
   after: number;
   until: number;
   limit: number;
 }
 
-/** In the order of their ids; of each the first 64 bits of its digest. Empty: there are no more. */
+/** Ordered by id, each with the first 64 bits of its digest. Empty: none are left. */
 export interface MarkersReply {
   ids: Float64Array<ArrayBuffer>;
   digests: Uint8Array<ArrayBuffer>;
@@ -68,29 +64,29 @@ export interface Failure {
   code: string | undefined;
 }
 
-/** In the order of the request: rows that a unit's first step changed, and the rowid it made. */
+/** In request order: rows that each unit's first step changed, and the rowid it inserted. */
 export interface BatchReply {
   results: number[];
-  /** Those that failed, by their place; their results mean nothing. */
+  /** Failed units by index; their results are meaningless. */
   failures: Array<[place: number, failure: Failure]>;
 }
 
-/** How far the database has come; with a failure, a part of the stretch may be in it. */
+/** How much of the journal is applied; after a failure, part of the range may be. */
 export interface ApplyReply {
   /** The sequence of the last frame applied. */
   applied: number;
   failure?: Failure;
 }
 
-/** What taking over a journal came to. */
+/** Result of a journal recovery. */
 export interface Recovered {
-  /** Units applied. */
+  /** Number of units applied. */
   units: number;
-  /** Where the files went of which a part was missing or unreadable: more than a write that was cut off can explain. */
+  /** Where files with missing or unreadable parts were moved, beyond what an interrupted write explains. */
   aside: string | undefined;
-  /** Files of which a disk had changed a part that is there twice. */
+  /** Files with a corrupted part that a second copy restored. */
   worn: string[];
 }
 
-/** The first message of the thread; every other one answers a request, in their order. */
+/** The thread's first message; every later one answers a request, in order. */
 export type Ready = { ready: Recovered } | { failure: Failure };

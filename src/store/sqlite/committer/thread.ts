@@ -15,23 +15,23 @@ import type {
   Recovered,
 } from './protocol.ts';
 
-/** The thread that commits, as the others of its process see it. */
+/** Handle of the committer thread. */
 export interface CommitterThread {
-  /** Once what an earlier process left is applied. Throws STORE_ERROR, and what SQLite says. */
+  /** Resolves once the journal of an earlier process is applied. Throws STORE_ERROR or SQLite's error. */
   ready: Promise<Recovered>;
-  /** Commits a batch. Throws STORE_ERROR when there is no thread any more. */
+  /** Commits a batch. Throws STORE_ERROR when the thread has ended. */
   commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply>;
-  /** Moves a stretch of the journal into the database. Throws as `commit` does. */
+  /** Applies a range of the journal to the database. Throws as `commit` does. */
   apply(range: JournalRange): Promise<Applied>;
-  /** Reads markers for the index in memory. Throws as `commit` does. */
+  /** Reads markers for the in-memory index. Throws as `commit` does. */
   markers(range: MarkerRange): Promise<MarkersReply>;
-  /** From now on it waits for nobody's lock: what it works on fails where it would have to. */
+  /** Stops waiting for locks: an operation that needs to wait fails instead. */
   hurry(): void;
-  /** Ends the thread once all that was asked before is done. */
+  /** Ends the thread once all earlier requests are done. */
   close(): Promise<void>;
 }
 
-/** How far the database has come, and what kept it from coming further: STORE_ERROR, or what SQLite says. */
+/** How much of the journal is applied, and the error that stopped it: STORE_ERROR or SQLite's error. */
 export interface Applied {
   applied: number;
   failure: unknown;
@@ -43,8 +43,8 @@ interface Pending {
 }
 
 /**
- * Commits on a thread of its own. A commit at `synchronous=FULL` waits for the disk, one to three milliseconds, and on
- * the main thread nobody is served meanwhile: that was 40 % of a busy gateway's time.
+ * Commits on a thread of its own. A commit at `synchronous=FULL` waits one to three milliseconds for the
+ * disk; on the main thread, that blocked a busy gateway 40 % of the time.
  */
 export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): CommitterThread {
   const hurry = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -53,7 +53,7 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
   const pending: Pending[] = [];
   let failure: unknown;
   const began = Promise.withResolvers<Recovered>();
-  // Whoever does not wait for it learns of a failure by what he asks.
+  // Later requests report a failed start, so this rejection need not be handled.
   began.promise.catch(() => {});
   let hasBegun = false;
 
@@ -75,7 +75,7 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
     });
   }
 
-  /** What SQLite says is of the database, the rest of a file that was read for it. */
+  /** SQLite errors concern the database; any other error concerns the journal file being read. */
   const failureIn = (read: string, failure: Failure): unknown =>
     storeError(failure.code?.startsWith('SQLITE_') ? start.file : read, errorOf(failure));
 
@@ -86,12 +86,12 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
       if ('failure' in begin) began.reject(failureIn(start.recover ?? start.file, begin.failure));
       else began.resolve(begin.ready);
     } else pending.shift()!.resolve(message as never);
-    // Idle, it must not keep a process alive; it does while it begins and while something is asked of it.
+    // The thread keeps the process alive only while it starts or has requests.
     if (pending.length === 0 && !failure) worker.unref();
   });
   worker.on('error', (error) => {
     fail(error);
-    // Without it nothing can be written any more: the supervisor is to start the service anew.
+    // The process cannot write without this thread: crash, so that the supervisor restarts the service.
     setImmediate(() => {
       throw error;
     });
@@ -122,7 +122,7 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
   };
 }
 
-/** What a failure of the thread is here. */
+/** Restores an error that the thread sent. */
 export function errorOf({ message, code }: Failure): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });
 }

@@ -5,33 +5,33 @@ import type { Written } from './writer.ts';
 
 export interface DrainDeps {
   apply(range: JournalRange): Promise<Applied>;
-  /** Of the last frame that is in the database. */
+  /** Sequence of the last frame in the database. */
   applied: number;
-  /** Told when it begins to fail; it is tried again until that is over. */
+  /** Called when applying starts to fail; it is retried until it succeeds. */
   failed(error: unknown): void;
-  /** Told when it works again. */
+  /** Called when applying works again. */
   recovered(): void;
-  /** What those are told who wait when it is closed. */
+  /** Rejects pending waiters on close. */
   closedError(): Error;
-  /** Nothing is left to apply. */
+  /** Called when every frame is applied. */
   emptied(): void;
 }
 
 export interface Drain {
   add(frame: Written, units: number): void;
-  /** Of the last frame that is in the database. */
+  /** Sequence of the last frame in the database. */
   readonly applied: number;
-  /** Of the last frame that was added. */
+  /** Sequence of the last added frame. */
   readonly added: number;
-  /** Of what is not in the database yet. */
+  /** Bytes that are not in the database yet. */
   readonly waitingBytes: number;
-  /** Settles when all that was added before is in the database. Throws what keeps it from getting there. */
+  /** Resolves when every frame added so far is in the database. Rejects with the error that prevents it. */
   all(): Promise<void>;
-  /** Settles when more is in the database than `applied`. Throws likewise. */
+  /** Resolves when more than `applied` is in the database. Rejects as `all` does. */
   progress(applied: number): Promise<void>;
-  /** What has kept it from getting there since it began to fail; undefined while nothing does. */
+  /** The current apply error; undefined while applying works. */
   readonly failure: unknown;
-  /** Stops trying, and keeps nobody waiting. */
+  /** Stops retrying and rejects all waiters. */
   close(): void;
 }
 
@@ -41,19 +41,19 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** How soon an idle platform has in its database what it acknowledged. */
+/** Delay until an idle platform applies an acknowledged delivery, in ms. */
 const LOOK_MS = 20;
-/** So many units between two looks are a burst: what they cost in the database can wait until it is over. */
+/** Units per interval that count as a burst, during which applying is postponed. */
 const BURST_UNITS = 40;
-/** Beyond this it does not wait: room is to be left for what comes. */
+/** Above this, frames are applied even during a burst, to leave room in the journal. */
 const MOST_WAITING_BYTES = 192 * 1024 * 1024;
-/** A request to the thread; between two of them others get their turn. */
+/** Maximum bytes per request to the thread, so that other requests interleave. */
 const STRETCH_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
 
 /**
- * Moves what the journal holds into the database: soon when there is little to do, at once when somebody asks, and after
- * a burst when that is bounded. A row costs as much as all else about accepting a delivery, and nobody waits for it.
+ * Moves journal frames into the database: soon at low load, at once for a waiter, and after a burst up to a
+ * bound. Inserting a row costs as much as the rest of accepting a delivery, and no response waits for it.
  */
 export function createDrain(deps: DrainDeps): Drain {
   let { applied } = deps;
@@ -61,9 +61,9 @@ export function createDrain(deps: DrainDeps): Drain {
   let waitingBytes = 0;
   let waiters: Waiter[] = [];
   let running = false;
-  /** What keeps it from coming further. */
+  /** The current apply error. */
   let failure: { error: unknown } | undefined;
-  /** After a failure, until it is tried again. */
+  /** True between a failure and the retry. */
   let isResting = false;
   let closed = false;
   let unitsSinceLook = 0;
@@ -94,7 +94,7 @@ export function createDrain(deps: DrainDeps): Drain {
     if (waiting.length === 0) deps.emptied();
   }
 
-  /** Whether it came further. */
+  /** Returns whether it made progress. */
   async function step(): Promise<boolean> {
     const stretch = nextStretch();
     try {
@@ -111,7 +111,7 @@ export function createDrain(deps: DrainDeps): Drain {
     }
   }
 
-  /** Frames that lie one behind the other in one file. */
+  /** Adjacent frames of one file, up to a maximum size. */
   function nextStretch(): { range: JournalRange; sequence: number } {
     const { file, fd, from } = waiting[0]!;
     let { to, sequence } = waiting[0]!;

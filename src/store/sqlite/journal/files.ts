@@ -5,11 +5,11 @@ import { codeOf } from '../../../kit/errors.ts';
 import type { JournalRange } from '../committer/protocol.ts';
 import { type Reading, readJournal } from './reading.ts';
 
-/** In the data folder. */
+/** Folder name inside the data folder. */
 export const JOURNAL_FOLDER = 'inbox';
 
 const NAME = /^\d+\.log$/;
-/** Of a file whose header is not on the disk yet, and of one that is kept for its blocks. */
+/** Files without a synced header, and spare files kept for their allocated blocks. */
 const UNUSED_NAME = /^\d+\.log\.(?:new|spare)$/;
 const ASIDE_NAME = /^\d+\.log\.of-/;
 
@@ -21,37 +21,37 @@ export function journalFile(folder: string, number: number): string {
   return join(folder, `${number}.log`);
 }
 
-/** The name of a file until all of its header is on the disk: whatever has lost its header was a whole file once. */
+/** Temporary name until the header is synced: a file with its final name but no header is damaged. */
 export function unfinishedFile(file: string): string {
   return `${file}.new`;
 }
 
-/** The name of a file while all of it is applied. */
+/** Name of a fully applied file that is kept for reuse. */
 export function spareFile(file: string): string {
   return `${file}.spare`;
 }
 
-/** The name of a file that another database wrote, whose id is given where the file says it. */
+/** Name of a file written by another database, with its id if the header has one. */
 export function asideFile(file: string, database: Buffer | null): string {
   return `${file}.of-${database ? `database-${shortId(database)}` : 'unknown-database'}`;
 }
 
-/** Enough of an id for a person to tell one from another. */
+/** Shortened id for messages and file names. */
 export function shortId(database: Uint8Array): string {
   return Buffer.from(database).toString('hex', 0, 4);
 }
 
-/** Those that are there, in no order that means anything. */
+/** Journal files, unordered. */
 export function journalFiles(folder: string): string[] {
   return filesOf(folder, NAME);
 }
 
-/** Those with nothing in them that anybody needs. */
+/** Files without unapplied content. */
 export function unusedFiles(folder: string): string[] {
   return filesOf(folder, UNUSED_NAME);
 }
 
-/** Those of other databases, which wait for an operator. */
+/** Files of other databases, which an operator must handle. */
 export function asideFiles(folder: string): string[] {
   return filesOf(folder, ASIDE_NAME).sort();
 }
@@ -65,13 +65,13 @@ function filesOf(folder: string, pattern: RegExp): string[] {
 
 export interface JournalFile {
   file: string;
-  /** Undefined when it cannot be recognised as one of a journal. */
+  /** Undefined when the file is not recognisable as a journal file. */
   database: Buffer | null | undefined;
-  /** Of its first frame. */
+  /** Sequence of its first frame. */
   first: number | undefined;
 }
 
-/** In the order in which they were written; last those without a frame that can be read. */
+/** In write order; files without a readable frame come last. */
 export function journalInOrder(folder: string): JournalFile[] {
   return journalFiles(folder)
     .map((file) => {
@@ -81,7 +81,7 @@ export function journalInOrder(folder: string): JournalFile[] {
     .sort((a, b) => (a.first ?? Number.MAX_VALUE) - (b.first ?? Number.MAX_VALUE));
 }
 
-/** Empty when it is gone: whoever writes the journal removes what is applied. */
+/** Empty when the file is gone: the writer removes applied files. */
 export function readWhole(file: string): Buffer {
   try {
     return readFileSync(file);
@@ -91,12 +91,12 @@ export function readWhole(file: string): Buffer {
   }
 }
 
-/** More than a file that is whole ever took. */
+/** Reads of a file that may be written concurrently; a consistent read never took more. */
 const MOST_LOOKS = 5;
 
 /**
- * A file that may be written to meanwhile. Behind a frame that was caught in the midst may be whole ones, which would
- * look like damage; another look finds it whole.
+ * Reads a file that may be written concurrently. A half-written frame before complete ones looks like damage;
+ * a retry reads it complete.
  */
 export function readWhileWritten(file: string): Buffer {
   for (let look = 1; ; look++) {
@@ -110,7 +110,7 @@ function isWhole(reading: Reading | undefined): boolean {
   return reading.frames.every(({ sequence }, n) => sequence === reading.frames[0]!.sequence + n);
 }
 
-/** As much of it as is there. */
+/** Returns fewer bytes when the file is shorter. */
 export function readRange({ fd, from, to }: JournalRange): Buffer {
   const bytes = Buffer.allocUnsafe(to - from);
   for (let filled = 0; filled < bytes.length; ) {
@@ -122,8 +122,8 @@ export function readRange({ fd, from, to }: JournalRange): Buffer {
 }
 
 /**
- * Where a write can bring itself to the disk, the sync is no call of its own, which could begin a turn of the event loop
- * later only: a busy gateway spent a twentieth of its time waiting for that. On macOS such a write stops at the drive's cache.
+ * With O_DSYNC, a write needs no separate sync call, which would start only in a later event-loop turn: that
+ * took a twentieth of a busy gateway's time. On macOS, O_DSYNC stops at the drive's cache.
  */
 const WRITES_SYNC = process.platform === 'linux';
 const FLAGS =
@@ -131,12 +131,12 @@ const FLAGS =
 
 const [openFile, writeSome, syncData] = [promisify(open), promisify(write), promisify(fdatasync)];
 
-/** A new file for `writeSynced`. */
+/** Creates a file for `writeSynced`. */
 export function createSynced(file: string): Promise<number> {
   return openFile(file, FLAGS, 0o600);
 }
 
-/** Writes all of `bytes` from a place of the file on; they are on the disk when it settles. */
+/** Writes all of `bytes` at an offset; they are on disk when it settles. */
 export async function writeSynced(fd: number, bytes: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await writeSome(fd, bytes, done, bytes.length - done, at + done);

@@ -3,33 +3,35 @@ import { layOut, type Packed } from '../committer/pack.ts';
 
 /** "svcj" */
 const MAGIC = 0x6a637673;
-/** Magic, checksum of all that follows, sequence, salt, lengths of the text and of the bytes. */
+/** Magic, checksum of everything after it, sequence, salt, lengths of the text and of the bytes. */
 export const HEAD_BYTES = 32;
 const SALT_AT = 16;
 export const SALT_BYTES = 8;
-/** Behind the last frame: the salt and its sequence, in the same write. The next frame is written over it. */
+/**
+ * End mark after the last frame: the salt and its sequence, in the same write. The next frame overwrites it.
+ */
 const END_BYTES = SALT_BYTES + 8;
 
-/** What was brought to the disk by one write. */
+/** One write to the journal. */
 export interface Frame {
-  /** Counts frames over all files, without a gap. */
+  /** Increases by one over all files. */
   sequence: number;
   /** JSON of PackedUnit[], in UTF-8. */
   units: Buffer;
-  /** What the units point into. */
+  /** Byte values referenced by the units. */
   bytes: Uint8Array;
-  /** Where the next one begins. */
+  /** Offset of the next frame. */
   end: number;
 }
 
-/** Room that a frame may take at the most, its end mark included. */
+/** Upper bound of a frame's size, including its end mark. */
 export function roomFor({ units, length }: Packed): number {
   return HEAD_BYTES + 3 * units.length + length + END_BYTES;
 }
 
 /**
- * Writes a frame and its end mark to the start of `target`, which has room. Returns where each ends: the next frame goes
- * behind this one.
+ * Writes a frame and its end mark to the start of `target`, which must be large enough. Returns both end
+ * offsets; the next frame overwrites the end mark.
  */
 export function writeFrame(
   target: Buffer,
@@ -52,7 +54,7 @@ export function writeFrame(
   return { end, written: end + END_BYTES };
 }
 
-/** Frames that lie one behind the other, up to the first that is not whole. */
+/** Yields adjacent frames, up to the first incomplete one. */
 export function* readFrames(bytes: Buffer): Generator<Frame> {
   const salt = saltOf(bytes);
   for (let at = 0, frame = frameAt(bytes, at, salt); frame; frame = frameAt(bytes, at, salt)) {
@@ -61,12 +63,12 @@ export function* readFrames(bytes: Buffer): Generator<Frame> {
   }
 }
 
-/** That of the frame which `bytes` begin with, if they do. */
+/** The salt of the frame at the start of `bytes`. */
 export function saltOf(bytes: Buffer): Buffer {
   return bytes.subarray(SALT_AT, SALT_AT + SALT_BYTES);
 }
 
-/** The whole frame at a place, if there is one: it carries the salt, and its checksum is right. */
+/** Returns the frame at an offset if it is complete: it has the salt and a valid checksum. */
 export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefined {
   const head = headAt(file, at, salt);
   if (!head || head.end > file.length) return undefined;
@@ -80,12 +82,12 @@ export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefin
   };
 }
 
-/** The sequence of the frame that was begun at a place, whether or not the rest of it is there. */
+/** Returns the sequence of a frame that starts at an offset, even if the rest of it is missing. */
 export function begunAt(file: Buffer, at: number, salt: Buffer): number | undefined {
   return headAt(file, at, salt)?.sequence;
 }
 
-/** Whether nothing was written behind the frame of this sequence, which ends here. */
+/** Whether nothing was written after the frame of this sequence, which ends at this offset. */
 export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer): boolean {
   return (
     file.length >= at + END_BYTES &&
@@ -94,7 +96,10 @@ export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer
   );
 }
 
-/** The first whole frame behind a place that comes after a sequence; where there is none, up to which one an end mark says that there were some. */
+/**
+ * Finds the first complete frame after an offset with a higher sequence. Without one, `marked` is the highest
+ * sequence that an end mark proves was written.
+ */
 export function newerBehind(
   file: Buffer,
   at: number,
@@ -110,7 +115,7 @@ export function newerBehind(
   return { frame: undefined, marked };
 }
 
-/** In the head of a broken frame lengths follow on the salt, which are no whole number when they are read as one. */
+/** In the head of a broken frame, the salt is followed by lengths, which do not decode to a safe integer. */
 function markAt(file: Buffer, at: number): number {
   if (at + END_BYTES > file.length) return 0;
   const marked = file.readDoubleLE(at + SALT_BYTES);

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { SALT_BYTES } from './frame.ts';
 
-/** What a file of the journal begins with, before its first frame. */
+/** Start of a journal file, before its first frame. */
 export interface JournalHeader {
-  /** That of the database whose deliveries it holds: `delivery_journal.id`. */
+  /** Id of the database that owns the deliveries: `delivery_journal.id`. */
   database: Buffer;
-  /** What its frames carry. Nobody outside has seen it, so nothing that a sender chose looks like a frame. */
+  /** Repeated in every frame. It is secret, so that no sender can craft a body that looks like a frame. */
   salt: Buffer;
 }
 
@@ -16,16 +16,16 @@ export const DATABASE_ID_BYTES = 16;
 const DATABASE_AT = 8;
 const SALT_AT = DATABASE_AT + DATABASE_ID_BYTES;
 const HEADER_BYTES = SALT_AT + SALT_BYTES;
-/** Twice, in pages of their own: what a disk loses at a time is a sector. */
+/** Two copies in separate pages: a disk error destroys whole sectors. */
 const COPIES_AT = [0, 4096];
-/** Where the first frame goes. */
+/** Offset of the first frame. */
 export const FRAMES_AT = 8192;
 
 export function newHeader(database: Buffer): JournalHeader {
   return { database, salt: randomBytes(SALT_BYTES) };
 }
 
-/** All that goes before the frames. */
+/** All bytes before the frames. */
 export function headerBytes({ database, salt }: JournalHeader): Buffer {
   const bytes = Buffer.alloc(FRAMES_AT);
   for (const at of COPIES_AT) {
@@ -37,12 +37,12 @@ export function headerBytes({ database, salt }: JournalHeader): Buffer {
   return bytes;
 }
 
-/** From either copy; undefined when neither is whole. */
+/** Reads either copy; undefined when both are damaged. */
 export function readHeader(file: Buffer): JournalHeader | undefined {
   return copies(file).find((copy) => copy !== undefined);
 }
 
-/** Whether a disk has changed one of the copies. */
+/** Whether one of the copies is damaged. */
 export function isHeaderWorn(file: Buffer): boolean {
   return copies(file).includes(undefined);
 }

@@ -1,24 +1,23 @@
 import { begunAt, type Frame, frameAt, HEAD_BYTES, isEndOf, newerBehind, saltOf } from './frame.ts';
 import { FRAMES_AT, isHeaderWorn, readHeader } from './header.ts';
 
-/** What a file of the journal holds, as far as it can be read. */
+/** Readable content of a journal file. */
 export interface Reading {
-  /** Whose it is; null for what schema 6 of svc.db wrote, when files did not say it. */
+  /** Id of the owning database; null for files of schema 6 of svc.db, which have no id. */
   database: Buffer | null;
-  /** Those of its last turn, in order; where one is missing, the sequence of those behind it tells. */
+  /** Frames of the file's latest use, in order; a gap shows in the sequences. */
   frames: Frame[];
-  /** Before its first frame something was written, of which nobody can say whether it was of this turn. */
+  /** Unreadable data precedes the first frame, and may have belonged to the latest use. */
   isStartLost: boolean;
-  /** Up to this sequence frames were written, though those behind the last one cannot be read; 0 when none is known of. */
+  /** Frames were written up to this sequence, though the last ones are unreadable; 0 when none are known. */
   writtenUntil: number;
-  /** A disk has changed one of its header's copies. */
+  /** One of the header copies is damaged. */
   isWorn: boolean;
 }
 
 /**
- * A file is written over and over, from its start: one turn goes as far as its frames follow on each other, and behind them
- * lies what is left of earlier ones, whose sequences are lower. A frame that cannot be read is passed over.
- * Undefined for what is no file of a journal, or can be recognised as one no more.
+ * Files are reused from the start: frames of the latest use come first, then older ones with lower sequences.
+ * Unreadable frames are skipped. Undefined for a file that is not recognisable as a journal file.
  */
 export function readJournal(file: Buffer): Reading | undefined {
   const header = readHeader(file);
@@ -35,7 +34,7 @@ export function readJournal(file: Buffer): Reading | undefined {
       continue;
     }
     if (file.length < at + HEAD_BYTES || (last !== undefined && isEndOf(last, file, at, salt))) break;
-    // What a process leaves that dies while it writes: its end never came to the disk, and nobody was told that it is there.
+    // An interrupted write: its end never reached the disk, so it was never acknowledged.
     const begun = begunAt(file, at, salt);
     const before = last ?? (begun ?? 1) - 1;
     const { frame, marked } = newerBehind(file, at, before, salt);
@@ -51,11 +50,11 @@ export function readJournal(file: Buffer): Reading | undefined {
   return { database: header.database, frames, isStartLost, writtenUntil, isWorn: isHeaderWorn(file) };
 }
 
-/** Without a header: frames from the first byte on, each turn with a salt of its own, and no mark behind the last. */
+/** The former format: no header and no end mark, frames from the first byte on, a salt per use. */
 function readFormer(file: Buffer): Reading | undefined {
   const salt = saltOf(file);
   const frames: Frame[] = [];
-  // Blocks that a power cut left without content; too short a file has none at all.
+  // A power cut can leave zeroed blocks.
   const isBlank = salt.every((byte) => byte === 0);
   const next = (at: number) => frameAt(file, at, salt) ?? newerBehind(file, at, 0, salt).frame;
   for (let frame = isBlank ? undefined : next(0); frame; frame = next(frame.end)) frames.push(frame);

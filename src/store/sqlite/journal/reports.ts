@@ -4,7 +4,7 @@ import type { Diagnostic, Logger } from '../../../kit/logger.ts';
 import type { Recovered } from '../committer/protocol.ts';
 import { asideFiles } from './files.ts';
 
-/** What a journal tells an operator. Reason codes: docs/observability.md. */
+/** Journal diagnostics. Reason codes: docs/observability.md. */
 type Told = Pick<Diagnostic, 'event' | 'level' | 'reasonCode' | 'message' | 'outcome'> &
   Partial<Pick<Diagnostic, 'error' | 'evidence'>>;
 
@@ -19,7 +19,7 @@ export function reportTakeOver({ units, aside, worn }: Recovered, folder: string
       level: 'error',
       reasonCode: 'JOURNAL_DAMAGED',
       outcome: 'degraded',
-      message: `A part of ${folder} is missing or cannot be read. What goes before it was moved into svc.db, what follows was not; the files are kept in ${aside}. Check the disk, unless svc.db was replaced by another copy`,
+      message: `Part of ${folder} is missing or unreadable. Deliveries before that part were moved into svc.db, later ones were not; the files are kept in ${aside}. Check the disk, unless svc.db was replaced by another copy`,
       evidence: { units, aside },
     });
   else if (worn.length > 0)
@@ -28,14 +28,14 @@ export function reportTakeOver({ units, aside, worn }: Recovered, folder: string
       level: 'warn',
       reasonCode: 'JOURNAL_WORN',
       outcome: 'succeeded',
-      message: `The disk has changed the head of ${worn.join(', ')}, which is there twice: nothing is missing. Check the disk`,
+      message: `A disk error damaged one of the two header copies of ${worn.join(', ')}. No delivery is lost. Check the disk`,
       evidence: { files: worn },
     });
   if (units > 0)
-    logger.info('What the former gateway acknowledged last was moved into svc.db', { meta: { units } });
+    logger.info('Deliveries that the previous gateway acknowledged were moved into svc.db', { meta: { units } });
 }
 
-/** At each start until somebody has dealt with them: the first one may have died before it could say so. */
+/** Repeated at each start until an operator acts: an earlier process may have died before it reported. */
 export function reportForeign(file: string, id: string, folder: string, logger: Logger): void {
   const files = asideFiles(folder).map((each) => basename(each));
   if (files.length === 0) return;
@@ -44,7 +44,7 @@ export function reportForeign(file: string, id: string, folder: string, logger: 
     level: 'error',
     reasonCode: 'JOURNAL_OF_ANOTHER_DATABASE',
     outcome: 'degraded',
-    message: `${folder} has files that another svc.db wrote than the one beside it: ${files.join(', ')}. Deliveries in them may have been acknowledged and are not in ${file} (database ${id}). To have them, stop the platform, put the svc.db of that id in the place of this one, name the files <number>.log again and start; else remove them`,
+    message: `${folder} has files that belong to another svc.db: ${files.join(', ')}. They may hold acknowledged deliveries, which are not in ${file} (database ${id}). To recover them, stop the platform, replace this svc.db by the one with the id in the file names, rename the files to <number>.log and start; otherwise remove them`,
     evidence: { folder, files, database: id },
   });
 }
@@ -55,7 +55,7 @@ export function reportStuck(logger: Logger, folder: string, file: string, error:
     level: 'error',
     reasonCode: 'INBOX_NOT_FILED',
     outcome: 'degraded',
-    message: `What the gateway acknowledged cannot be moved from ${folder} into ${file}; it is kept, and tried again each second`,
+    message: `Acknowledged deliveries cannot be moved from ${folder} into ${file}. They are kept, and the move is retried every second`,
     error,
   });
 }
@@ -66,7 +66,7 @@ export function reportMoving(logger: Logger, folder: string, file: string): void
     level: 'info',
     reasonCode: 'INBOX_FILED_AGAIN',
     outcome: 'succeeded',
-    message: `What the gateway acknowledged is moved from ${folder} into ${file} again`,
+    message: `Acknowledged deliveries are moved from ${folder} into ${file} again`,
   });
 }
 
@@ -76,7 +76,7 @@ export function reportLeft(logger: Logger, folder: string, file: string, bytes: 
     level: 'warn',
     reasonCode: 'INBOX_LEFT_FOR_START',
     outcome: 'degraded',
-    message: `${formatBytes(bytes)} of what the gateway acknowledged are left in ${folder}: the next start moves them into ${file}`,
+    message: `${formatBytes(bytes)} of acknowledged deliveries are still in ${folder}. The next start moves them into ${file}`,
     evidence: { bytes },
   });
 }
@@ -87,7 +87,7 @@ export function reportGone(logger: Logger, journal: string, file: string): void 
     level: 'warn',
     reasonCode: 'JOURNAL_FILE_GONE',
     outcome: 'degraded',
-    message: `${journal} was removed or replaced while the gateway had it open. All that it held was moved into ${file}, and the gateway goes on with another: leave its files alone while it runs`,
+    message: `${journal} was removed or replaced while the gateway had it open. Its deliveries are in ${file}, and the gateway continues with another file. Do not touch its files while it runs`,
     evidence: { file: journal },
   });
 }

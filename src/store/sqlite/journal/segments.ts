@@ -4,48 +4,62 @@ import { promisify } from 'node:util';
 import { createSynced, journalFile, spareFile, unfinishedFile, writeSynced } from './files.ts';
 import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.ts';
 
-/** A file of the journal, written from behind its header to `size`, and over again once all of it is applied. */
+/**
+ * A journal file. It is written from the end of its header up to `size`, and reused once all of it is
+ * applied.
+ */
 export interface Segment {
   file: string;
   fd: number;
-  /** Of the file, whatever is under its name by now. */
+  /** Inode of the open file; its name may point to another file. */
   inode: bigint;
-  /** Where the next frame goes. */
+  /** Offset of the next frame. */
   size: number;
   salt: Buffer;
-  /** Of its last frame. */
+  /** Sequence of its last frame. */
   sequence: number;
 }
 
 export interface SegmentOptions {
-  /** A segment that has so much behind its header is full. */
+  /** Frame bytes after which a segment is full. */
   segmentBytes: number;
   mostSegments: number;
-  /** Beside the one in use, so many stay for the next burst. */
+  /** Number of segments kept for the next burst, besides the current one. */
   keptSegments: number;
 }
 
 export interface SegmentsDeps extends SegmentOptions {
-  /** That of the database whose journal it is. */
+  /** Id of the database that owns the journal. */
   database: Buffer;
-  /** Told of a file that is no more under its name. All of it is applied, and nothing is written to it from here on. */
+  /**
+   * Called when a file's name no longer points to it. Its content is applied, and it is not written again.
+   */
   gone(file: string): void;
 }
 
 export interface Segments {
   readonly folder: string;
-  /** The one to write to; undefined while all are full and none may be written over. Throws what the system says. */
+  /**
+   * Returns the segment to write to; undefined while all segments are full and not applied. Throws system
+   * errors.
+   */
   writable(applied: number): Segment | Promise<Segment | undefined>;
-  /** Gives the disk back what a large burst took. What stays spares the next one: blocks that are there already are synced in half the time. */
+  /**
+   * Frees disk space after a burst. Kept segments speed up the next one: syncing allocated blocks takes half
+   * the time.
+   */
   trim(applied: number): void;
-  /** Closes all, and removes the spare ones; with `remove`, the other files go too, and their folder when nobody keeps anything else in it. */
+  /**
+   * Closes all files and removes the spare ones; with `remove`, also the others, and the folder if it is
+   * empty.
+   */
   close(options: { remove: boolean }): Promise<void>;
 }
 
 const [openFile, closeFile, syncFile] = [promisify(open), promisify(close), promisify(fsync)];
 const renameFile = promisify(rename);
 
-/** The files of one process's journal of this database, none of them there before the first write. */
+/** Journal files of one process and database; created at the first write. */
 export function createSegments(
   folder: string,
   { database, gone, segmentBytes, mostSegments, keptSegments }: SegmentsDeps,
@@ -53,12 +67,12 @@ export function createSegments(
   let current: Segment | undefined;
   let full: Segment[] = [];
   const free: Segment[] = [];
-  /** Under a name that neither a start nor a backup reads. */
+  /** Renamed, so that neither a start nor a backup reads them. */
   const spare: Segment[] = [];
   let made = 0;
   let trimmed: Promise<void> = Promise.resolve();
 
-  /** What is applied need not be there any more. */
+  /** Applied segments may be overwritten. */
   function release(applied: number): void {
     free.push(...full.filter(({ sequence }) => sequence <= applied));
     full = full.filter(({ sequence }) => sequence > applied);
@@ -70,7 +84,10 @@ export function createSegments(
     return current && startOver(current);
   }
 
-  /** The last of them that is where it was: what is written to another would be lost with its descriptor. */
+  /**
+   * The last segment whose name still points to it; writes to any other would be lost when its descriptor
+   * closes.
+   */
   async function pick(segments: Segment[]): Promise<Segment | undefined> {
     for (let segment = segments.pop(); segment; segment = segments.pop()) {
       if (isInPlace(segment)) return segment;
@@ -88,7 +105,7 @@ export function createSegments(
     return { file, fd, inode: ino, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
-  /** What somebody else put here meanwhile is not ours to write over. */
+  /** Skips names that exist: such files are not ours. */
   function nextFile(): string {
     while (existsSync(journalFile(folder, made))) made++;
     return journalFile(folder, made++);
@@ -103,7 +120,7 @@ export function createSegments(
       await syncFolder(folder);
       return segment;
     } catch (error) {
-      // The next try begins where it is now.
+      // The next attempt continues from the current name.
       spare.push(segment);
       throw error;
     }
@@ -121,7 +138,7 @@ export function createSegments(
     spare.push(segment);
   }
 
-  /** All of it is applied: one that cannot be removed is so by the next start. */
+  /** All of it is applied; if removing it fails, the next start removes it. */
   async function discard(segment: Segment): Promise<void> {
     const { fd, file } = segment;
     if (isInPlace(segment)) await promisify(rm)(file, { force: true }).catch(() => {});
@@ -165,7 +182,10 @@ async function moveTo(segment: Segment, file: string): Promise<void> {
   segment.file = file;
 }
 
-/** Somebody may have removed it, or put another file or folder in its place: it is ours all the same, but no start would find it. */
+/**
+ * The file may have been removed or replaced: the descriptor still works, but the next start would not find
+ * the data.
+ */
 function isInPlace({ file, inode }: Segment): boolean {
   try {
     return statSync(file, { bigint: true }).ino === inode;
@@ -174,7 +194,7 @@ function isInPlace({ file, inode }: Segment): boolean {
   }
 }
 
-/** A file has its name once its header is on the disk, and both are there after a power cut too. */
+/** Names the file only after its header is synced; the name and the header both survive a power cut. */
 async function openWithHeader(file: string, header: JournalHeader): Promise<number> {
   const unfinished = unfinishedFile(file);
   const fd = await createSynced(unfinished);
@@ -187,7 +207,7 @@ async function openWithHeader(file: string, header: JournalHeader): Promise<numb
     return fd;
   } catch (error) {
     await closeFile(fd);
-    // On a full disk each delivery would leave another.
+    // Otherwise each delivery would leave a file behind on a full disk.
     for (const each of [unfinished, file]) await promisify(rm)(each, { force: true });
     throw error;
   }

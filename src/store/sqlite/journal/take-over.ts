@@ -22,22 +22,21 @@ import {
 import type { Frame } from './frame.ts';
 import { type Reading, readJournal } from './reading.ts';
 
-/** The database whose journal is taken over. */
+/** The database whose journal is recovered. */
 export interface JournalOwner {
-  /** Null in one that was made, or brought to its schema, just now. */
+  /** Null for a database that was just created or migrated. */
   id: Buffer | null;
-  /** Of the last frame that is in it. */
+  /** Sequence of the last applied frame. */
   readonly applied: number;
-  /** Up to the first frame that does not follow. */
+  /** Stops at the first frame out of sequence. */
   apply(frames: Iterable<Frame>): { units: number; hasHole: boolean };
-  /** Gives it another id; on disk when this returns. */
+  /** Assigns a new id; it is on disk on return. */
   renew(): void;
 }
 
 /**
- * Moves what an earlier process acknowledged into its database, and leaves the folder without a file that is a journal's.
- * A process may die behind each step: what was done by then is found done. A database without an id gets it last of all, as
- * the files that are its own have none either. Throws what SQLite and the system say; then nothing is gone.
+ * Applies the journal of an earlier process and removes its files. Safe to repeat after a crash at any step;
+ * a database gets its id last. Throws SQLite and system errors, and removes nothing then.
  */
 export function takeOver(folder: string, owner: JournalOwner): Recovered {
   for (const file of unusedFiles(folder)) rmSync(file);
@@ -48,7 +47,7 @@ export function takeOver(folder: string, owner: JournalOwner): Recovered {
   const recovered: Recovered = { units: 0, aside: undefined, worn: [] };
   let isDamaged = false;
   for (const { file } of own) {
-    // One at a time in memory.
+    // Holds one file at a time in memory.
     const reading = readJournal(readWhole(file));
     if (reading?.isWorn) recovered.worn.push(file);
     const { units, isMissing } = reading ? applyReading(owner, reading) : { units: 0, isMissing: true };
@@ -58,12 +57,12 @@ export function takeOver(folder: string, owner: JournalOwner): Recovered {
   if (isDamaged) recovered.aside = setDamagedAside(folder);
   else for (const { file } of own) rmSync(file);
   removeIfEmpty(folder);
-  // From here on its sequences mean other frames than those in what was set aside.
+  // Sequences start over, so frames in the quarantined files must not match this database any more.
   if (owner.id === null || isDamaged) owner.renew();
   return recovered;
 }
 
-/** One without an id takes files without one for its own: both are of the version before there were ids. */
+/** Neither files nor databases of the version before ids have one, so they belong together. */
 function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean {
   if (database) return id === null || !database.equals(id);
   return database === null && id !== null && first !== undefined;
@@ -75,9 +74,9 @@ function applyReading(
 ): { units: number; isMissing: boolean } {
   const { applied } = owner;
   const { units, hasHole } = owner.apply(frames);
-  // What was lost before frames that are not applied yet is of their turn, and their sequences tell what it was.
+  // Data lost before unapplied frames shows as a gap in their sequences.
   const isUnknown = isStartLost && owner.applied === applied;
-  // Files of a database with an id have a header from their first moment on.
+  // Every file of a database with an id has had a header since its creation.
   const hasLostAll = database === null && owner.id !== null;
   return { units, isMissing: hasHole || isUnknown || hasLostAll || writtenUntil > owner.applied };
 }
@@ -95,7 +94,7 @@ function setDamagedAside(folder: string): string {
   return aside;
 }
 
-/** What was put aside before stays. */
+/** Never overwrites files of an earlier quarantine. */
 function freeName(name: string): string {
   let free = name;
   for (let n = 2; existsSync(free); n++) free = `${name}-${n}`;
@@ -111,7 +110,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** It stays where somebody keeps other files in it. */
+/** Keeps the folder if it holds other files. */
 function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);

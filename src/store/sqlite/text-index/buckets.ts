@@ -1,18 +1,18 @@
 import { Buffer } from 'node:buffer';
 
-/** Deliveries of a segment. */
+/** Deliveries per segment. */
 export const SEGMENT_DOCS = 2048;
 const TEXT_BITS = 18;
 const TEXT_BUCKETS = 1 << TEXT_BITS;
-/** Trigrams of texts, then facts. */
+/** Trigrams of texts, then facts, then the open bucket. */
 export const BUCKETS = 2 * TEXT_BUCKETS + 1;
-/** Deliveries that had not ended when they were indexed: their outcome may hold anything by now. */
+/** Deliveries that had not ended when they were indexed: their outcome is not covered. */
 export const OPEN_BUCKET = BUCKETS - 1;
 const GRAM_BYTES = 3;
-/** Of the golden ratio (Knuth): neighbouring keys land far from each other. */
+/** Fibonacci hashing multiplier (Knuth): adjacent keys spread widely. */
 const SPREAD = 0x9e3779b1;
 
-/** Buckets of all sequences of three bytes, repeats included; none for shorter texts. Different ones may share a bucket. */
+/** Calls `take` with the bucket of each byte trigram, repeats included. Trigrams may share a bucket. */
 export function eachTrigram(bytes: Uint8Array, take: (bucket: number) => void): void {
   let gram = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   for (let at = GRAM_BYTES - 1; at < bytes.length; at++) {
@@ -27,7 +27,7 @@ export function trigramsOf(text: string): number[] {
   return [...found];
 }
 
-/** The bucket of what a delivery is, beside its texts: its namespace, its status. */
+/** Bucket of a field value, such as a namespace or status. */
 export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', value: string): number {
   let sum = 0x811c9dc5;
   for (const byte of Buffer.from(`${fact} ${value}`)) sum = Math.imul(sum ^ byte, 0x01000193);
@@ -36,7 +36,7 @@ export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', va
 
 const BITMAP_BYTES = SEGMENT_DOCS / 8;
 
-/** As a list where that is shorter, else as a bitmap. */
+/** Encodes as a list if that is shorter, otherwise as a bitmap. */
 export function encodeDocs(docs: Uint32Array): Buffer {
   if (docs.length * 2 < BITMAP_BYTES) {
     const list = Buffer.allocUnsafe(docs.length * 2);
@@ -48,7 +48,7 @@ export function encodeDocs(docs: Uint32Array): Buffer {
   return bitmap;
 }
 
-/** Always a bitmap. */
+/** Always returns a bitmap. */
 export function decodeDocs(bytes: Buffer | undefined): Uint8Array {
   if (bytes?.length === BITMAP_BYTES) return bytes;
   const bitmap = new Uint8Array(BITMAP_BYTES);

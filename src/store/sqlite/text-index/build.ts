@@ -2,7 +2,7 @@ import type Sqlite from 'better-sqlite3';
 import { IS_OPEN } from '../delivery-statements.ts';
 import { BUCKETS, eachTrigram, encodeDocs, factBucket, OPEN_BUCKET, SEGMENT_DOCS } from './buckets.ts';
 
-/** A segment on its way into the file. */
+/** A segment to be written. */
 export interface BuiltSegment {
   first: number;
   last: number;
@@ -11,7 +11,7 @@ export interface BuiltSegment {
   places: Buffer;
   hasOpen: 0 | 1;
   hasBodies: 0 | 1;
-  /** In the order of the buckets. */
+  /** In bucket order. */
   postings(): Generator<readonly [bucket: number, docs: Buffer]>;
 }
 
@@ -27,11 +27,11 @@ interface Row {
   body: Buffer | null;
 }
 
-/** Postings of a segment, 16 MB: large bodies close one early. */
+/** Postings per segment, 16 MB: large bodies make a segment shorter. */
 const MAX_POSTINGS = 4 * 1024 * 1024;
 const DOC_BITS = Math.log2(SEGMENT_DOCS);
 
-/** Builds segments of one open `svc.db`; keeps its working memory from one to the next. */
+/** Builds segments from an open `svc.db`; reuses its working memory. */
 export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean) {
   const rows = inbox.prepare<[number, number, number], Row>(`
     select d.position, received_at as receivedAt, namespace_id as namespaceId, plugin_id as pluginId, event, status,
@@ -40,11 +40,14 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
     from delivery d left join delivery_body b using (position)
     where d.position > ? and d.position <= ? order by d.position limit ?`);
   const pairs = new Uint32Array(MAX_POSTINGS + BUCKETS);
-  /** The number of the last delivery that a bucket was noted of. */
+  /** Last delivery added to each bucket. */
   const lastDoc = new Int32Array(BUCKETS);
 
   return {
-    /** Of the deliveries behind `after`, up to `until`; undefined where there is none, and once it is to stop. */
+    /**
+     * Builds from deliveries after `after` up to `until`; undefined when there are none or the builder is
+     * stopped.
+     */
     build(after: number, until: number): BuiltSegment | undefined {
       let count = 0;
       const found: Row[] = [];
@@ -86,14 +89,14 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
   };
 }
 
-/** Sorted by counting: each bucket's deliveries are in order already. */
+/** Counting sort; deliveries within a bucket are already in order. */
 function* postingsOf(pairs: Uint32Array): Generator<readonly [number, Buffer]> {
   const ends = new Uint32Array(BUCKETS + 1);
   for (const pair of pairs) ends[(pair >>> DOC_BITS) + 1]!++;
   for (let bucket = 0; bucket < BUCKETS; bucket++) ends[bucket + 1]! += ends[bucket]!;
   const docs = new Uint32Array(pairs.length);
   for (const pair of pairs) docs[ends[pair >>> DOC_BITS]!++] = pair & (SEGMENT_DOCS - 1);
-  // Each end has moved on to where the next bucket begins.
+  // The sort advanced each end to the start of the next bucket.
   for (let bucket = 0, start = 0; bucket < BUCKETS; bucket++) {
     const end = ends[bucket]!;
     if (end > start) yield [bucket, encodeDocs(docs.subarray(start, end))];

@@ -1,6 +1,6 @@
-/** What the thread that indexes texts is started with. */
+/** Start parameters of the text index worker. */
 export interface TextIndexStart {
   dataDir: string;
-  /** Not 0 once it is to end. */
+  /** Not 0 once the worker shall stop. */
   stop: Int32Array;
 }

@@ -1,11 +1,11 @@
 import type { Migrations } from '../migrate.ts';
 
-/** In the data folder. All of it can be made again from `svc.db`: it is in no backup. */
+/** In the data folder. Backups omit it, since it can be rebuilt from `svc.db`. */
 export const TEXT_INDEX_FILE = 'search.db';
 
 /**
- * A segment covers deliveries that were written one after the other; `places` has their positions, then the times of their
- * receipt. `posting` says in which of them a bucket occurs. A segment that is built anew gets another id.
+ * A segment covers consecutive deliveries; `places` holds their positions, then their receive times.
+ * `posting` lists the deliveries that contain a bucket. A rebuilt segment gets a new id.
  */
 const TEXT_INDEX = `
   create table segment (
@@ -30,7 +30,7 @@ const TEXT_INDEX = `
   ) strict;
   insert into progress (indexed_until) values (0);`;
 
-/** How much of the file each segment takes; those of the former version are made again. */
+/** Adds the size of each segment; segments of the previous version are rebuilt. */
 const SEGMENT_BYTES = `
   delete from posting;
   delete from segment;

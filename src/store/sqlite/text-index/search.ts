@@ -10,15 +10,15 @@ export interface SegmentRange {
   oldestAt: number;
 }
 
-/** Deliveries of a namespace that may hold a text; the rows decide. */
+/** Deliveries of a namespace that may contain a text; the caller verifies the rows. */
 export interface TextCandidates {
   /** Newest segment first. */
   segments: readonly SegmentRange[];
-  /** Those of one segment, newest first; empty once it is gone. To be called inside `db.read`. */
+  /** Candidates of one segment, newest first; empty once it is deleted. Call it inside `db.read`. */
   of(range: SegmentRange): DeliveryPlace[];
 }
 
-/** Few enough to look at the rows instead of at more buckets. */
+/** Few enough candidates to verify rows instead of reading more buckets. */
 const FEW = 4;
 
 export function textCandidates(
@@ -38,7 +38,7 @@ export function textCandidates(
     return decodeDocs(sql.docs.get(segment, bucket)?.docs);
   }
 
-  /** Rare ones first, as one segment has them: most segments are then done after one look. */
+  /** Sorts trigrams by their frequency in one segment: most segments then need only one lookup. */
   function rank(segment: number): void {
     const sizes = new Map(trigrams.map((bucket) => [bucket, countOf(docsOf(segment, bucket))]));
     trigrams = trigrams.toSorted((a, b) => sizes.get(a)! - sizes.get(b)!);
@@ -71,7 +71,7 @@ export function textCandidates(
         const segment = sql.segment.get(first);
         if (!segment) return [];
         const docs = candidates(segment.id);
-        // Most segments have none, and the places are most of what there is to read.
+        // Most segments have no candidates, and `places` is most of the data to read.
         if (isEmpty(docs)) return [];
         const places = new Float64Array(new Uint8Array(sql.places.get(segment.id)!.places).buffer);
         const count = places.length / 2;

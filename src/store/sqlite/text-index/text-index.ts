@@ -11,16 +11,16 @@ import type { TextIndexStart } from './protocol.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
 import { type TextCandidates, textCandidates } from './search.ts';
 
-/** The index over texts of deliveries. */
+/** Full-text index of deliveries. */
 export interface TextIndex {
-  /** Undefined where nothing is indexed, or the text is too short for it: then the rows are scanned. */
+  /** Undefined when nothing is indexed or the text is too short; the caller then scans rows. */
   search(
     namespaceId: string,
     filter: DeliveryFilter & { search: string },
   ): Promise<TextCandidates | undefined>;
   /**
-   * What the file takes, without the part of segments whose bodies are gone by now, up to `bodilessUntil`: they are about to be
-   * built anew, much smaller.
+   * Size of the file, excluding segments whose bodies up to `bodilessUntil` were deleted: their rebuild will
+   * be much smaller.
    */
   bytes(bodilessUntil: number): Promise<number>;
   close(): Promise<void>;
@@ -28,11 +28,11 @@ export interface TextIndex {
 
 const LOOK_MS = 2000;
 const REFRESH_LOOKS = 30;
-/** The shortest text that has a trigram, in bytes. */
+/** Shortest searchable text, in bytes: one trigram. */
 const MIN_BYTES = 3;
 const HEAP_MB = 128;
 
-/** The thread indexes what was written since it last ran, whenever that fills a segment; `owns` says whether it is this process that starts it. */
+/** A worker indexes new deliveries whenever they fill a segment. `owns`: this process starts the worker. */
 export async function openTextIndex(
   inbox: Database,
   { logger, owns }: { logger: Logger; owns: boolean },
@@ -48,7 +48,7 @@ export async function openTextIndex(
 
   async function open(): Promise<Database | undefined> {
     if (reader || isClosed || !existsSync(file)) return reader;
-    // Opened for the first time at this very moment, or by a version with another schema: it is not needed yet.
+    // The file is just being created, or has another schema: search works without it.
     reader = await openDatabase({ file, migrations: TEXT_INDEX_MIGRATIONS, readonly: true }).catch(
       () => undefined,
     );
@@ -61,7 +61,7 @@ export async function openTextIndex(
     return db.read(() => db.prepare<[], number>('select indexed_until from progress').pluck().get() ?? 0);
   }
 
-  /** A database that was replaced by an older copy gives positions again that the index has. */
+  /** A `svc.db` restored from an older copy reuses positions that the index already has. */
   async function removeForeign(): Promise<void> {
     const given = inbox
       .prepare<[], number>("select seq from sqlite_sequence where name = 'delivery'")
@@ -120,7 +120,7 @@ export async function openTextIndex(
   };
 }
 
-/** To be called inside `db.read`. */
+/** Call it inside `db.read`. */
 function bytesOf(db: Database, bodilessUntil: number): number {
   const sums = db
     .prepare<[number], { whole: number; kept: number }>(
@@ -132,7 +132,7 @@ function bytesOf(db: Database, bodilessUntil: number): number {
 
 interface Indexer {
   stop(): void;
-  /** Rejects with what ended it. */
+  /** Rejects with the error that ended it. */
   ended: Promise<void>;
 }
 
@@ -147,7 +147,7 @@ function startIndexer(dataDir: string): Indexer {
   worker.unref();
   return {
     stop() {
-      // Idle it keeps no process alive, but its end is waited for.
+      // Unreferenced while it works, but `close` waits for its end.
       worker.ref();
       Atomics.store(stop, 0, 1);
     },

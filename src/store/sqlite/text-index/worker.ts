@@ -11,21 +11,21 @@ import { type BuiltSegment, segmentBuilder } from './build.ts';
 import type { TextIndexStart } from './protocol.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
 
-/** The thread that indexes texts of deliveries; it ends when nothing is left to do. */
+/** Worker that indexes deliveries; it ends when no work is left. */
 
 const NICENESS = 10;
-/** Of a posting beside its list: its key, and its place on the page. */
+/** Bytes of a posting besides its list: its key and page overhead. */
 const POSTING_BYTES = 12;
 const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
 
-/** Elsewhere than on Linux it would be the priority of the whole process. */
+/** On systems other than Linux this would change the priority of the whole process. */
 function giveWay(): void {
   if (process.platform !== 'linux') return;
   try {
     if (getPriority(0) < NICENESS) setPriority(0, NICENESS);
   } catch {
-    // A sandbox forbids it: it then competes with the other threads.
+    // Some sandboxes forbid it; the thread then keeps its priority.
   }
 }
 
@@ -35,7 +35,7 @@ async function openIndex(): Promise<Database> {
   try {
     return await open();
   } catch {
-    // Damaged, or of another version: all of it is in svc.db.
+    // Damaged, or of another version: it can be rebuilt from svc.db.
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
     return open();
   }
