@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { PlatformError } from '../../kit/errors.ts';
 import { type Logger, silentLogger } from '../../kit/logger.ts';
+import { BLOCKING_WAIT_MS, BUSY_PATIENCE_MS, whileBusy } from './busy-retry.ts';
 import { configureConnection } from './connection.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { openLog } from './log-sync.ts';
 import { checkedVersion, type Migrations, migrate } from './migrate.ts';
-import { BLOCKING_WAIT_MS, BUSY_PATIENCE_MS, whileBusy } from './patience.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
 

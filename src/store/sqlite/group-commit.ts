@@ -1,5 +1,5 @@
 import type Sqlite from 'better-sqlite3';
-import { whileBusy } from './patience.ts';
+import { whileBusy } from './busy-retry.ts';
 import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {

@@ -5,7 +5,7 @@ import type { Unit } from './committer/protocol.ts';
 import { type CommitterThread, endedError, startCommitterThread } from './committer/thread.ts';
 import type { Database } from './database.ts';
 import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
-import { createDrain } from './journal/drain.ts';
+import { createDrain } from './journal/checkpointer.ts';
 import { JOURNAL_FOLDER, journalFiles, shortId, unusedFiles } from './journal/files.ts';
 import {
   reportForeign,

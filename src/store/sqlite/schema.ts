@@ -221,7 +221,7 @@ const WEBHOOK_JOURNAL_PLACE = `
 
 /**
  * Id that links a journal to its database; null until the first gateway has recovered the journal of a
- * version without ids (`journal/take-over.ts`).
+ * version without ids (`journal/recover.ts`).
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../kit/clock.ts';
 import { minutes } from '../../kit/duration.ts';
 import type { TelemetryQueries } from '../ports/telemetry.ts';
-import { createAskedThread } from './asked-thread.ts';
 import { startTelemetryThread } from './telemetry-writer.ts';
+import { createAskedThread } from './worker-calls.ts';
 
 export interface TelemetryReader extends TelemetryQueries {
   close(): Promise<void>;

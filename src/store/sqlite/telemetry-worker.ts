@@ -3,10 +3,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { every, systemClock } from '../../kit/clock.ts';
 import { messageOf } from '../../kit/errors.ts';
 import type { TelemetryStore } from '../ports/telemetry.ts';
-import { answerQuestion, type ThreadQuestion } from './asked-thread.ts';
 import { sqliteTelemetryStore } from './telemetry.ts';
 import { createIngest } from './telemetry-ingest.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './telemetry-protocol.ts';
+import { answerQuestion, type ThreadQuestion } from './worker-calls.ts';
 
 /**
  * Worker that owns a `telemetry.db` connection, for writing or reading, so that SQLite never blocks a

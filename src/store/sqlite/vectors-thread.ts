@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { minutes } from '../../kit/duration.ts';
 import { entryFile } from '../../kit/paths.ts';
 import type { VectorStore } from '../ports/index.ts';
-import { createAskedThread } from './asked-thread.ts';
+import { createAskedThread } from './worker-calls.ts';
 
 const IDLE_MS = minutes(1);
 

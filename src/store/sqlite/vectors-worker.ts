@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { VectorStore } from '../ports/index.ts';
-import { answerQuestion, type ThreadQuestion } from './asked-thread.ts';
 import { sqliteVectorStore } from './vectors.ts';
+import { answerQuestion, type ThreadQuestion } from './worker-calls.ts';
 
 /**
  * Worker that owns `vectors.db`: a search scans every vector of a collection and must not block the event

@@ -10,12 +10,12 @@ import { deliveryPages } from './delivery-pages.ts';
 import { deliveryPruning } from './delivery-pruning.ts';
 import { deliveryRows, finishStep, insertSteps } from './delivery-rows.ts';
 import { SQL } from './delivery-statements.ts';
-import { createEndedAhead } from './ended-ahead.ts';
 import { type InboxLogOptions, openInboxLog } from './inbox-log.ts';
 import { createMarkers, type MarkerOptions } from './markers.ts';
-import { createNotebook } from './notebook.ts';
 import { openTextIndex } from './text-index/text-index.ts';
+import { createEndedAhead } from './unapplied-ends.ts';
 import { usedBytes } from './used-bytes.ts';
+import { createNotebook } from './write-buffer.ts';
 
 /** Maximum body bytes deleted per transaction: it must read all of their pages. */
 const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Logger, silentLogger } from '../../../src/kit/logger.ts';
 import { FRAMES_AT } from '../../../src/store/sqlite/journal/header.ts';
-import { readJournal } from '../../../src/store/sqlite/journal/reading.ts';
+import { readJournal } from '../../../src/store/sqlite/journal/read-journal.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
 import { databaseOf, journalBytes } from './journal-bytes.ts';
@@ -132,6 +132,6 @@ test.each([0, 4096])('a header that has lost its copy at %i costs nothing, and i
   const told: string[] = [];
   const diagnostic: Logger['diagnostic'] = ({ level, message }) => void told.push(`${level} ${message}`);
   const store = await openStore(dataDir, { ...silentLogger, diagnostic });
-  expect(told).toEqual([expect.stringMatching(/^warn The disk has changed .*0\.log/)]);
+  expect(told).toEqual([expect.stringMatching(/^warn A disk error damaged .*0\.log/)]);
   expect((await records(store)).get(webhookId)).toBe('accepted');
 });

@@ -132,7 +132,7 @@ test('with the database locked by another process, closing is quick and says wha
   // Less than the committing thread would wait for the lock.
   expect(systemClock.now() - began).toBeLessThan(10_000);
   await Promise.all([reading, pruning]);
-  expect(told).toEqual([expect.stringMatching(/^5\.\d KiB .* are left in .*inbox: the next start/)]);
+  expect(told).toEqual([expect.stringMatching(/^5\.\d KiB .* are still in .*inbox\. The next start/)]);
   other.exec('commit');
   other.close();
   expect((await records(await openStore(dataDir))).get(one.webhookId)).toBe('accepted');
@@ -151,7 +151,7 @@ test('what takes long to file is left for the next start when the gateway closes
   const accepted = Array.from({ length: 60 }, () => delivery({ body }));
   for (const one of accepted) await store.inbox.accept(one, undefined, '');
   await store.close();
-  expect(told).toEqual([expect.stringMatching(/MiB .* are left in /)]);
+  expect(told).toEqual([expect.stringMatching(/MiB .* are still in /)]);
   disk.exec('drop trigger slow');
   disk.close();
   expect((await records(await openStore(dataDir))).size).toBe(60);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FRAMES_AT, headerBytes, newHeader, readHeader } from '../../../src/store/sqlite/journal/header.ts';
-import { type Reading, readJournal } from '../../../src/store/sqlite/journal/reading.ts';
+import { type Reading, readJournal } from '../../../src/store/sqlite/journal/read-journal.ts';
 import { type Content, frameBytes, journalBytes } from './journal-bytes.ts';
 
 const DATABASE = Buffer.alloc(16, 9);

@@ -1,7 +1,7 @@
 import type Sqlite from 'better-sqlite3';
 import type { Frame } from '../journal/frame.ts';
 import { DATABASE_ID_BYTES } from '../journal/header.ts';
-import { takeOver } from '../journal/take-over.ts';
+import { takeOver } from '../journal/recover.ts';
 import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf } from '../../../kit/errors.ts';
 import type { JournalRange } from '../committer/protocol.ts';
-import { type Reading, readJournal } from './reading.ts';
+import { type Reading, readJournal } from './read-journal.ts';
 
 /** Folder name inside the data folder. */
 export const JOURNAL_FOLDER = 'inbox';

@@ -32,7 +32,9 @@ export function reportTakeOver({ units, aside, worn }: Recovered, folder: string
       evidence: { files: worn },
     });
   if (units > 0)
-    logger.info('Deliveries that the previous gateway acknowledged were moved into svc.db', { meta: { units } });
+    logger.info('Deliveries that the previous gateway acknowledged were moved into svc.db', {
+      meta: { units },
+    });
 }
 
 /** Repeated at each start until an operator acts: an earlier process may have died before it reported. */

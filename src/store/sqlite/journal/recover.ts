@@ -20,7 +20,7 @@ import {
   unusedFiles,
 } from './files.ts';
 import type { Frame } from './frame.ts';
-import { type Reading, readJournal } from './reading.ts';
+import { type Reading, readJournal } from './read-journal.ts';
 
 /** The database whose journal is recovered. */
 export interface JournalOwner {
