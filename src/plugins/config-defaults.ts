@@ -1,15 +1,17 @@
 import { isRecord } from '../kit/is-record.ts';
 import { ownValue } from '../kit/own-value.ts';
 
-/** Schemas visited, values and keys copied, each 100 characters of text: a plugin may make a service do so much, about 20 ms. */
+/**
+ * Work limit: schemas visited, values and keys copied, and 100 characters of text each count one; about 20
+ * ms.
+ */
 const MAX_UNITS = 100_000;
 const CHARS_PER_UNIT = 100;
 const MAX_DEPTH = 256;
 
 /**
- * A plugin's settings with the defaults that its `configSchema` declares, nested ones included. A reference is followed
- * once for each value that was given, so a default of a schema within itself is filled in once. Throws for a schema that
- * takes more than MAX_UNITS.
+ * Applies the defaults of a plugin's `configSchema` to its settings, nested ones included. A reference is
+ * followed once per given value, so recursive defaults apply once. Throws above MAX_UNITS.
  */
 export function withDefaults(schema: unknown, settings: unknown): unknown {
   const place = { given: settings, open: new Set([schema]), depth: 0 };
@@ -17,9 +19,9 @@ export function withDefaults(schema: unknown, settings: unknown): unknown {
 }
 
 interface Place {
-  /** What the settings have here, before any default. */
+  /** The configured value here, before defaults. */
   given: unknown;
-  /** What references on the way from the nearest given value led to. */
+  /** Targets of references followed since the nearest given value. */
   open: ReadonlySet<unknown>;
   depth: number;
 }
@@ -35,7 +37,7 @@ class DefaultsFiller {
   fill(schema: unknown, value: unknown, place: Place): unknown {
     this.#spend(1);
     if (!isRecord(schema)) return value;
-    if (place.depth > MAX_DEPTH) throw new Error(`the schema leads deeper than ${MAX_DEPTH} levels`);
+    if (place.depth > MAX_DEPTH) throw new Error(`the schema is nested deeper than ${MAX_DEPTH} levels`);
     const { default: fallback, properties, items } = schema;
     let filled = value === undefined && fallback !== undefined ? this.#copy(fallback) : value;
     filled = this.#fillInPlace(schema, filled, { ...place, depth: place.depth + 1 });
@@ -44,7 +46,7 @@ class DefaultsFiller {
     return isRecord(filled) && isRecord(properties) ? this.#fillKeys(properties, filled, place) : filled;
   }
 
-  /** Schemas that apply to the same value. */
+  /** Applies subschemas of the same value. */
   #fillInPlace({ $ref, allOf }: Record<string, unknown>, value: unknown, place: Place): unknown {
     let filled = value;
     if (typeof $ref === 'string') {
@@ -83,12 +85,12 @@ class DefaultsFiller {
     this.#left -= units;
     if (this.#left < 0)
       throw new Error(
-        `filling in the defaults of the schema takes more than ${MAX_UNITS} steps; take out references that lead to each other`,
+        `filling in the defaults of the schema takes more than ${MAX_UNITS} steps; remove circular references`,
       );
   }
 }
 
-/** The place of a part of the value. */
+/** The place of a nested value. */
 function inner({ open, depth }: Place, given: unknown): Place {
   return { given, open: given === undefined ? open : new Set(), depth: depth + 1 };
 }
@@ -97,7 +99,7 @@ function itemOf(list: unknown, index: number): unknown {
   return Array.isArray(list) ? list[index] : undefined;
 }
 
-/** A `$ref` into the schema itself. */
+/** Resolves a `$ref` within the schema. */
 function target(ref: string, root: unknown): unknown {
   if (!ref.startsWith('#')) return undefined;
   const parts = ref.slice(1).split('/').slice(1);

@@ -1,7 +1,9 @@
 import { HostKind, type ManifestV3, type Permissions } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 
-/** The permissions that a manifest declares for a handler under a host, one for each declaration; none: not declared. */
+/**
+ * Permissions that a manifest declares for a handler under a host, one per declaration; empty: not declared.
+ */
 export function declaredPermissions(manifest: ManifestV3, handler: string, host: HostKind): Permissions[] {
   const { commands, jobs, rest, webhooks, workflows, lifecycle } = manifest;
   const own = manifest.permissions;
@@ -26,8 +28,8 @@ export function declaredPermissions(manifest: ManifestV3, handler: string, host:
 }
 
 /**
- * Throws HOST_MISMATCH for a handler that the manifest declares under other hosts alone. A plain function has no kind of
- * its own that the runner could check. @spec Plugin routes 7
+ * Throws HOST_MISMATCH when the manifest declares the handler only for other hosts. The runner cannot check
+ * this for plain functions, which have no kind. @spec Plugin routes 7
  */
 export function requireDeclaredHost(manifest: ManifestV3, handler: string, host: HostKind): void {
   if (declaredPermissions(manifest, handler, host).length > 0) return;

@@ -13,40 +13,40 @@ import type { Random } from '../kit/random.ts';
 import type { ExecutionBackend } from './execution.ts';
 import type { EvaluateManifest } from './registry/manifest-module.ts';
 
-/** What is described: a plugin's folder, whatever is known of it. */
+/** A plugin to describe; it need not be registered. */
 export interface DescribedPlugin {
   id: string;
   version: string;
   root: string;
 }
 
-/** Asks plugin code about itself. It runs where handlers run, with no permission at all. */
+/** Evaluates plugin code for its metadata, in the same sandbox as handlers but without any permission. */
 export interface PluginDescriber {
   manifest: EvaluateManifest;
-  /** Each as JSON Schema, or why it cannot be shown; in the order asked. */
+  /** Each as JSON Schema, or why it cannot be converted; in request order. */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
-  /** Why each JSON Schema that the manifest refers to cannot be used, null where it can; in the order asked. */
+  /** Why each referenced JSON Schema is unusable, null if it is usable; in request order. */
   references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;
-  /** What the manifest's `configSchema` finds wrong with the plugin's settings. */
+  /** Errors of the plugin's settings against the manifest's `configSchema`. */
   config(
     plugin: DescribedPlugin,
     schema: object,
     config: unknown,
   ): Promise<Array<{ path: string; message: string }>>;
-  /** What each handler is, or why it cannot be one; in the order asked. */
+  /** What each handler is, or why it is invalid; in request order. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * What the schema that a handler brings along itself finds wrong with an input, or with the payload of a signal. For
-   * the tenant whose value it is, so that its process sees no other's where tenants are kept apart.
+   * Errors of an input or signal payload against the handler's own schema. Runs for the value's tenant, so
+   * that separated tenants do not share a process.
    */
   input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }
 
-/** For importing the modules of a plugin, its dependencies included. */
+/** Time limit for importing a plugin's modules and their dependencies. */
 const TIMEOUT_MS = 15_000;
-/** For a manifest that is a module. With the check of settings that follows, half of what a service has to be ready in. */
+/** Time limit for a manifest module. With the settings check, half of a service's startup limit. */
 const MANIFEST_MS = 10_000;
-/** For a schema that has something to check: whoever started a run waits for it, or a service that reads its plugins. */
+/** Time limit for a check against a schema: the start of a run or of a service waits for it. */
 const CHECK_MS = 5000;
 const NOTHING = Permissions.parse({});
 

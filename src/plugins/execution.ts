@@ -1,33 +1,35 @@
 import type { CommandResult, ExecutionRequest, HostTarget } from '../contracts/index.ts';
 
 export interface RunOptions {
-  /** Aborts the call: `ctx.signal` fires, then the process is ended. */
+  /** Aborts the call: fires `ctx.signal`, then ends the process. */
   signal?: AbortSignal;
-  /** Takes the result as a stream, when the handler returns one; without it such a handler fails. */
+  /** Receives the result if the handler returns a stream; without it such a handler fails. */
   stream?: StreamSink;
-  /** Called when the handler begins. The caller has time: the call waits for a process as long as that takes. */
+  /** Called when the handler starts. With it, the call waits for a process without a time limit. */
   onBegun?: () => void;
-  /** No other call shares its process: it was lost with one before, and whose fault that was is to be known. */
+  /**
+   * Runs alone in its process: an earlier process was lost with several calls, and this shows which one is at
+   * fault.
+   */
   alone?: boolean;
-  /** Narrows the choice of the config; for the `host` backend alone. */
+  /** Narrows the configured target; only for the `host` backend. */
   target?: HostTarget;
-  /** The request's input as JSON text, where the caller has it: whoever sends it on need not write it anew. */
+  /** The request's input as JSON text, if the caller has it; saves serializing it again. */
   inputText?: string;
 }
 
-/** Where a handler's stream goes. */
+/** Receives a handler's stream. */
 export interface StreamSink {
-  /** Once, before the first piece: the handler has returned a stream. */
+  /** Called once before the first chunk, when the handler returned a stream. */
   start(contentType: string): void;
-  /** Resolves when there is room for the next piece. */
+  /** Resolves when there is room for the next chunk. */
   write(piece: Buffer): Promise<void>;
 }
 
 /**
- * Runs plugin code somewhere that is not this process. Resolves with what the handler returned; throws
- * EXECUTION_ERROR (threw, exited, out of memory), EXECUTION_TIMEOUT, HOST_MISMATCH, INVALID_HANDLER,
- * VALIDATION_ERROR (input against its schema), PERMISSION_DENIED, SANDBOX_ERROR, or
- * SERVICE_UNAVAILABLE with Retry-After (queue full).
+ * Runs plugin code outside this process and resolves with the handler's result. Throws EXECUTION_ERROR
+ * (exception, exit, out of memory), EXECUTION_TIMEOUT, HOST_MISMATCH, INVALID_HANDLER, VALIDATION_ERROR,
+ * PERMISSION_DENIED, SANDBOX_ERROR, or SERVICE_UNAVAILABLE with Retry-After.
  */
 export interface ExecutionBackend {
   readonly name: string;
@@ -35,13 +37,13 @@ export interface ExecutionBackend {
   close(): Promise<void>;
 }
 
-/** What a handler's call to the platform is about; tenant and plugin come from the request, never from the plugin. */
+/** Context of a platform call. Tenant and plugin come from the request, never from plugin code. */
 export interface PlatformCallContext {
   request: ExecutionRequest;
   signal: AbortSignal;
 }
 
-/** One service that handlers reach through their context: `state`, `cache`, `fetch`, … */
+/** A service available in a handler's context: `state`, `cache`, `fetch`, … */
 export type PlatformService = Record<
   string,
   (context: PlatformCallContext, args: unknown[]) => Promise<unknown>

@@ -9,7 +9,7 @@ import { seconds } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import { staysBehind } from './package-files.ts';
 
-/** What an installed plugin may be at most, its dependencies included. */
+/** Size limits of an installed plugin, including its dependencies. */
 export const INSTALL_LIMITS = {
   files: 50_000,
   bytes: 512 * 1024 * 1024,
@@ -18,26 +18,24 @@ export const INSTALL_LIMITS = {
 } as const;
 
 /**
- * One digest over every file of a folder: name, whether it may be executed, content. A file that is added,
- * taken away, renamed or changed gives another one. Throws VALIDATION_ERROR for links, devices and too much of anything.
+ * Digest over every file of a folder: name, executable bit, content. Any added, removed, renamed or changed
+ * file changes it. Throws VALIDATION_ERROR for links, devices and exceeded limits.
  */
 export async function integrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder));
 }
 
-/** The same over the files that hosts are sent of a plugin, which is `integrityOf` of what they unpack. */
+/** Digest over the files sent to hosts: equals `integrityOf` the unpacked folder. */
 export async function packageIntegrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder, staysBehind));
 }
 
-/** Tells the same, and reads a folder's files again only when one of them has been touched. */
+/** Like `integrityOf`, but may return a cached digest while no file changed. */
 export type IntegrityOf = (folder: string) => Promise<string>;
 
 /**
- * A change to a file, its name or its mode gives it another `ctime`, which no program can set: a folder whose files all
- * have the sizes, numbers and times they had when they were read holds what it held. What was touched within the last
- * two seconds is not believed, since the file system's clock may not have moved between two changes.
- * @spec docs/decisions/0048
+ * Caches by each file's size, inode and times: any change updates `ctime`, which programs cannot set. Files changed
+ * within the last two seconds are not cached, since the file system's clock is coarse. @spec docs/decisions/0048
  */
 export function createIntegrityCache(now: () => number = systemClock.now): IntegrityOf {
   const known = new Map<string, { stamp: string; integrity: string }>();
@@ -65,7 +63,7 @@ async function digestOf(files: readonly ListedFile[]): Promise<string> {
   return `sha512-${whole.digest('base64')}`;
 }
 
-/** Small files whole, which is ten times as fast; large ones piece by piece. */
+/** Reads small files at once, which is ten times as fast; streams large ones. */
 async function contentDigest({ path, size }: ListedFile): Promise<string> {
   if (size <= WHOLE_BYTES) return hash('sha512', await readFile(path), 'base64');
   const content = createHash('sha512');
@@ -80,7 +78,7 @@ function stampOf(files: readonly ListedFile[]): string {
   return whole.digest('base64');
 }
 
-/** Of the manifest as read, whatever way it is written. */
+/** Digest of the parsed manifest, independent of its formatting. */
 export function manifestDigest(manifest: ManifestV3): string {
   return `sha256-${createHash('sha256').update(JSON.stringify(manifest)).digest('base64')}`;
 }
@@ -91,7 +89,7 @@ const SETTLED_MS = seconds(2);
 
 interface ListedFile {
   path: string;
-  /** Relative and `/`-separated. */
+  /** Relative path, separated by `/`. */
   name: string;
   executable: boolean;
   size: number;
@@ -114,9 +112,9 @@ async function listFiles(
     const found = entries.filter((entry) => !entry.isDirectory());
     for (const entry of entries) if (entry.isDirectory()) folders.push(join(folder, entry.name));
     if (files.length + found.length > INSTALL_LIMITS.files)
-      throw refused(nameOf(found[0]!), `is one file too many: ${INSTALL_LIMITS.files} are allowed`);
+      throw refused(nameOf(found[0]!), `exceeds the limit of ${INSTALL_LIMITS.files} files`);
     const odd = found.find((entry) => !entry.isFile());
-    if (odd) throw refused(nameOf(odd), 'is a link or a device; an installed plugin holds files only');
+    if (odd) throw refused(nameOf(odd), 'is a link or a device; an installed plugin may only contain files');
     for (const file of await Promise.all(
       found.map((entry) => look(join(folder!, entry.name), nameOf(entry))),
     )) {

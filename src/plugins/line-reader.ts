@@ -1,13 +1,13 @@
 const FIRST_CAPACITY = 64 * 1024;
 
 export interface LineReader {
-  /** Takes the next bytes; false when a line outgrew the limit, after which the reader must not be used. */
+  /** Adds bytes; returns false when a line exceeds the limit, after which the reader must not be used. */
   push(chunk: Buffer): boolean;
 }
 
 /**
- * Cuts bytes into lines of at most `maxBytes`. Each byte is looked at once and copied at most twice however
- * small the pieces it arrives in, and what is held never exceeds twice the limit: the sender is not trusted.
+ * Splits untrusted bytes into lines of at most `maxBytes`. Scans each byte once, copies it at most twice, and
+ * buffers at most twice the limit.
  */
 export function createLineReader(maxBytes: number, onLine: (line: string) => void): LineReader {
   let held: Buffer | null = null;

@@ -7,12 +7,15 @@ import { replacePrivateFile } from '../kit/replace-file.ts';
 const NAME = 'marketplace.lock.json';
 const EMPTY: LockFile = { version: 1, revision: 0, plugins: {} };
 
-/** Where what was installed lies. */
+/** Folder of the installed plugins. */
 export function pluginsFolder(dataDir: string): string {
   return join(dataDir, 'plugins');
 }
 
-/** What the marketplace wrote; nothing when it never did. Throws CONFIG_PARSE_ERROR for a damaged file. */
+/**
+ * Reads the marketplace's lock file; empty if it does not exist. Throws CONFIG_PARSE_ERROR for a damaged
+ * file.
+ */
 export async function readLockFile(dataDir: string): Promise<LockFile> {
   const file = join(dataDir, NAME);
   let text: string;
@@ -27,18 +30,18 @@ export async function readLockFile(dataDir: string): Promise<LockFile> {
   } catch (cause) {
     throw new PlatformError(
       'CONFIG_PARSE_ERROR',
-      `${NAME} cannot be read: ${messageOf(cause)}. Restore it from a backup; without it nobody knows which plugins are installed.`,
+      `${NAME} cannot be read: ${messageOf(cause)}. Restore it from a backup; it is the only record of installed plugins.`,
       { cause },
     );
   }
 }
 
-/** Whoever reads meanwhile, or after a crash, sees the old file or the new one whole. */
+/** Replaces the file atomically: readers, also after a crash, see the old or the new one. */
 export async function writeLockFile(dataDir: string, lock: LockFile): Promise<void> {
   await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
 }
 
-/** Changes whenever the file was written; cheap enough to ask for every second. */
+/** Changes with every write of the file; cheap enough to poll each second. */
 export async function lockFileStamp(dataDir: string): Promise<string> {
   try {
     const { ino, mtimeMs, size } = await stat(join(dataDir, NAME));

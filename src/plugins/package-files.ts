@@ -1,9 +1,9 @@
-/** In a plugin's own folder: history, npm's settings (which may hold tokens), the data of a project. */
+/** Excluded at the top level: history, npm's settings (which may hold tokens), project data. */
 const AT_TOP = new Set(['.git', '.npmrc', '.svc']);
-/** The runner brings the platform along, whatever form lies here: links, a link, or an installed copy. */
+/** The runner provides the platform's package; local links or copies of it are excluded. */
 const IN_MODULES = /(?:^|\/)node_modules\/(?:\.bin|svc-platform)$/;
 
-/** Whether a file or folder, by its `/`-separated path in a plugin's folder, stays behind when the plugin is sent to hosts. */
+/** Whether a file or folder, by its `/`-separated path, is excluded when the plugin is sent to hosts. */
 export function staysBehind(path: string): boolean {
   return AT_TOP.has(path) || IN_MODULES.test(path);
 }

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { isRecord } from '../kit/is-record.ts';
 import { readOwnFile } from './own-file.ts';
 
-/** Services read it at each reload, so that one of a hundred megabytes would hold them up. */
+/** Services read the file at each reload; the limit bounds that time. */
 const MAX_BYTES = 1024 * 1024;
 
-/** What a folder's `package.json` says; undefined where there is none that can be read. */
+/** The parsed `package.json` of a folder; undefined if missing or unreadable. */
 export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
   try {
     const value: unknown = JSON.parse(

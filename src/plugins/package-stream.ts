@@ -10,8 +10,8 @@ import { INSTALL_LIMITS } from './integrity.ts';
 import { staysBehind } from './package-files.ts';
 
 /**
- * A plugin's folder as one gzipped stream: for each file a line of JSON, `{name, size, executable}`, then its bytes.
- * The receiver checks the digest of the whole folder, so nothing more is needed of the format.
+ * A plugin's folder as a gzipped stream: per file a line of JSON, `{name, size, executable}`, then its bytes.
+ * The receiver verifies the digest of the folder, so the format needs no checksums.
  */
 
 const MAX_HEADER_BYTES = 8 * 1024;
@@ -22,7 +22,7 @@ interface FileHeader {
   executable: boolean;
 }
 
-/** Streams the files that hosts need; fails on links and devices, which a package does not hold. */
+/** Streams the files that hosts need; fails on links and devices. */
 export function packFolder(root: string): Readable {
   return Readable.from(filesOf(root)).compose(createGzip()) as unknown as Readable;
 }
@@ -50,7 +50,7 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   const header: FileHeader = { name, size, executable: (mode & 0o111) !== 0 };
   yield Buffer.from(`${JSON.stringify(header)}\n`);
   let left = size;
-  // A file that grows meanwhile must not shift what follows; its digest will not fit, and the fetch is made again.
+  // A file that grows meanwhile must not shift the next ones; its digest fails, and the host fetches again.
   if (size > 0) {
     for await (const chunk of createReadStream(path, { end: size - 1 })) {
       left -= (chunk as Buffer).length;
@@ -60,13 +60,16 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   if (left > 0) throw new PlatformError('CONFLICT', `${name} became shorter while it was read.`);
 }
 
-/** Writes the files of such a stream into an empty folder. Throws VALIDATION_ERROR for names that lead out and for too much of anything. */
+/**
+ * Unpacks such a stream into an empty folder. Throws VALIDATION_ERROR for names outside it and for exceeded
+ * limits.
+ */
 export async function unpackFolder(packed: AsyncIterable<Uint8Array>, root: string): Promise<void> {
   const bytes = Readable.from(packed).compose(createGunzip()) as unknown as Readable;
   try {
     await unpack(createReader(bytes), root);
   } finally {
-    // What was refused is not read to its end: its sender is told.
+    // A rejected stream is not read to its end, so that the sender notices.
     bytes.destroy();
   }
 }
@@ -82,10 +85,10 @@ async function unpack(reader: ReturnType<typeof createReader>, root: string): Pr
       total > INSTALL_LIMITS.bytes ||
       header.size > INSTALL_LIMITS.fileBytes
     )
-      throw refused('it is larger than a plugin may be');
+      throw refused('it exceeds the size limit of a plugin');
     const path = join(root, header.name);
     if (!isInside(resolve(root), resolve(path)) || header.name.split('/').includes('..'))
-      throw refused(`${JSON.stringify(header.name.slice(0, 200))} leads out of it`);
+      throw refused(`${JSON.stringify(header.name.slice(0, 200))} is outside of it`);
     await mkdir(dirname(path), { recursive: true });
     const file = createWriteStream(path, { flags: 'wx', mode: header.executable ? 0o755 : 0o644 });
     await pipeline(Readable.from(reader.exactly(header.size)), file);
@@ -123,7 +126,7 @@ function createReader(stream: AsyncIterable<Buffer>) {
     return true;
   }
   return {
-    /** Undefined at the end. */
+    /** Undefined at the end of the stream. */
     async line(): Promise<string | undefined> {
       for (;;) {
         const end = rest.indexOf(10);
@@ -152,5 +155,5 @@ function createReader(stream: AsyncIterable<Buffer>) {
 }
 
 function refused(why: string): PlatformError {
-  return new PlatformError('VALIDATION_ERROR', `The plugin package is refused: ${why}.`);
+  return new PlatformError('VALIDATION_ERROR', `The plugin package was rejected: ${why}.`);
 }

@@ -1,13 +1,13 @@
 import type { ManifestV3, Permissions } from '../contracts/index.ts';
 import { isRecord } from '../kit/is-record.ts';
 
-/** A set of permissions, and where the manifest declares it. */
+/** A permission set and its position in the manifest. */
 export interface PermissionPlace {
   at: string;
   permissions: Permissions;
 }
 
-/** Every set of permissions that a manifest declares: the plugin's, and those that routes and commands have instead. */
+/** All permission sets of a manifest: the plugin's, and those that override it for routes and commands. */
 export function permissionPlaces({ permissions, rest, commands }: ManifestV3): PermissionPlace[] {
   const own = (at: string, set: Permissions | undefined): PermissionPlace[] =>
     set ? [{ at: `${at}.permissions`, permissions: set }] : [];
@@ -22,7 +22,7 @@ export function permissionSets(manifest: ManifestV3): Permissions[] {
   return permissionPlaces(manifest).map(({ permissions }) => permissions);
 }
 
-/** `fs.write` of the same sets, of a manifest that may not have been checked. */
+/** `fs.write` of the same sets, for an unvalidated manifest. */
 export function declaredWrites(manifest: unknown): string[] {
   if (!isRecord(manifest)) return [];
   const { rest, commands } = manifest;

@@ -27,28 +27,28 @@ export type {
 } from './registry/types.ts';
 
 export interface LoadPluginsOptions {
-  /** The folder of `svc.config.json`; patterns are relative to it. */
+  /** Folder of `svc.config.json`; patterns are relative to it. */
   projectDir: string;
-  /** The config's `plugins`: folders, or globs that match folders. */
+  /** The config's `plugins`: folders, or glob patterns of folders. */
   patterns: string[];
-  /** Runs manifest modules in the sandbox; without it such plugins are told to be broken. */
+  /** Runs manifest modules in the sandbox; without it, plugins with such a manifest are broken. */
   evaluate?: EvaluateManifest;
-  /** Tells what is wrong with a plugin's settings; asked of plugins that declare `configSchema`. */
+  /** Validates a plugin's settings; called for plugins with a `configSchema`. */
   checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
-  /** Tells what is wrong with a plugin's code; asked of plugins whose manifest and files are sound. */
+  /** Validates a plugin's code; called for plugins with a valid manifest and files. */
   checkCode?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
-  /** Tells what a folder holds; default: by reading all of it. */
+  /** Digest of a folder; default: reads all of it. */
   integrity?: IntegrityOf;
-  /** `.svc`: the plugins of its lock file load too, and what that says of the others counts. */
+  /** `.svc`: its lock file adds installed plugins and enables or disables others. */
   dataDir?: string;
-  /** Files and folders that no plugin may be granted, beside `dataDir`. */
+  /** Files and folders that no plugin may be granted, besides `dataDir`. */
   secrets?: readonly string[];
 }
 
 /**
- * Reads the manifests of all plugins: those of the config's folders, then those of the lock file. Broken ones are
- * left out and told with every fault; the others load. Nothing of a plugin runs in this process.
- * @spec Platform codes; Plugin enabled flag; docs/plugins.md
+ * Reads the manifests of all plugins: first of the config's folders, then of the lock file. Broken plugins
+ * are reported with every fault and do not affect others. No plugin code runs in this process. @spec Platform
+ * codes; Plugin enabled flag; docs/plugins.md
  */
 export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
   const { projectDir, patterns, evaluate, dataDir, integrity = integrityOf } = options;
@@ -66,7 +66,7 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
   return assemble(await Promise.all(read.map((one) => checked(one, lock, options))), lock);
 }
 
-/** A plugin whose settings do not fit what it declares must not run on them, nor one whose code cannot be loaded. */
+/** A plugin with invalid settings or code that fails to load must not run. */
 async function checked(
   read: ReadFolder,
   lock: Readonly<Record<string, LockEntry>>,
@@ -90,7 +90,7 @@ interface ReadFolder {
   broken?: BrokenPlugin;
 }
 
-/** Sets those aside that are switched off, with whatever is wrong with them, and relates the others. */
+/** Separates disabled plugins, even broken ones, and resolves conflicts and dependencies of the others. */
 function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, LockEntry>>): PluginRegistry {
   const disabled: DisabledPlugin[] = [];
   const candidates: LoadedPlugin[] = [];
@@ -108,7 +108,7 @@ function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, Loc
   return createRegistry(related.plugins, [...unreadable, ...related.broken], disabled);
 }
 
-/** The lock file's word on a plugin of the project's own folders. */
+/** Lock file entry of a plugin in the project's own folders. */
 function ownEntry(lock: Readonly<Record<string, LockEntry>>, id: string | undefined): LockEntry | undefined {
   const entry = id !== undefined && Object.hasOwn(lock, id) ? lock[id] : undefined;
   return entry?.origin === 'project' ? entry : undefined;
@@ -125,7 +125,7 @@ async function loadLocked(
   const leftOut = (folder: string, faults: PluginFault[]): ReadFolder => ({
     broken: { folder, id: entry.id, faults, locked: entry },
   });
-  // What is switched off is not even read: its files may be why.
+  // A disabled plugin is not read: its files may be the reason.
   if (!entry.enabled) return leftOut(folderOf(entry, dataDir), []);
   const { root, fault } = await openLocked(entry, dataDir, integrity);
   if (fault) return leftOut(root, [fault]);
@@ -139,18 +139,18 @@ async function loadLocked(
   return leftOut(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
 }
 
-/** A manifest that is code can say something else than it said when the operator agreed to it. */
+/** A manifest module may return something else than what the operator approved. */
 function otherManifest(
   { manifest, manifestModule }: LoadedPlugin,
   { origin, manifestDigest: agreed, source }: LockEntry,
 ): PluginFault | undefined {
   if (origin !== 'installed' || manifestModule === undefined || manifestDigest(manifest) === agreed)
     return undefined;
-  const message = `Its manifest, which is code (${manifestModule}), differs from the one that was agreed to. Install it again: svc plugins install ${source}.`;
+  const message = `Its manifest, the module ${manifestModule}, differs from the approved one. Install it again: svc plugins install ${source}.`;
   return { code: 'INTEGRITY_MISMATCH', path: '', message };
 }
 
-/** Reads one plugin's folder: its manifest, and whether the files it names are there. */
+/** Loads one plugin's folder: its manifest, and whether the referenced files exist. */
 async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<ReadFolder> {
   const { manifest, id, faults } = await readManifest(root, evaluate);
   const all = manifest ? await checkHandlerFiles(root, manifest) : faults;
@@ -160,7 +160,7 @@ async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<Re
   return { plugin: manifestModule === undefined ? plugin : { ...plugin, manifestModule } };
 }
 
-/** A registry of plugins that were checked already. */
+/** Creates a registry of validated plugins. */
 export function createRegistry(
   plugins: readonly LoadedPlugin[],
   broken: readonly BrokenPlugin[],
@@ -205,7 +205,7 @@ function notFound(
   if (disabled.some((plugin) => plugin.id === id)) {
     return new PlatformError(
       'PLUGIN_NOT_FOUND',
-      `The plugin ${id} is disabled; \`svc plugins enable ${id}\` switches it on.`,
+      `The plugin ${id} is disabled; enable it with \`svc plugins enable ${id}\`.`,
       { details: { pluginId: id, disabled: true } },
     );
   }
@@ -223,7 +223,7 @@ function notFound(
   const meant = nearest(id, known);
   return new PlatformError(
     'PLUGIN_NOT_FOUND',
-    `There is no plugin "${id}"${meant ? `; did you mean "${meant}"?` : '; "svc plugins list" shows those there are.'}`,
+    `There is no plugin "${id}"${meant ? `; did you mean "${meant}"?` : '; list all with "svc plugins list".'}`,
     { details: { pluginId: id } },
   );
 }

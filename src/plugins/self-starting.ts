@@ -7,25 +7,25 @@ import {
   WorkflowDefinition,
 } from '../contracts/index.ts';
 
-/** A part of a plugin that runs without a user who asks for it. */
+/** A part of a plugin that runs without a user's request. */
 export interface SelfStarting {
   what: 'schedule' | 'event' | 'hook' | 'validator';
   name: string;
-  /** When it runs, for people. */
+  /** When it runs, as text for people. */
   when: string;
 }
 
-/** A workflow of a manifest, as far as consent is concerned. */
+/** Summary of a workflow, for the consent prompt. */
 export interface WorkflowBrief {
   id: string;
   name: string | null;
-  /** Whether its steps are told by code. */
+  /** Whether its steps are defined in code. */
   isCode: boolean;
-  /** False for one that the workflow service refuses: nothing starts it. */
+  /** False for an invalid workflow, which never starts. */
   isSound: boolean;
 }
 
-/** Every workflow that a manifest declares. */
+/** All workflows that a manifest declares. */
 export function workflowBriefs({ workflows }: ManifestV3): WorkflowBrief[] {
   return workflows.map((written, index) => ({
     id: typeof written.id === 'string' ? written.id : `workflows[${index}]`,
@@ -35,7 +35,10 @@ export function workflowBriefs({ workflows }: ManifestV3): WorkflowBrief[] {
   }));
 }
 
-/** All that a plugin runs by itself: on a time plan, on an event, when it is switched on or off, before a sender is known. */
+/**
+ * Everything that a plugin runs on its own: on a schedule, on an event, when enabled or disabled, before a
+ * sender is authenticated.
+ */
 export function selfStarting(manifest: ManifestV3): SelfStarting[] {
   return [
     ...ofWorkflows(manifest),

@@ -6,24 +6,24 @@ import { MANIFEST_FILE, type ManifestV3 } from '../contracts/index.ts';
 import { isInside } from './inside.ts';
 import { declaredWrites } from './permission-sets.ts';
 
-/** Beyond this many files a folder's later files are not watched: a look must stay far below a millisecond per plugin. */
+/** Files watched per folder: a check must take well under a millisecond per plugin. */
 const MAX_SOURCE_FILES = 2000;
-/** Written by tools and by plugins themselves while they run. */
+/** Written by tools and by running plugins. */
 const NO_SOURCES = new Set(['node_modules', 'coverage']);
 const SOURCE = /\.(?:[cm]?[jt]sx?|json|ya?ml|wasm)$/;
-/** npm writes this file last, so a finished `npm install` changes the stamp once. */
+/** npm writes this file last, so one `npm install` changes the stamp once. */
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
- * Describes the source files of a plugin under development: changes when one is written, added or removed. Hidden files,
- * dependencies and what the plugin itself may write do not count: by its manifest file, and by the manifest that is
- * `loaded`, which alone tells it where the manifest is a module. Empty for a folder that is gone.
+ * Stamp of a plugin's source files: changes when one is written, added or removed. Hidden files, dependencies
+ * and paths writable by the plugin (by its manifest on disk and the `loaded` one) do not count. Empty for a
+ * missing folder.
  */
 export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
-/** The same by content: a file that was only touched, or written with what it held, changes nothing. */
+/** Like the stamp, but by content: touching a file changes nothing. */
 export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
   for (const path of sourceFiles(root, loaded))
@@ -31,7 +31,7 @@ export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<s
   return whole.digest('base64');
 }
 
-/** What both read: at most MAX_SOURCE_FILES. */
+/** The files that both cover: at most MAX_SOURCE_FILES. */
 export function sourceFiles(root: string, loaded: ManifestV3 | undefined): string[] {
   const excluded = writablePaths(root, loaded);
   const files: string[] = [];
@@ -55,7 +55,7 @@ export function fileStamp(path: string): string {
   return found ? `${path} ${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : '';
 }
 
-/** What any set of permissions lets the plugin write, links resolved, as processes write there by their real paths. */
+/** Paths writable under any permission set, also resolved: processes write to real paths. */
 function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   const declared = new Set([...declaredWrites(loaded), ...declaredWrites(manifestOnDisk(root))]);
   return [...declared].flatMap((path) => {
@@ -64,7 +64,7 @@ function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   });
 }
 
-/** Read leniently: a file that is being edited may be no manifest at the moment. */
+/** Read leniently: a file being edited may be temporarily invalid. */
 function manifestOnDisk(root: string): unknown {
   try {
     return JSON.parse(readFileSync(join(root, MANIFEST_FILE), 'utf8'));
@@ -81,7 +81,7 @@ function realPathOrNone(path: string): string | undefined {
   }
 }
 
-/** None for a folder that disappears meanwhile. */
+/** Empty for a folder that was deleted meanwhile. */
 function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true });

@@ -1,15 +1,15 @@
-/** How much of a stream its reader has asked for and not been sent yet. */
+/** Flow control of a stream: bytes that the reader has granted and not received. */
 export interface StreamCredit {
-  /** The reader has room for so many bytes more. */
+  /** Adds room for more bytes. */
   grant(bytes: number): void;
   /**
-   * Resolves once the reader has room for all of `bytes`, which are then spent: a piece is never cut to the room that
-   * is left, or a slow reader would be sent ever smaller ones. Rejects when the signal aborts.
+   * Waits for credit for all of `bytes`, then spends it. Chunks are never split to the available credit,
+   * since a slow reader would get ever smaller ones. Rejects when the signal aborts.
    */
   take(bytes: number): Promise<void>;
 }
 
-/** One stream's credit at the sender. `bytes` of one piece must not exceed the reader's window. */
+/** Credit at the sender of one stream. A chunk must not exceed the reader's window. */
 export function createStreamCredit(signal: AbortSignal): StreamCredit {
   let left = 0;
   let wake = (): void => {};

@@ -16,28 +16,28 @@ import type { LoadedPlugin, PluginFault } from './registry/types.ts';
 import { type GuardedPaths, grantFaults } from './sandbox/index.ts';
 
 export interface ValidatedPlugin {
-  /** Undefined when the manifest could not be read. */
+  /** Undefined when the manifest is invalid. */
   plugin?: LoadedPlugin;
   faults: PluginFault[];
 }
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** What of a plugin's code is not run, and why: nobody has agreed to it, and nothing but its own process confines it. */
+/** Limits running code of a plugin without consent while it would not be sandboxed. */
 export interface ValidateOptions {
-  /** Reason not to run a manifest that is a module. */
+  /** Reason not to run a manifest module. */
   manifestNotRun?: string | undefined;
-  /** Reason not to load handlers and schemas; their files are read as text then. */
+  /** Reason not to load handlers and schemas; their files are then only analysed statically. */
   handlersNotRun?: string | undefined;
-  /** What no plugin is granted, and the folder that relative paths of the manifest start from. */
+  /** Paths that no plugin is granted, and the root of the manifest's relative paths. */
   guarded?: (GuardedPaths & { root: string }) | undefined;
-  /** Called with the manifest before any handler is loaded; throws to stop. */
+  /** Called with the manifest before handlers are loaded; throws to cancel. */
   agree?(manifest: ManifestV3): void;
-  /** Compiles what the manifest says of workflows and schedules. */
+  /** Compiles the manifest's workflows and schedules. */
   compile?(manifest: ManifestV3): Awaitable<Array<{ path: string; message: string }>>;
 }
 
-/** The hosts' own kind for each list of a manifest; a plain function serves any. */
+/** Required handler kind per list of a manifest; plain functions have no kind and fit all. */
 const KIND_OF = {
   commands: 'command',
   rest: 'route',
@@ -47,8 +47,8 @@ const KIND_OF = {
 } as const;
 
 /**
- * Everything that can be said of a plugin without calling it: the manifest, the files it names, and, by
- * loading them in the sandbox, whether they export what it names. All faults at once, each with its path.
+ * Validates a plugin without calling it: the manifest, its files, and their exports by loading them in the
+ * sandbox. Returns all faults with their paths.
  */
 export async function validatePlugin(
   folder: string,
@@ -90,14 +90,14 @@ export async function validatePlugin(
 function notRun(module: string, reason: string): PlatformError {
   return new PlatformError(
     'CONFLICT',
-    `The manifest is code (${module}) and was not run: only bubblewrap confines code that nobody has agreed to, and it is not in force (${reason}). Install bubblewrap, use a release with a ${MANIFEST_FILE}, or pass --run-manifest (API: "runManifest": true) to run it under Node's permission model alone.`,
+    `The manifest is code (${module}) and was not run: code without consent needs the bubblewrap sandbox, which is not active (${reason}). Install bubblewrap, use a release with a ${MANIFEST_FILE}, or pass --run-manifest (API: "runManifest": true) to run it under Node's permission model alone.`,
     { details: { reason: 'MANIFEST_IS_CODE', module } },
   );
 }
 
 /**
- * The shape of workflows and schedules. A service that meets a faulty one leaves out that one alone, so they are no
- * fault of the manifest there; what they use is known only where all plugins are.
+ * Shape faults of workflows and schedules. Services skip only the invalid one, so these are not manifest
+ * faults there; references are checked where all plugins are known.
  */
 function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   return [
@@ -109,7 +109,7 @@ function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   ];
 }
 
-/** Whether the plugin's code, once loaded in the sandbox, has what its manifest names. */
+/** Checks the plugin's code against its manifest by loading it in the sandbox. */
 export async function codeFaults(plugin: LoadedPlugin, describer: PluginDescriber): Promise<PluginFault[]> {
   const { manifest } = plugin;
   const handlers = handlerRefs(manifest);

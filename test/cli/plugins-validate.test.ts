@@ -108,13 +108,13 @@ test('dependencies and commands of other plugins of the project are looked at', 
     commands: [{ id: 'count', handler: 'h.js#run' }],
   });
   const wares = await writeFiles(join(folder, 'plugins/wares'), { ...SHOP, 'svc.plugin.json': manifest });
-  const taken = { 'commands[0].id': 'The command "count" belongs to the plugin stock already.' };
+  const taken = { 'commands[0].id': 'The command "count" already belongs to the plugin stock.' };
   expect(await faultsOf(folder, wares)).toEqual(taken);
   await writeFile(join(wares, 'svc.plugin.json'), JSON.stringify({ ...manifest, commands: [] }));
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
   expect(await faultsOf(folder, wares)).toEqual({
-    'dependencies.stock': 'The plugin stock is there in version 1.0.0, but ^2.0.0 is needed.',
-    'dependencies.away': 'The plugin away (^1.0.0) is needed, but it is not installed.',
+    'dependencies.stock': 'The plugin stock has version 1.0.0, but ^2.0.0 is required.',
+    'dependencies.away': 'The plugin away (^1.0.0) is required, but it is not installed.',
   });
 });
 

@@ -197,7 +197,7 @@ describe.skipIf(missing('podman without root') !== undefined)(
           'ERR_ACCESS_DENIED',
         ]);
         expect(
-          logs.lines.filter(({ message }) => String(message).includes('not held to limits')),
+          logs.lines.filter(({ message }) => String(message).includes('run without limits')),
         ).toHaveLength(1);
         await expect.poll(containersLeft).toBe(0);
       },

@@ -53,7 +53,7 @@ describe('a tenant that floods a plugin', () => {
     const refused = await failureOf(hold('flood'));
     expect([refused.code, refused.message]).toEqual([
       'SERVICE_UNAVAILABLE',
-      'Plugin attacker takes no more calls: the namespace "flood" has its share of the calls that may wait, and the rest is kept for others.',
+      'Plugin attacker takes no more calls: the namespace "flood" has used its share of the queue; the rest is reserved for other namespaces.',
     ]);
     expect(refused.headers['retry-after']).toMatch(/^\d+$/);
 

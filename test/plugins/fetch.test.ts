@@ -171,7 +171,7 @@ test('a name that leads to this machine is refused unless the operator lists it'
     for (const network of [['*.test'], [new URL(url).hostname], ['*']])
       expect(await failureOf(fetcher(network, { resolve })(url))).toMatchObject({
         code: 'PERMISSION_DENIED',
-        message: expect.stringMatching(/leads to (?:127\.0\.0\.1|10\.0\.0\.1).*execution\.privateHosts/),
+        message: expect.stringMatching(/resolves to (?:127\.0\.0\.1|10\.0\.0\.1).*execution\.privateHosts/),
       });
   }
   expect(seen).toEqual([]);

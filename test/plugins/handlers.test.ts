@@ -104,8 +104,8 @@ test('webhooks and validators see what the spec gives them', async () => {
 
 test.each([
   ['absent.js#x', 'there is no file absent.js in the plugin'],
-  ['../attacker/attacks.js#ok', "leads out of the plugin's folder"],
-  ['/etc/passwd#x', "leads out of the plugin's folder"],
+  ['../attacker/attacks.js#ok', "is outside of the plugin's folder"],
+  ['/etc/passwd#x', "is outside of the plugin's folder"],
   ['handlers.ts#nowhere', 'handlers.ts has no export "nowhere"'],
   ['handlers.ts#notAHandler', 'handlers.ts has no export "notAHandler" that is a function'],
 ])('INVALID_HANDLER for %s', async (handler, message) => {
@@ -197,12 +197,12 @@ describe.each(SANDBOXES)('schemas named by the manifest, under the sandbox "%s"'
   });
 
   test.each([
-    [{ zod: './schemas.js#Absent' }, 'is no zod schema'],
+    [{ zod: './schemas.js#Absent' }, 'is not a zod schema'],
     [{ zod: 'not-installed#Order' }, 'could not be loaded'],
-    [{ zod: '../good/handlers.ts#greet' }, "leads out of the plugin's folder"],
+    [{ zod: '../good/handlers.ts#greet' }, "is outside of the plugin's folder"],
     [{ $ref: 'absent.json#/x' }, 'there is no file absent.json'],
-    [{ $ref: '../good/package.json' }, "leads out of the plugin's folder"],
-    [{ $ref: 'https://example.com/schema.json' }, 'only files of the plugin are read'],
+    [{ $ref: '../good/package.json' }, "is outside of the plugin's folder"],
+    [{ $ref: 'https://example.com/schema.json' }, 'only files of the plugin may be referenced'],
   ])('%j is INVALID_HANDLER', async (input, message) => {
     await expect(run({ input }, {})).rejects.toMatchObject({
       code: 'INVALID_HANDLER',

@@ -316,7 +316,7 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
     const failure = await failureOf(platform.call('h.js#h', { plugin: 'linked', root }));
     expect([failure.code, failure.message]).toEqual([
       'SANDBOX_ERROR',
-      expect.stringContaining(`${join(root, 'l')} leads to /etc/passwd`),
+      expect.stringContaining(`${join(root, 'l')} points to /etc/passwd`),
     ]);
     await rm(join(root, 'l'));
     await writeFile(join(root, 'l'), 'its own file');

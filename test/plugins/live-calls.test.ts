@@ -28,7 +28,7 @@ test.each(['returns', 'throws'])(
     expect(signals).toHaveLength(1);
     expect(signals[0]).toMatchObject({
       aborted: true,
-      reason: { code: 'EXECUTION_ERROR', message: 'The handler has ended, and did not wait for this call.' },
+      reason: { code: 'EXECUTION_ERROR', message: 'The handler ended without awaiting this call.' },
     });
     expect(logs.lines.filter(({ message }) => String(message).includes('state.get failed'))).toEqual([]);
   },

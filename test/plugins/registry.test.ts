@@ -184,7 +184,7 @@ test.each<[name: string, content: string, message: RegExp]>([
   [
     'too large',
     JSON.stringify({ ...MANIFEST, id: 'x', $schema: 'x'.repeat(1024 * 1024) }),
-    /bytes; at most 1048576/,
+    /bytes; the limit is 1048576/,
   ],
 ])('a manifest that is %s', async (_, content, message) => {
   const projectDir = await project({ 'plugins/x/svc.plugin.json': content });
@@ -209,7 +209,7 @@ test('a pipe in place of a file is not waited for', async () => {
     execFileSync('mkfifo', [join(projectDir, pipe)]);
   const { plugins, broken } = await loadPlugins({ projectDir, patterns: ['./named', './piped'] });
   expect(plugins.map(({ id }) => id)).toEqual(['named']);
-  expect(broken[0]?.faults[0]?.message).toBe('svc.plugin.json is no file.');
+  expect(broken[0]?.faults[0]?.message).toBe('svc.plugin.json is not a file.');
 });
 
 test('a manifest written with a byte-order mark is read', async () => {
@@ -311,14 +311,14 @@ test('dependencies come first; missing, broken, outdated and circular ones leave
     ]),
   );
   expect(messages).toMatchObject({
-    picky: 'MISSING_DEPENDENCY The plugin base is there in version 1.4.0, but ^2.0.0 is needed.',
-    lonely: 'MISSING_DEPENDENCY The plugin absent (*) is needed, but it is not installed.',
-    above: 'MISSING_DEPENDENCY The plugin lonely is needed, but it is broken itself.',
-    beside: 'MISSING_DEPENDENCY The plugin faulty is needed, but it is broken itself.',
-    round: 'CIRCULAR_DEPENDENCY The dependencies run in a circle: round -> trip -> round.',
-    trip: 'CIRCULAR_DEPENDENCY The dependencies run in a circle: trip -> round -> trip.',
-    self: 'CIRCULAR_DEPENDENCY The dependencies run in a circle: self -> self.',
-    onlooker: 'MISSING_DEPENDENCY The plugin round is needed, but it is broken itself.',
+    picky: 'MISSING_DEPENDENCY The plugin base has version 1.4.0, but ^2.0.0 is required.',
+    lonely: 'MISSING_DEPENDENCY The plugin absent (*) is required, but it is not installed.',
+    above: 'MISSING_DEPENDENCY The plugin lonely is required, but it is broken.',
+    beside: 'MISSING_DEPENDENCY The plugin faulty is required, but it is broken.',
+    round: 'CIRCULAR_DEPENDENCY The dependencies form a cycle: round -> trip -> round.',
+    trip: 'CIRCULAR_DEPENDENCY The dependencies form a cycle: trip -> round -> trip.',
+    self: 'CIRCULAR_DEPENDENCY The dependencies form a cycle: self -> self.',
+    onlooker: 'MISSING_DEPENDENCY The plugin round is required, but it is broken.',
   });
 });
 
@@ -339,7 +339,7 @@ test('folders without a plugin: passed over by a wildcard, told when named', asy
   ).toEqual([
     ['/plugins/readme', expect.stringContaining('The folder has no svc.plugin.json')],
     ['/absent', expect.stringContaining('does not exist')],
-    ['/plugins/module', expect.stringContaining('nothing here can run it')],
+    ['/plugins/module', expect.stringContaining('cannot run without a sandbox')],
   ]);
 });
 
@@ -423,7 +423,7 @@ describe('a manifest with faults without end', () => {
     const [broken] = (await load({ faulty: { commands } })).broken;
     expect(broken?.faults).toHaveLength(101);
     expect(broken?.faults[0]).toMatchObject({ path: 'commands[0]' });
-    expect(broken?.faults[100]).toMatchObject({ path: '', message: 'and 4900 faults more' });
+    expect(broken?.faults[100]).toMatchObject({ path: '', message: 'and 4900 more faults' });
   });
 
   test('still keeps the gateway from starting by a webhook that comes after all the others', async () => {
@@ -521,7 +521,7 @@ test('a manifest that is a symbolic link is not read', async () => {
       {
         code: 'INVALID_MANIFEST',
         path: '',
-        message: 'svc.plugin.json is a symbolic link; put the file itself in its place.',
+        message: 'svc.plugin.json is a symbolic link; replace it by the file itself.',
       },
     ],
   });

@@ -34,7 +34,7 @@ test('a probe that times out is tried again, never with a weaker variant, and ne
   for (const preference of ['auto', 'bwrap'] as const)
     await expect(chooseSandbox(preference, probe)).rejects.toMatchObject({
       code: 'SANDBOX_ERROR',
-      message: expect.stringContaining('The next call tries again'),
+      message: expect.stringContaining('The next call retries'),
     });
   expect(await calls()).toHaveLength(6);
 });

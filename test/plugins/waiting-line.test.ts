@@ -5,7 +5,7 @@ import { requestFor } from './support.ts';
 
 const callOf = (tenantId: string, bytes = 0) =>
   createCall(requestFor('h.js#h', { tenantId, input: 'x'.repeat(bytes) }), {});
-const SHARE = /^the namespace "a" has its share of the calls that may wait/;
+const SHARE = /^the namespace "a" has used its share of the queue/;
 
 test('a tenant takes three quarters of the places, and gets back what it leaves', () => {
   const line = createWaitingLine({ maxCalls: 8 });

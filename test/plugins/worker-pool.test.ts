@@ -145,7 +145,7 @@ test('a plugin that dies whenever it is loaded is left alone for a while', async
   for (let i = 0; i < 3; i++) expect((await load()).message).toMatch(/exited with code 9|3 times in a row/);
   const refused = await load();
   expect(refused.message).toMatch(
-    /died 3 times in a row while it was loaded; it is tried again in 1 s.*code 9/,
+    /crashed 3 times in a row while loading; the next attempt is in 1 s.*code 9/,
   );
   expect([refused.code, refused.headers]).toEqual(['EXECUTION_ERROR', { 'retry-after': '1' }]);
   expect((await failureOf(call('attacks.js#ok'))).message).toMatch(/3 times in a row/);

@@ -6,24 +6,28 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface WaitingLineLimits {
   maxCalls: number;
-  /** Of the calls' frames, which are held in memory until their turn; default 64 MiB. */
+  /** Total size of the waiting calls' frames, which are held in memory; default 64 MiB. */
   maxBytes?: number;
-  /** Of whom it serves; see `createFairShares`. */
+  /** Tenants that share the queue; see `createFairShares`. */
   tenancy?: Tenancy;
 }
 
-/** Calls that wait for a place to run: tenants share the line and take turns, so that none keeps others out or behind it. */
+/** Queue of calls that wait for a slot, with fair queueing between tenants. */
 export interface WaitingLine {
   readonly size: number;
-  /** Why there is no room for the call, to complete "… takes no more calls: …"; undefined once it waits. */
+  /**
+   * Returns why the call is rejected, to complete "… takes no more calls: …"; undefined when it is queued.
+   */
   enter(call: Call): string | undefined;
-  /** False when it does not wait (any more). */
+  /** Returns false when the call is not in the queue. */
   leave(call: Call): boolean;
-  /** Takes out the first in turn that is accepted; of each tenant its first is asked about, and no other. */
+  /**
+   * Removes and returns the first accepted call in fair order; only each tenant's first call is considered.
+   */
   next(accepts: (call: Call) => boolean): Call | undefined;
-  /** How many wait of the tenants that `counts` is true of. */
+  /** Number of waiting calls of tenants for which `counts` is true. */
   sizeOf(counts: (tenantId: string) => boolean): number;
-  /** Takes out all. */
+  /** Removes and returns all calls. */
   clear(): Call[];
 }
 
@@ -49,7 +53,7 @@ export function createWaitingLine(limits: WaitingLineLimits): WaitingLine {
       const bytes = Buffer.byteLength(call.frame);
       if (places.free === 0 || bytes > room.free) return `${turns.size} calls are waiting already`;
       if (!places.mayTake(tenantId) || !room.mayTake(tenantId, bytes))
-        return `the namespace "${tenantId}" has its share of the calls that may wait, and the rest is kept for others`;
+        return `the namespace "${tenantId}" has used its share of the queue; the rest is reserved for other namespaces`;
       places.take(tenantId);
       room.take(tenantId, bytes);
       bytesOf.set(call, bytes);

@@ -3,7 +3,7 @@ import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts
 import type { LlmRequest } from './language-model.ts';
 import { RemoteFailure } from './remote-error.ts';
 
-/** The messages of OpenAI's chat completions, as far as we speak them. */
+/** The subset of OpenAI's chat completion messages that we use. */
 
 const Count = z.number().int().min(0).catch(0);
 const Usage = z.object({
@@ -95,7 +95,7 @@ function wireMessage(message: LlmMessage): Record<string, unknown> {
   };
 }
 
-/** Throws RemoteFailure `malformed` for what is no answer of a chat. */
+/** Throws RemoteFailure `malformed` for anything but a chat completion. */
 export function readReply(answer: unknown): ReadReply {
   const parsed = Reply.safeParse(answer);
   if (!parsed.success) throw malformed(parsed.error);
@@ -121,13 +121,13 @@ export interface ReadPiece {
   usage: LlmUsage | undefined;
 }
 
-/** Throws RemoteFailure: `malformed`, or `server` when the endpoint tells an error in the middle of its stream. */
+/** Throws RemoteFailure: `malformed`, or `server` when the endpoint reports an error within its stream. */
 export function readPiece(data: string): ReadPiece {
   let parsed: ReturnType<typeof Piece.safeParse>;
   try {
     parsed = Piece.safeParse(JSON.parse(data));
   } catch {
-    throw new RemoteFailure('malformed', 'a piece of its stream is no JSON');
+    throw new RemoteFailure('malformed', 'a chunk of its stream is not JSON');
   }
   if (!parsed.success) throw malformed(parsed.error);
   const { error, choices, model, usage } = parsed.data;
@@ -140,7 +140,7 @@ export function readPiece(data: string): ReadPiece {
   };
 }
 
-/** Zeros where the endpoint does not count. */
+/** Zeros if the endpoint does not report usage. */
 export function usageOf(usage: z.infer<typeof Usage> | null | undefined): LlmUsage {
   const inputTokens = usage?.prompt_tokens ?? 0;
   const outputTokens = usage?.completion_tokens ?? 0;
@@ -159,11 +159,11 @@ function argumentsOf({
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new RemoteFailure(
     'malformed',
-    `the model called the tool "${name}" with arguments that are no JSON object`,
+    `the model called the tool "${name}" with arguments that are not a JSON object`,
   );
 }
 

@@ -5,11 +5,11 @@ import type { Random } from '../../kit/random.ts';
 import { connectionFailure, mayPass, RemoteFailure, statusFailure, toCallError } from './remote-error.ts';
 
 export interface EndpointOptions {
-  /** `llm` or `embeddings`: how failures name it. */
+  /** Adapter name for error messages. */
   adapter: 'llm' | 'embeddings';
   baseUrl: string;
   apiKey: string | undefined;
-  /** Of one try; of a stream, between two pieces. */
+  /** Time limit of one attempt; for a stream, between two chunks. */
   timeoutMs: number;
   maxAttempts: number;
   maxResponseBytes: number;
@@ -17,16 +17,16 @@ export interface EndpointOptions {
   random: Random;
 }
 
-/** An OpenAI-compatible HTTP endpoint. Failures are PlatformErrors (see LanguageModel), or the signal's reason. */
+/** An OpenAI-compatible HTTP endpoint. Throws PlatformErrors (see LanguageModel) or the signal's reason. */
 export interface ModelEndpoint {
-  /** Posts JSON and reads the JSON that comes back; what may pass is tried again. */
+  /** Posts JSON and returns the JSON response; retries transient errors. */
   json(path: string, body: unknown, signal: AbortSignal): Promise<unknown>;
-  /** As `json`, until the first byte; then the bytes as they come, of which no try begins anew. */
+  /** Like `json` until the first byte; then yields bytes as they arrive, without retries. */
   bytes(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<Uint8Array>;
 }
 
 const FIRST_WAIT_MS = 500;
-/** Who says to come back later than this is not waited for: the handler has a time limit of its own. */
+/** A longer Retry-After is not awaited: the handler has its own time limit. */
 const LONGEST_WAIT_MS = seconds(30);
 const ERROR_BODY_BYTES = 16 * 1024;
 
@@ -35,7 +35,9 @@ export function createModelEndpoint(options: EndpointOptions): ModelEndpoint {
   const base = options.baseUrl.replace(/\/$/, '');
   const { host } = new URL(base);
 
-  /** The answer to one try, once its head is here; the caller reads the body within `limit`. */
+  /**
+   * Returns the response of one attempt once its headers arrived; the caller reads the body within `limit`.
+   */
   async function post(path: string, text: string, limit: TimeLimit): Promise<Response> {
     const response = await fetch(base + path, {
       method: 'POST',
@@ -104,7 +106,7 @@ export function createModelEndpoint(options: EndpointOptions): ModelEndpoint {
         const failure = explained instanceof RemoteFailure ? explained : connectionFailure(explained);
         throw toCallError(failure, adapter, host, 1);
       } finally {
-        // Also ends the connection of a stream whose reader left.
+        // Also closes the connection of an abandoned stream.
         limit.end();
       }
     },
@@ -123,12 +125,12 @@ export function createModelEndpoint(options: EndpointOptions): ModelEndpoint {
 }
 
 interface TimeLimit {
-  /** Aborts when the time is up, the caller leaves, or `end` is called. */
+  /** Aborts on timeout, when the caller aborts, or when `end` is called. */
   signal: AbortSignal;
-  /** Begins anew. */
+  /** Restarts the time limit. */
   again(): void;
   end(): void;
-  /** The failure that an abort of ours is; anything else as it is. */
+  /** Translates an abort by the time limit; returns other errors unchanged. */
   explain(error: unknown): unknown;
 }
 
@@ -142,7 +144,7 @@ function startTimeLimit(clock: Clock, ms: number, caller: AbortSignal): TimeLimi
     },
     again() {
       stop();
-      // A try that timed out must not take the next one with it.
+      // A timed-out attempt must not abort the next one.
       if (late.signal.aborted) late = new AbortController();
       const current = late;
       stop = clock.after(ms, () => current.abort());
@@ -192,7 +194,7 @@ function tooLarge(host: string, adapter: string, maxBytes: number): PlatformErro
   );
 }
 
-/** Ends early, by throwing the signal's reason. */
+/** Rejects early with the signal's reason. */
 function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = (): void => {

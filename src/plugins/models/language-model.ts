@@ -6,16 +6,16 @@ export interface LlmRequest extends LlmOptions {
   toolChoice?: 'auto' | 'none' | 'required' | { name: string };
 }
 
-/** What went wrong with a remote call, by whether trying again may help: the first four may, the others do not. */
+/** Class of a remote error: the first four are transient, the others are not. */
 export type ErrorClass = 'network' | 'timeout' | 'rate_limit' | 'server' | 'auth' | 'refused' | 'malformed';
 
 /**
- * A language model behind an endpoint. Throws VALIDATION_ERROR for what the endpoint refuses as wrong, PAYLOAD_TOO_LARGE,
+ * A language model endpoint. Throws VALIDATION_ERROR for a rejected request, PAYLOAD_TOO_LARGE,
  * UPSTREAM_TIMEOUT, and UPSTREAM_UNAVAILABLE with `details.errorClass`.
  */
 export interface LanguageModel {
   chat(request: LlmRequest, signal: AbortSignal): Promise<LlmToolReply>;
-  /** Pieces of text as they come; returns the whole. Nothing is tried again once a piece was handed on. */
+  /** Yields text chunks as they arrive and returns the whole reply. Does not retry after the first chunk. */
   stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<string, LlmToolReply>;
 }
 

@@ -22,7 +22,10 @@ export interface ModelDeps {
   random: Random;
 }
 
-/** Any endpoint that speaks OpenAI's chat completions. Throws ADAPTER_NOT_CONFIGURED for a key that is not in the environment. */
+/**
+ * Any endpoint with OpenAI's chat completion API. Throws ADAPTER_NOT_CONFIGURED when an environment variable
+ * for a key is missing.
+ */
 export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
   const endpoint = endpointOf('llm', config, deps);
   const { host } = new URL(config.baseUrl);
@@ -79,7 +82,7 @@ export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
         read.usage = piece.usage ?? read.usage;
         if (piece.text !== '') yield piece.text;
       }
-      // Some end without the word; one that says neither why it ended nor that it did was cut off.
+      // Some servers omit `[DONE]`; without a finish reason too, the stream was cut off.
       if (read.finishReason !== '') return whole(read, tier, model);
       throw toCallError(new RemoteFailure('network', 'its stream broke off'), 'llm', host, 1);
     },
@@ -92,7 +95,7 @@ const EmbeddingsAnswer = z.object({
   usage: z.object({ prompt_tokens: z.number().optional(), total_tokens: z.number().optional() }).nullish(),
 });
 
-/** Any endpoint that speaks OpenAI's embeddings; as `openAiModel`. */
+/** Any endpoint with OpenAI's embedding API; throws as `openAiModel` does. */
 export function openAiEmbedder(config: EmbeddingsConfig, deps: ModelDeps): Embedder {
   const endpoint = endpointOf('embeddings', config, deps);
   const { host } = new URL(config.baseUrl);
@@ -134,7 +137,7 @@ function endpointOf(
   return createModelEndpoint({ ...config, adapter, apiKey, clock, random });
 }
 
-/** What reading an answer failed of, as the plugin is told it. */
+/** Translates errors of reading a response for the plugin. */
 function explained<Value>(adapter: 'llm' | 'embeddings', host: string, read: () => Value): Value {
   try {
     return read();

@@ -1,8 +1,8 @@
 import type { LlmUsage, ModelPrice } from '../../contracts/index.ts';
 
 /**
- * US dollars of a call; null when the price table knows neither the model that was asked for nor the one that
- * answered (`gpt-5` is answered by `gpt-5-2030-01-31`).
+ * Cost of a call in US dollars; null when the price table has neither the requested model nor the answering
+ * one (a request for `gpt-5` is answered by `gpt-5-2030-01-31`).
  */
 export function costOf(
   prices: Record<string, ModelPrice>,
@@ -13,6 +13,6 @@ export function costOf(
   if (known === undefined) return null;
   const { inputPerMillion, outputPerMillion } = prices[known]!;
   const cost = (inputTokens * inputPerMillion + outputTokens * outputPerMillion) / 1e6;
-  // Billionths of a dollar: what is left of the arithmetic beyond them is noise.
+  // Rounds floating point errors away, at a billionth of a dollar.
   return Math.round(cost * 1e9) / 1e9;
 }

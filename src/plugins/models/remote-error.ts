@@ -2,7 +2,7 @@ import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
 import { redactText } from '../../kit/redact.ts';
 import type { ErrorClass } from './language-model.ts';
 
-/** A try that failed, before it is known whether another one follows. */
+/** A failed attempt, which may be retried. */
 export class RemoteFailure extends Error {
   readonly errorClass: ErrorClass;
   readonly status: number | undefined;
@@ -22,14 +22,14 @@ export class RemoteFailure extends Error {
 
 const PASSING: ReadonlySet<ErrorClass> = new Set(['network', 'timeout', 'rate_limit', 'server']);
 
-/** Whether it may go away by itself. */
+/** Whether the error is transient. */
 export function mayPass({ errorClass }: RemoteFailure): boolean {
   return PASSING.has(errorClass);
 }
 
 const MESSAGE_CHARS = 300;
 
-/** The failure that an answer other than 2xx is. `text` is its body, of which the endpoint's own message is taken. */
+/** The error for a status other than 2xx. `text` is the body, which may hold the endpoint's message. */
 export function statusFailure(
   status: number,
   text: string,
@@ -45,12 +45,12 @@ function classOf(status: number): ErrorClass {
   if (status === 429) return 'rate_limit';
   if (status === 401 || status === 403) return 'auth';
   if (status === 408) return 'timeout';
-  // 409 is a conflict that OpenAI tells to try again.
+  // OpenAI documents 409 as retryable.
   if (status >= 500 || status === 409) return 'server';
   return 'refused';
 }
 
-/** Seconds, or a date. */
+/** Parses seconds or a date. */
 function waitOf(retryAfter: string | null, now: number): number | undefined {
   if (retryAfter === null) return undefined;
   const seconds = Number(retryAfter);
@@ -68,14 +68,14 @@ function endpointMessage(text: string): string {
   }
 }
 
-/** What the connection itself failed of. */
+/** The error for a failed connection. */
 export function connectionFailure(thrown: unknown): RemoteFailure {
   const cause = thrown instanceof Error && thrown.cause ? thrown.cause : thrown;
   const code = codeOf(cause);
   return new RemoteFailure('network', `${messageOf(cause)}${code ? ` (${code})` : ''}`, { cause: thrown });
 }
 
-/** What the plugin is told of a call that is not tried again. */
+/** The error that the plugin gets when no attempt is left. */
 export function toCallError(
   failure: RemoteFailure,
   adapter: string,
@@ -96,7 +96,7 @@ export function toCallError(
     return new PlatformError('UPSTREAM_TIMEOUT', `${host} did not answer in time${tries}.`, extra);
   if (errorClass === 'refused')
     return new PlatformError('VALIDATION_ERROR', `${host} refused the call: ${failure.message}.`, extra);
-  // The endpoint's own words may repeat the key.
+  // The endpoint's own message may repeat the key.
   const why =
     errorClass === 'auth' ? `it does not accept adapters.${adapter}.apiKey (${status})` : failure.message;
   return new PlatformError('UPSTREAM_UNAVAILABLE', `The call of ${host} failed${tries}: ${why}.`, extra);

@@ -8,14 +8,14 @@ import { manifestModuleOf } from './manifest-module.ts';
 import type { BrokenPlugin, PluginFault } from './types.ts';
 
 export interface FoundFolders {
-  /** Folders with a manifest, as real paths, in the order of the patterns and then of their names. */
+  /** Real paths of folders with a manifest, ordered by pattern and then by name. */
   folders: string[];
   broken: BrokenPlugin[];
 }
 
 /**
- * Finds plugin folders by the config's `plugins` patterns. A folder that a wildcard happens to match and
- * that holds no plugin is passed over; one that is named must be one.
+ * Finds plugin folders by the config's `plugins` patterns. A folder without a manifest is ignored if it
+ * matches a wildcard, and broken if named explicitly.
  */
 export async function findFolders(projectDir: string, patterns: string[]): Promise<FoundFolders> {
   const folders = new Set<string>();
@@ -33,7 +33,7 @@ export async function findFolders(projectDir: string, patterns: string[]): Promi
   return { folders: [...folders], broken };
 }
 
-/** Whether the folder has a manifest, as a file or as a module that its package.json names. */
+/** Whether the folder has a manifest: a file, or a module named by its package.json. */
 async function holdsPlugin(folder: string): Promise<boolean> {
   return existsSync(join(folder, MANIFEST_FILE)) || (await manifestModuleOf(folder)) !== undefined;
 }

@@ -7,23 +7,25 @@ import { formatPath, MOST_FAULTS } from './manifest-file.ts';
 import { exportsInText } from './module-exports.ts';
 import type { PluginFault } from './types.ts';
 
-/** A file that a manifest names, and where it does. */
+/** A file reference in a manifest. */
 interface FileRef {
   path: string;
   ref: string;
   file: string;
-  /** The export that is named. */
+  /** The referenced export. */
   name?: string;
 }
 
 /**
- * Checks that every file the manifest names exists inside the plugin's folder, and exports what is named as far as its
- * text tells. What only running it tells is found by `svc plugins validate`, or by the first call. @spec Platform codes: INVALID_HANDLER
+ * Checks that every referenced file exists inside the plugin's folder and, as far as static analysis can
+ * tell, has the export. Errors that only show at run time are found by `svc plugins validate` or the first
+ * call. @spec Platform codes: INVALID_HANDLER
  */
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
   const files = new Map<string, CheckedFile>();
   const faults: PluginFault[] = [];
-  // Each file once, and one at a time: a bundle with a thousand handlers would be held in memory a thousand times.
+  // Each file once, one at a time: a bundle with a thousand handlers would otherwise be loaded a thousand
+  // times.
   for (const { path, ref, file, name } of fileRefs(manifest)) {
     const found = files.get(file) ?? (await checkFile(root, file));
     files.set(file, found);
@@ -34,20 +36,20 @@ export async function checkHandlerFiles(root: string, manifest: ManifestV3): Pro
   return faults;
 }
 
-/** Where a manifest names a handler. */
+/** A handler reference in a manifest. */
 export interface NamedHandler {
   path: string;
   ref: string;
 }
 
-/** Where a manifest names a schema. */
+/** A schema reference in a manifest. */
 export interface NamedSchema {
   path: string;
   schema: SchemaRef;
   io: 'input' | 'output';
 }
 
-/** Every handler a manifest names. */
+/** All handler references of a manifest. */
 export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
   const refs: NamedHandler[] = [];
   const add = (ref: string | undefined, ...path: PropertyKey[]) => {
@@ -70,7 +72,7 @@ export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
   return refs;
 }
 
-/** Every schema a manifest names. */
+/** All schema references of a manifest. */
 function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   const refs: NamedSchema[] = [];
   const add = (schema: SchemaRef | undefined, ...path: PropertyKey[]) => {
@@ -88,14 +90,14 @@ function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   return refs;
 }
 
-/** Those of them that are plugin code. */
+/** Schema references to plugin code. */
 export function zodRefs(manifest: ManifestV3): Array<SchemaToDescribe & { path: string }> {
   return schemaRefs(manifest).flatMap(({ path, schema, io }) =>
     'zod' in schema ? [{ path, zod: schema.zod, io }] : [],
   );
 }
 
-/** Those of them that are JSON Schemas. */
+/** Schema references to JSON Schemas. */
 export function jsonSchemaRefs(manifest: ManifestV3): Array<{ path: string; ref: string }> {
   return schemaRefs(manifest).flatMap(({ path, schema }) =>
     '$ref' in schema ? [{ path, ref: schema.$ref }] : [],
@@ -118,7 +120,7 @@ function splitRef(ref: string): Required<Omit<FileRef, 'path'>> {
   return { ref, file: ref.slice(0, at), name: ref.slice(at + 1) };
 }
 
-/** What is wrong with a file, else what it exports as far as its text tells. */
+/** The error of a file, or its statically known exports. */
 interface CheckedFile {
   fault?: string;
   names?: ReadonlySet<string> | undefined;

@@ -3,16 +3,15 @@ import { relate } from './relations.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './types.ts';
 
 export interface Kept {
-  /** The new plugins, with those that run on although what is on disk now is broken. */
+  /** The new registry, including plugins that keep running although their files are broken now. */
   registry: PluginRegistry;
-  /** These. */
+  /** Those plugins. */
   kept: readonly LoadedPlugin[];
 }
 
 /**
- * What runs after the plugins were read anew. A plugin that a fault would take away stays as it was, so that one
- * broken folder neither stops itself nor holds back the others. One goes whatever runs: if its files were tampered with,
- * or if nothing holds the code that it ran on (`canKeep`).
+ * Merges a reload into the running plugins: a running plugin that is broken on disk keeps running, and does
+ * not block others. Exceptions: tampered files, or code that is no longer available (`canKeep`).
  */
 export function keepRunning(
   running: PluginRegistry,
@@ -27,13 +26,13 @@ export function keepRunning(
     return { ...one, id: plugin.id };
   });
   if (lost.length === 0) return { registry: createRegistry(next.plugins, broken, next.disabled), kept: [] };
-  // What runs has its place; what came since has to fit beside it.
+  // Running plugins take precedence in conflicts.
   const related = relate([...lost, ...next.plugins], []);
   const registry = createRegistry(related.plugins, [...broken, ...related.broken], next.disabled);
   return { registry, kept: lost.filter(({ id, root }) => registry.find(id)?.root === root) };
 }
 
-/** A manifest that cannot be read tells no id, but its folder does. */
+/** An unreadable manifest has no id, so its plugin is found by folder. */
 function runningFrom(running: PluginRegistry, { id, folder }: BrokenPlugin): LoadedPlugin | undefined {
   return id === undefined ? running.plugins.find(({ root }) => root === folder) : running.find(id);
 }

@@ -6,7 +6,7 @@ import type { IntegrityOf } from '../integrity.ts';
 import { pluginsFolder } from '../lock-file.ts';
 import type { PluginFault } from './types.ts';
 
-/** Finds the folder of a plugin of the lock file, and checks that nobody changed an installed one. */
+/** Opens the folder of a plugin in the lock file, and verifies the digest of an installed one. */
 export async function openLocked(
   entry: LockEntry,
   dataDir: string,
@@ -34,7 +34,7 @@ export function folderOf(entry: LockEntry, dataDir: string): string {
 
 function missing({ id, origin }: LockEntry, folder: string): PluginFault {
   const mend = origin === 'linked' ? `svc plugins unlink ${id}` : `svc plugins install it again`;
-  return { code: 'INVALID_MANIFEST', path: '', message: `Its folder ${folder} is gone; ${mend}.` };
+  return { code: 'INVALID_MANIFEST', path: '', message: `Its folder ${folder} does not exist; ${mend}.` };
 }
 
 function changed({ id, source }: LockEntry, why: string): PluginFault {

@@ -12,23 +12,23 @@ import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** As many as somebody mends at a time; a megabyte of `1,` has half a million. */
+/** Enough for a person to fix at a time; a megabyte of `1,` has half a million faults. */
 export const MOST_FAULTS = 100;
 const LONGEST_NAME = 100;
 
-/** What is wrong with a folder that is no plugin. */
-export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json, which must be no link, names no manifest under "svc".`;
+/** Fault of a folder that is not a plugin. */
+export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json(a regular file) names no manifest under "svc".`;
 
 export interface ReadManifest {
   manifest?: ManifestV3;
-  /** Read leniently, so that a broken plugin can be named. */
+  /** Read leniently, so that messages can name a broken plugin. */
   id?: string;
   faults: PluginFault[];
 }
 
 /**
- * Reads and checks a plugin's manifest; every fault is told with its path. `svc.plugin.json` is data; a module
- * that `package.json` names under `"svc"` is plugin code, which `evaluate` runs in the sandbox, never here.
+ * Reads and validates a plugin's manifest; faults carry their path. `svc.plugin.json` is data; a module that
+ * `package.json` names under `"svc"` runs in the sandbox via `evaluate`.
  */
 export async function readManifest(folder: string, evaluate?: EvaluateManifest): Promise<ReadManifest> {
   const file = join(folder, MANIFEST_FILE);
@@ -45,7 +45,7 @@ export async function readManifest(folder: string, evaluate?: EvaluateManifest):
   }
   let raw: unknown;
   try {
-    // A byte-order mark is no JSON, but editors write it.
+    // A byte-order mark is not valid JSON, but some editors write it.
     raw = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     return broken(`${MANIFEST_FILE} cannot be read as JSON: ${messageOf(error)}`);
@@ -58,7 +58,7 @@ async function evaluated(
   module: string,
   evaluate: EvaluateManifest | undefined,
 ): Promise<ReadManifest> {
-  if (!evaluate) return broken(`The manifest is the module ${module}; nothing here can run it.`);
+  if (!evaluate) return broken(`The manifest is the module ${module}, which cannot run without a sandbox.`);
   try {
     return checkManifest(await evaluate(folder, module));
   } catch (error) {
@@ -70,7 +70,7 @@ function broken(message: string): ReadManifest {
   return { faults: [{ code: 'INVALID_MANIFEST', path: '', message }] };
 }
 
-/** Checks a manifest that was parsed already. */
+/** Validates a parsed manifest. */
 export function checkManifest(raw: unknown): ReadManifest {
   const id = PluginId.safeParse((raw as { id?: unknown } | null)?.id);
   const named = id.success ? { id: id.data as string } : {};
@@ -80,29 +80,31 @@ export function checkManifest(raw: unknown): ReadManifest {
   return { ...named, faults: someOf(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
 }
 
-/** The first hundred faults of a plugin, and how many there are beside. What keeps the gateway from starting is among them. */
+/**
+ * At most a hundred faults, including one that prevents the gateway's start, and the number of the others.
+ */
 export function someOf(faults: PluginFault[]): PluginFault[] {
   if (faults.length <= MOST_FAULTS) return faults;
   const refusing = faults.find(({ refusesGatewayStart }) => refusesGatewayStart);
   const told = [...new Set([...(refusing ? [refusing] : []), ...faults])].slice(0, MOST_FAULTS);
   const { code } = told[0]!;
-  return [...told, { code, path: '', message: `and ${faults.length - told.length} faults more` }];
+  return [...told, { code, path: '', message: `and ${faults.length - told.length} more faults` }];
 }
 
-/** `webhooks[0].auth.type`. */
+/** Formats a path as `webhooks[0].auth.type`. */
 export function formatPath(path: ReadonlyArray<PropertyKey>): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${named(part)}`))
     .join('');
 }
 
-/** A key as a message names it: one may be as long as the manifest. */
+/** Truncates a key for messages: it may be as long as the manifest. */
 function named(key: PropertyKey): string {
   const text = String(key);
   return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
 }
 
-/** What a schema finds wrong with a part of a manifest, at its place in the whole. */
+/** Faults of a part of a manifest against a schema, with paths from the root. */
 export function faultsAgainst(schema: z.ZodType, part: unknown, at: PropertyKey[]): PluginFault[] {
   const { error } = schema.safeParse(part);
   return error ? issuesOf(error, part, at) : [];
@@ -122,7 +124,7 @@ function issuesOf({ issues }: z.ZodError, raw: unknown, at: PropertyKey[] = []):
 
 function fault(path: ReadonlyArray<PropertyKey>, message: string): PluginFault {
   const text = formatPath(path);
-  // Without a known way to check its sender, a webhook would be open to anyone. @spec Webhook declaration: auth
+  // A webhook without a valid auth type would accept requests from anyone. @spec Webhook declaration: auth
   const isUnchecked = /^webhooks\[\d+\]\.auth(?:\.type)?$/.test(text);
   return {
     code: 'INVALID_MANIFEST',
@@ -160,10 +162,11 @@ function valueAt(raw: unknown, path: ReadonlyArray<PropertyKey>): unknown {
 
 function versionFaults({ version, engines, dependencies }: ManifestV3): PluginFault[] {
   const faults: PluginFault[] = [];
-  if (!semver.valid(version)) faults.push(fault(['version'], `"${version}" is no version such as "1.2.0"`));
+  if (!semver.valid(version))
+    faults.push(fault(['version'], `"${version}" is not a version such as "1.2.0"`));
   const wanted = engines?.svc;
   if (wanted !== undefined && !semver.validRange(wanted)) {
-    faults.push(fault(['engines', 'svc'], `"${wanted}" is no version range such as "^1.0.0"`));
+    faults.push(fault(['engines', 'svc'], `"${wanted}" is not a version range such as "^1.0.0"`));
   } else if (
     wanted !== undefined &&
     !semver.satisfies(platformVersion, wanted, { includePrerelease: true })
@@ -172,12 +175,12 @@ function versionFaults({ version, engines, dependencies }: ManifestV3): PluginFa
   }
   for (const [id, range] of Object.entries(dependencies)) {
     if (semver.validRange(range)) continue;
-    faults.push(fault(['dependencies', id], `"${range}" is no version range such as "^1.0.0"`));
+    faults.push(fault(['dependencies', id], `"${range}" is not a version range such as "^1.0.0"`));
   }
   return faults;
 }
 
-/** What one manifest may declare once only. */
+/** Declarations that must be unique within a manifest. */
 function duplicateFaults({ commands, jobs, webhooks, rest }: ManifestV3): PluginFault[] {
   const routes = rest?.routes ?? [];
   return [
@@ -205,7 +208,7 @@ function duplicates(names: string[], pathOf: (index: number) => PropertyKey[]): 
   return names.flatMap((name, index) => {
     const first = seen.get(name);
     if (first !== undefined)
-      return [fault(pathOf(index), `is declared before, at ${formatPath(pathOf(first))}`)];
+      return [fault(pathOf(index), `is already declared at ${formatPath(pathOf(first))}`)];
     seen.set(name, index);
     return [];
   });

@@ -1,13 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 
-/** Beyond this a module is not looked into. */
+/** Larger modules are not analysed. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Files whose every export the lexer sees; TypeScript and CommonJS can have more than their text shows. */
+/** Files whose exports static analysis finds completely, unlike TypeScript and CommonJS. */
 const JAVASCRIPT = /\.m?js$/;
 
 /**
- * The names that a module's text exports, without running it. Undefined where the text alone does not tell: no ES
- * module, TypeScript, a default export (whose own keys count too), or `export * from`.
+ * Exports of a module by static analysis. Undefined if they cannot be known: not an ES module, TypeScript, a
+ * default export (whose keys count too), or `export * from`.
  */
 export async function exportsInText(path: string): Promise<string[] | undefined> {
   if (!JAVASCRIPT.test(path) || (await stat(path)).size > MAX_BYTES) return undefined;
@@ -18,7 +18,7 @@ export async function exportsInText(path: string): Promise<string[] | undefined>
   try {
     parsed = parse(source);
   } catch {
-    // What is wrong with it is told by whoever runs it.
+    // Running the module reports the syntax error.
     return undefined;
   }
   const [imports, exports, , isModule] = parsed;

@@ -3,12 +3,12 @@ import { someOf } from './manifest-file.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
 export interface Related {
-  /** Dependencies before those that need them. */
+  /** Dependencies before their dependents. */
   plugins: LoadedPlugin[];
   broken: BrokenPlugin[];
 }
 
-/** Leaves out what cannot stand beside or without others. Of two that clash the one found first stays. */
+/** Excludes plugins with conflicts or unmet dependencies. Of two in conflict, the first one stays. */
 export function relate(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Related {
   const conflicts = dropConflicts(candidates);
   const broken = [...knownBroken, ...conflicts.broken];
@@ -38,14 +38,14 @@ function conflictsOf(plugin: LoadedPlugin, kept: Map<string, LoadedPlugin>): Plu
     message,
   });
   const twin = kept.get(plugin.id);
-  if (twin) return [conflict('id', `The plugin ${plugin.id} is loaded from ${twin.root} already.`)];
+  if (twin) return [conflict('id', `The plugin ${plugin.id} is already loaded from ${twin.root}.`)];
   const faults: PluginFault[] = [];
   for (const other of kept.values()) {
     const taken = new Set(other.manifest.commands.map(({ id }) => id));
     for (const [index, { id }] of plugin.manifest.commands.entries()) {
       if (!taken.has(id)) continue;
       faults.push(
-        conflict(`commands[${index}].id`, `The command "${id}" belongs to the plugin ${other.id} already.`),
+        conflict(`commands[${index}].id`, `The command "${id}" already belongs to the plugin ${other.id}.`),
       );
     }
   }
@@ -57,12 +57,12 @@ function dropUnmet(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Rel
   const broken: BrokenPlugin[] = [];
   for (const [plugin, chain] of cyclesIn(left)) {
     left.delete(plugin.id);
-    const message = `The dependencies run in a circle: ${chain.join(' -> ')}.`;
+    const message = `The dependencies form a cycle: ${chain.join(' -> ')}.`;
     broken.push(
       leaveOut(plugin, [{ code: 'CIRCULAR_DEPENDENCY', path: `dependencies.${chain[1]}`, message }]),
     );
   }
-  // One that is left out can leave others without their dependency.
+  // Excluding a plugin can leave its dependents with an unmet dependency.
   for (let isStable = false; !isStable; ) {
     isStable = true;
     for (const plugin of left.values()) {
@@ -81,15 +81,15 @@ function unmet(plugin: LoadedPlugin, left: Map<string, LoadedPlugin>, broken: Br
     const found = left.get(id);
     if (found && semver.satisfies(found.version, range, { includePrerelease: true })) return [];
     const message = found
-      ? `The plugin ${id} is there in version ${found.version}, but ${range} is needed.`
+      ? `The plugin ${id} has version ${found.version}, but ${range} is required.`
       : broken.some((other) => other.id === id)
-        ? `The plugin ${id} is needed, but it is broken itself.`
-        : `The plugin ${id} (${range}) is needed, but it is not installed.`;
+        ? `The plugin ${id} is required, but it is broken.`
+        : `The plugin ${id} (${range}) is required, but it is not installed.`;
     return [{ code: 'MISSING_DEPENDENCY', path: `dependencies.${id}`, message }];
   });
 }
 
-/** Each plugin that depends on itself by way of others, with one such way. */
+/** Plugins in a dependency cycle, each with one such cycle. */
 function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, string[]]> {
   return [...plugins.values()].flatMap((plugin): Array<[LoadedPlugin, string[]]> => {
     const chain = wayBack(plugin.id, plugins);
@@ -97,7 +97,7 @@ function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, stri
   });
 }
 
-/** The shortest way from a plugin back to itself. */
+/** The shortest dependency cycle through a plugin. */
 function wayBack(start: string, plugins: Map<string, LoadedPlugin>): string[] | undefined {
   const ways: string[][] = [[start]];
   const seen = new Set<string>();

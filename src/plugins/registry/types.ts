@@ -1,19 +1,19 @@
 import type { LockEntry, ManifestV3, PlatformCode, WebhookHandlerDecl } from '../../contracts/index.ts';
 
-/** A plugin that can run. */
+/** A valid plugin. */
 export interface LoadedPlugin {
   id: string;
   version: string;
-  /** Its folder, symbolic links resolved. */
+  /** Real path of its folder. */
   root: string;
   manifest: ManifestV3;
-  /** The module that is the manifest; absent where the manifest is data. */
+  /** Path of the manifest module, if the manifest is code. */
   manifestModule?: string;
-  /** Absent for a plugin of the project's own folders. */
+  /** Absent for plugins in the project's own folders. */
   locked?: LockEntry;
 }
 
-/** A plugin that somebody switched off. */
+/** A plugin that an operator disabled. */
 export interface DisabledPlugin {
   id: string;
   version: string;
@@ -21,7 +21,7 @@ export interface DisabledPlugin {
   locked: LockEntry;
 }
 
-/** One thing that is wrong with a plugin. */
+/** One fault of a plugin. */
 export interface PluginFault {
   code: Extract<
     PlatformCode,
@@ -33,31 +33,34 @@ export interface PluginFault {
     | 'MISSING_DEPENDENCY'
     | 'CIRCULAR_DEPENDENCY'
   >;
-  /** Where in the manifest: `webhooks[0].auth`; empty for the file as a whole. */
+  /** Path in the manifest: `webhooks[0].auth`; empty for the whole file. */
   path: string;
   message: string;
-  /** A webhook whose sender could not be checked: the gateway must not start. @spec Webhook declaration: auth */
+  /**
+   * Set for a webhook without sender authentication: the gateway must not start. @spec Webhook declaration:
+   * auth
+   */
   refusesGatewayStart?: true;
 }
 
-/** A plugin that is left out, with every reason. */
+/** An excluded plugin, with all its faults. */
 export interface BrokenPlugin {
   folder: string;
-  /** As far as the manifest tells. */
+  /** Absent if the manifest is unreadable. */
   id?: string;
   faults: PluginFault[];
   locked?: LockEntry;
 }
 
-/** The plugins of a project: those that run and those that are left out. */
+/** The plugins of a project: running, broken and disabled ones. */
 export interface PluginRegistry {
-  /** Dependencies before those that need them. */
+  /** Dependencies before their dependents. */
   readonly plugins: readonly LoadedPlugin[];
   readonly broken: readonly BrokenPlugin[];
   readonly disabled: readonly DisabledPlugin[];
   find(id: string): LoadedPlugin | undefined;
-  /** Throws PLUGIN_NOT_FOUND, saying why it is broken or which id was likely meant. */
+  /** Throws PLUGIN_NOT_FOUND, with the plugin's faults or the most similar id. */
   require(id: string): LoadedPlugin;
-  /** Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND for an event the plugin does not declare. */
+  /** Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND for an event that the plugin does not declare. */
   requireWebhook(pluginId: string, event: string): { plugin: LoadedPlugin; webhook: WebhookHandlerDecl };
 }

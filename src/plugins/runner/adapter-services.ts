@@ -12,7 +12,7 @@ import type { PlatformCalls } from './platform-calls.ts';
 
 type Call = (service: string, method: string, ...args: unknown[]) => Promise<never>;
 
-/** `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`, made of platform calls. */
+/** `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`, implemented as platform calls. */
 export function adapterServices(
   calls: PlatformCalls,
   executionId: string,
@@ -47,7 +47,7 @@ function base64Of(data: unknown): string {
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64');
   if (data instanceof ArrayBuffer) return Buffer.from(data).toString('base64');
   throw new TypeError(
-    'ctx.storage.write takes a text, a Uint8Array or an ArrayBuffer; write JSON with JSON.stringify.',
+    'ctx.storage.write takes a string, a Uint8Array or an ArrayBuffer; serialize other values with JSON.stringify.',
   );
 }
 
@@ -73,7 +73,7 @@ function llm(call: Call): LlmAccess {
           yield { text, ...(reply ? { reply } : {}) };
         }
       } finally {
-        // The loop was left: what is still to come would be paid for and not read.
+        // An abandoned stream would otherwise keep costing money.
         if (!isOver) await call('llm', 'closeStream', id).catch(() => {});
       }
     },

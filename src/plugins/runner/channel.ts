@@ -3,25 +3,25 @@ import process from 'node:process';
 import { createLineReader } from '../line-reader.ts';
 import type { FromRunner, ToRunner } from './protocol.ts';
 
-/** Where there is no way to hand over a descriptor: frames go over stdin and stdout. */
+/** Sends frames over stdin and stdout, where the parent cannot pass a descriptor. */
 const STDIO_FLAG = '--stdio';
-/** The descriptor every parent hands over. */
+/** The inherited descriptor of the channel. */
 const CHANNEL_FD = 3;
-/** The daemon is trusted; this only keeps a broken one from filling our memory. */
+/** The service is trusted; this only bounds memory if it malfunctions. */
 const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 const LAST_WORDS_MS = 200;
 
 export interface Channel {
-  /** The inherited socket; undefined where frames go over stdin and stdout, as in a container. */
+  /** The inherited socket; undefined over stdin and stdout, as in a container. */
   readonly socket: net.Socket | undefined;
   send(frame: FromRunner): void;
-  /** Sends a frame that is JSON text already. */
+  /** Sends a frame that is already serialized. */
   sendText(json: string): void;
-  /** Sends a last frame and ends the process once it is out. */
+  /** Sends a last frame and exits once it is flushed. */
   sendLast(frame: FromRunner, exitCode: number): void;
 }
 
-/** Opens the frames' channel. When the parent closes it or dies, this process ends. */
+/** Opens the frame channel. The process exits when the parent closes it or dies. */
 export function openChannel(onFrame: (frame: ToRunner, chars: number) => void): Channel {
   const isOverStdio = process.argv.includes(STDIO_FLAG);
   const { input, output } = isOverStdio ? overStdio() : overDescriptor();
@@ -55,7 +55,7 @@ function overDescriptor(): Ends {
   return { input: socket, output: socket };
 }
 
-/** What plugin code prints goes to stderr: a line of its own among the frames would end it. */
+/** Redirects plugin output to stderr: printed lines would corrupt the frames. */
 function overStdio(): Ends {
   Object.defineProperty(process, 'stdout', { configurable: true, get: () => process.stderr });
   return {

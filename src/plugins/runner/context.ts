@@ -22,7 +22,7 @@ export interface ContextParts {
   calls: PlatformCalls;
 }
 
-/** Builds what a handler receives. @spec Versioning (PluginContextV3) */
+/** Builds a handler's context. @spec Versioning (PluginContextV3) */
 export function createContext(parts: ContextParts): PluginContextV3 {
   const { executionId, request, plugin, calls, signal } = parts;
   let fetch: typeof globalThis.fetch | undefined;
@@ -55,18 +55,18 @@ export function createContext(parts: ContextParts): PluginContextV3 {
   };
 }
 
-/** A webhook's payload is its input; it travels once. @spec Webhook handler context */
+/** A webhook's payload equals its input, so it is sent only once. @spec Webhook handler context */
 function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<string, unknown> {
   return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
 }
 
-/** Telling must never fail a handler that did its work: what the platform refuses is a line in its log. */
+/** Analytics must not fail a handler; the platform logs rejected events. */
 function analytics({ calls, executionId }: ContextParts): PluginContextV3['analytics'] {
   return {
     track(name, payload) {
       if (typeof name !== 'string' || !PLUGIN_EVENT_NAME.test(name)) {
         throw new TypeError(
-          `ctx.analytics.track(${JSON.stringify(name)}): the name must be letters, digits and . _ : -, 128 at most.`,
+          `ctx.analytics.track(${JSON.stringify(name)}): the name must have at most 128 letters, digits and . _ : - characters.`,
         );
       }
       calls.call(executionId, 'analytics', 'track', [name, payload]).catch(() => {});
@@ -90,7 +90,7 @@ function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 
   return access as KeyValueAccess;
 }
 
-/** JSON has no `undefined` or functions: they would arrive as null without a word. */
+/** JSON has no `undefined` or functions: they would silently become null. */
 function jsonValue(service: string, key: string, value: unknown): unknown {
   if (value === undefined || typeof value === 'function' || typeof value === 'symbol') {
     throw new TypeError(`ctx.${service}.set("${key}"): the value must be JSON, not ${typeof value}.`);

@@ -13,7 +13,7 @@ import { resolvedModules } from './module-hooks.ts';
 import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
 import { loadPlaceOf, placeText } from './source-place.ts';
 
-/** The runner's own handlers: what a plugin is made of, told by the plugin's code itself, which no daemon loads. */
+/** Built-in handlers that describe a plugin by running its code, which services never load themselves. */
 export function describeHandler(root: string, ref: string): Handler | undefined {
   const execute = DESCRIBERS[ref];
   if (!execute) return undefined;
@@ -50,7 +50,7 @@ async function describeSchema(root: string, { zod, io }: SchemaToDescribe): Prom
   try {
     return { schema: print(await importedStandardSchema(root, zod), io) };
   } catch (error) {
-    // Only describing tells the author's place: what a caller of a route gets stays without it.
+    // Only descriptions include the source position; callers of a route must not see it.
     const { cause } = error as Error;
     const place = cause === undefined ? undefined : loadPlaceOf(cause, root, resolvedModules);
     return { fault: `${messageOf(error)}${place ? ` (${placeText(place)})\n    | ${place.text}` : ''}` };
@@ -77,7 +77,7 @@ async function checkOwnInput(root: string, { ref, input, signal }: InputToCheck)
 
 type Io = 'input' | 'output';
 
-/** A schema that cannot be printed still checks: its route is described as taking anything. */
+/** A schema that cannot be converted still validates: its route is described as accepting anything. */
 function printed(schema: StandardSchema | null, io: Io): Record<string, unknown> | null {
   if (!schema) return null;
   try {
@@ -87,7 +87,7 @@ function printed(schema: StandardSchema | null, io: Io): Record<string, unknown>
   }
 }
 
-/** By the schema's own library: the plugin's copy of zod need not be ours. */
+/** Uses the schema's own library: the plugin's version of zod may differ from ours. */
 function print(schema: StandardSchema, io: Io): Record<string, unknown> {
   const { toJSONSchema } = schema as { toJSONSchema?: (options: object) => Record<string, unknown> };
   if (typeof toJSONSchema === 'function') return toJSONSchema.call(schema, { io, unrepresentable: 'any' });

@@ -16,12 +16,12 @@ export interface Executions {
   calls: PlatformCalls;
   streams: Streams;
   write: ReturnType<typeof createLogWriter>;
-  /** `chars`: of the frame as it came. */
+  /** `chars`: length of the received frame. */
   execute(frame: ExecuteFrame, chars: number): Promise<void>;
   cancel(frame: CancelFrame): void;
 }
 
-/** Runs handlers, one promise per execution; each ends in exactly one result or error frame. */
+/** Runs handlers concurrently; each execution ends in exactly one result or error frame. */
 export function createExecutions(init: InitFrame, channel: Channel): Executions {
   const { plugin, limits } = init;
   const live = new Map<string, AbortController>();
@@ -89,7 +89,8 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
       } catch (thrown) {
         text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
       }
-      // A rejection that nobody handles surfaces before the next turn: it must hit the call that made it, not the next.
+      // An unhandled rejection surfaces before the next turn; it must fail the call that caused it, not a
+      // later one.
       await turn();
       live.delete(executionId);
       calls.forget(executionId);
@@ -104,7 +105,7 @@ export function createExecutions(init: InitFrame, channel: Channel): Executions 
 function noStreams(host: string): RunnerFailure {
   return new RunnerFailure(
     'EXECUTION_ERROR',
-    `The handler returned a stream, which nobody takes here: routes may stream, the host "${host}" may not.`,
+    `The handler returned a stream, but only routes may stream; this call has the host "${host}".`,
   );
 }
 

@@ -4,7 +4,7 @@ import { classOfThrown, type ThrownClass } from './thrown-class.ts';
 
 const MESSAGE_CHARS = 4000;
 
-/** A failure with one of the platform's codes, found by the runner itself. */
+/** An error with a platform code, raised by the runner itself. */
 export class RunnerFailure extends Error {
   readonly code: string;
   readonly details: Record<string, unknown> | undefined;
@@ -16,7 +16,7 @@ export class RunnerFailure extends Error {
   }
 }
 
-/** A platform call (`ctx.state`, `ctx.fetch`, …) that was refused or failed; handlers may catch it by its `code`. */
+/** A rejected or failed platform call (`ctx.state`, `ctx.fetch`, …); handlers may catch it by its `code`. */
 export class PlatformCallError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -29,7 +29,7 @@ export class PlatformCallError extends Error {
   }
 }
 
-/** What Node's permission model calls things, and the manifest entry that grants them. */
+/** Permission names of Node, and the manifest entries that grant them. */
 const GRANTED_BY: Record<string, string> = {
   FileSystemRead: 'permissions.fs.read',
   FileSystemWrite: 'permissions.fs.write',
@@ -38,8 +38,8 @@ const GRANTED_BY: Record<string, string> = {
 };
 
 /**
- * Any thrown value as a frame's error. Only refusals keep their code; whatever else a handler throws is
- * EXECUTION_ERROR, so that plugin code cannot pose as the platform. The stack is for the log alone.
+ * Converts any thrown value to a frame error. Only refusals keep their code; everything else becomes
+ * EXECUTION_ERROR, so that plugin code cannot forge platform errors. The stack is only for the log.
  */
 export function toFrameError(thrown: unknown, root: string): FrameError & { stack?: string } {
   const stack = textOf(() => stackOf(thrown));
@@ -64,7 +64,7 @@ export function toFrameError(thrown: unknown, root: string): FrameError & { stac
   };
 }
 
-/** What a workflow's retry goes by: the class, the pause, and a code that may tell the class. */
+/** Fields for a workflow's retry: the error class, the delay, and a code that may determine the class. */
 function saidOf(thrown: unknown): ThrownClass & { code?: string } {
   try {
     const { code } = readFields(thrown);
@@ -74,13 +74,13 @@ function saidOf(thrown: unknown): ThrownClass & { code?: string } {
   }
 }
 
-/** Of a failure that we found in what plugin code threw, the plugin's own stack. */
+/** For a RunnerFailure that wraps a plugin error, the plugin's own stack. */
 function stackOf(thrown: unknown): unknown {
   const { cause, stack } = thrown as Error;
   return thrown instanceof RunnerFailure && cause instanceof Error ? cause.stack : stack;
 }
 
-/** What the platform refused by its manifest or config, as nobody's code could do otherwise. */
+/** Codes of refusals by manifest or config, which plugin code cannot fix. */
 const REFUSALS = ['PERMISSION_DENIED', 'ADAPTER_NOT_CONFIGURED'];
 
 function permissionRefusal(thrown: unknown): FrameError | undefined {
@@ -109,7 +109,7 @@ function readFields(thrown: unknown): { code?: unknown; permission?: unknown; re
   }
 }
 
-/** The message of anything thrown; values whose own conversion throws included. */
+/** Message of any thrown value, even if its string conversion throws. */
 export function messageOf(thrown: unknown): string {
   const text = textOf(() => (thrown instanceof Error ? thrown.message : String(thrown)));
   return text.slice(0, MESSAGE_CHARS) || 'The handler threw a value without a message.';

@@ -1,6 +1,6 @@
 import type { PlatformCalls } from './platform-calls.ts';
 
-/** A request as it crosses the channel; the body is base64. */
+/** A request as sent over the channel; the body is base64. */
 export interface FetchRequest {
   url: string;
   method: string;
@@ -18,13 +18,12 @@ export interface FetchReply {
   redirected: boolean;
 }
 
-/** Statuses whose Response may not have a body, not even an empty one. */
+/** Statuses whose Response must not have a body, not even an empty one. */
 const NULL_BODY = new Set([101, 103, 204, 205, 304]);
 
 /**
- * `ctx.fetch`: the standard signature, made by the daemon, which checks every hop against the manifest.
- * Rejects with a PlatformCallError (PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT,
- * PAYLOAD_TOO_LARGE), or with the reason of an aborted signal.
+ * `ctx.fetch` with the standard signature; the service makes the request and checks every redirect against
+ * the manifest. Rejects with a PlatformCallError or the reason of an aborted signal.
  */
 export function createFetch(
   calls: PlatformCalls,
@@ -68,7 +67,7 @@ function toResponse(reply: FetchReply): Response {
     statusText: reply.statusText,
     headers: reply.headers,
   });
-  // A Response made by hand has neither; handlers that follow redirects look at both.
+  // A constructed Response lacks both; handlers that follow redirects use them.
   Object.defineProperty(response, 'url', { value: reply.url });
   Object.defineProperty(response, 'redirected', { value: reply.redirected });
   return response;

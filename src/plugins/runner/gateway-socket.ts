@@ -4,8 +4,8 @@ import process from 'node:process';
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
 
 /**
- * Connects the gateway's address to the Unix socket that is mounted into a container: no TCP port of the machine's
- * loopback can be reached from there. Below `fetch` and `node:http`, so that any client of the plugin works.
+ * Connects the gateway's address to the Unix socket mounted into a container, which cannot reach the host's
+ * loopback. Patches `Socket.connect`, so that any HTTP client of the plugin works.
  */
 export function routeGatewayToSocket(env: NodeJS.ProcessEnv = process.env): void {
   const { SVC_GATEWAY_SOCKET: path, SVC_GATEWAY_URL: url } = env;
@@ -14,7 +14,7 @@ export function routeGatewayToSocket(env: NodeJS.ProcessEnv = process.env): void
   const prototype = Socket.prototype as unknown as { connect: Connect };
   const { connect } = prototype;
   prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
-    // `net.connect` passes its own arguments on as one array.
+    // `net.connect` passes its own arguments as one array.
     const [given, ...rest] = Array.isArray(args[0]) ? (args[0] as unknown[]) : args;
     const isGateway = (given as { host?: unknown } | null)?.host === hostname;
     if (!isGateway) return connect.apply(this, args);

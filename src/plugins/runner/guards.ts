@@ -4,8 +4,8 @@ import { refusal, refused } from './refusal.ts';
 import { guardVm } from './vm-guard.ts';
 
 /**
- * Exports that write files, change V8's flags, read the memory of other tenants' calls, or reach other processes, and
- * that no permission flag covers in every supported Node. test/plugins/node-apis.test.ts attacks each.
+ * Exports that write files, set V8 flags, read the memory of other tenants' calls or reach other processes, and that
+ * no permission flag covers in every supported Node. Covered by test/plugins/node-apis.test.ts.
  */
 const DENIED: Record<string, readonly string[]> = {
   'node:v8': [
@@ -38,7 +38,7 @@ const DENIED: Record<string, readonly string[]> = {
   ],
   'node:module': ['register'],
   'node:os': ['setPriority'],
-  // It parses bytes in native code that trusts them.
+  // Parses untrusted bytes in native code without validation.
   'node:perf_hooks': ['importHistogram'],
   'node:trace_events': ['createTracing'],
 };
@@ -48,15 +48,14 @@ const DENIED_ON_STARTUP_SNAPSHOT = [
   'setDeserializeMainFunction',
 ];
 
-/** Exit code of a crash of V8 itself; `abort` would leave a core file with the process's memory. */
+/** Exit code of an aborted V8; a real `abort` would leave a core file with the process's memory. */
 const ABORT_EXIT_CODE = 134;
 /** `module.constants.compileCacheStatus.DISABLED` */
 const COMPILE_CACHE_DISABLED = 3;
 
 /**
- * Closes the gaps of Node's permission model before plugin code loads. Every property is set on the one object that
- * imports, `require` and `getBuiltinModule` share, and cannot be set again. A seat belt: the kernel sandbox is the
- * wall. @spec docs/security.md
+ * Closes gaps of Node's permission model before plugin code loads, by locking properties that all module
+ * systems share. Defence in depth: the kernel sandbox is the security boundary. @spec docs/security.md
  */
 export function installGuards(): void {
   for (const [module, names] of Object.entries(DENIED)) denyExports(module, names);
@@ -67,10 +66,10 @@ export function installGuards(): void {
   if (startupSnapshot)
     for (const name of DENIED_ON_STARTUP_SNAPSHOT)
       lock(startupSnapshot, name, refusal(`v8.startupSnapshot.${name}`));
-  // A cache read from a folder that the plugin may write to is bytecode that V8 does not verify.
+  // V8 does not verify cached bytecode, and the plugin could write the cache folder.
   const message = 'The compile cache is not available to plugins.';
   lock(builtin('node:module'), 'enableCompileCache', () => ({ status: COMPILE_CACHE_DISABLED, message }));
-  // Not a refusal: packages test for it before they read a report.
+  // Undefined instead of a throwing function: packages test for it before they use it.
   lock(process, 'report', undefined);
   lock(process, 'abort', () => process.exit(ABORT_EXIT_CODE));
   syncBuiltinESMExports();
@@ -82,7 +81,7 @@ function denyExports(module: string, names: readonly string[]): void {
   for (const name of names) if (name in exports) lock(exports, name, refusal(`${label}.${name}`));
 }
 
-/** The exports of a built-in module; none where this Node was built without it. */
+/** Exports of a built-in module; empty if this Node was built without it. */
 function builtin(module: string): object {
   try {
     return process.getBuiltinModule(module) ?? {};
@@ -97,14 +96,14 @@ function guardKill(): void {
   for (const name of ['kill', '_kill'] as const) {
     const original = raw[name].bind(process);
     lock(process, name, (pid: number, signal?: unknown) => {
-      // 0 and negative ids mean process groups, the daemon's among them.
+      // 0 and negative ids address process groups, including the service's.
       if (pid !== self) throw refused(`process.kill of any other process`);
       return original(pid, signal);
     });
   }
 }
 
-/** `importHistogram` is reachable a second time, from the native handle of any histogram. */
+/** `importHistogram` is also reachable through the native handle of any histogram. */
 function guardHistogram(): void {
   const { createHistogram } = builtin('node:perf_hooks') as { createHistogram?: () => object };
   const histogram = createHistogram?.() as Record<symbol, unknown> | undefined;
@@ -115,7 +114,7 @@ function guardHistogram(): void {
   }
 }
 
-/** Sets a property for good; a getter, which the property may be now, goes. */
+/** Makes a property read-only and non-configurable; replaces a getter by the value. */
 export function lock(target: object, name: string, value: unknown): void {
   if (typeof value === 'function') Object.freeze(value);
   const enumerable = Object.getOwnPropertyDescriptor(target, name)?.enumerable ?? true;

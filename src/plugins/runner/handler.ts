@@ -14,14 +14,14 @@ import { isModuleFile, resolvedModules } from './module-hooks.ts';
 import type { RunnerRequest } from './protocol.ts';
 import { loadPlaceOf, placeText } from './source-place.ts';
 
-/** A handler ready to run. */
+/** A loaded handler. */
 export interface Handler {
   ref: string;
   kind: HandlerDefinition['kind'] | null;
   method: string | null;
   input: StandardSchema | null;
   output: StandardSchema | null;
-  /** Of a workflow: its id, and how its steps are run unless they say otherwise. */
+  /** For workflows: the id, and default options of its steps. */
   workflow?: WorkflowParts;
   execute(ctx: PluginContextV3, input: unknown): unknown;
 }
@@ -29,7 +29,7 @@ export interface Handler {
 export interface WorkflowParts {
   id: unknown;
   steps: StepOptions;
-  /** Schemas of payloads, by the name of the signal. */
+  /** Payload schemas by signal name. */
   signals: Record<string, StandardSchema>;
 }
 
@@ -38,12 +38,12 @@ export function signalSchema(workflow: WorkflowParts | undefined, name: string):
   return Object.hasOwn(signals, name) ? signals[name]! : null;
 }
 
-/** Finds the path of a file inside the plugin's folder; refuses one outside, also by way of a symbolic link. */
+/** Resolves a file inside the plugin's folder; rejects paths outside it, also through symbolic links. */
 export function resolveInside(root: string, file: string, ref: string): string {
   const path = join(root, file);
   const leadsOut = () =>
-    new RunnerFailure('INVALID_HANDLER', `"${ref}" leads out of the plugin's folder.`, { ref });
-  // The sandbox refuses to look at a file outside, but would say less.
+    new RunnerFailure('INVALID_HANDLER', `"${ref}" is outside of the plugin's folder.`, { ref });
+  // The sandbox would reject it too, with a less helpful message.
   if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
   if (!isModuleFile(path)) {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, {
@@ -56,7 +56,10 @@ export function resolveInside(root: string, file: string, ref: string): string {
   return real;
 }
 
-/** Loads `<file>#<export>`: a function or an object with `execute`. Throws INVALID_HANDLER. @spec Plugin REST route declaration */
+/**
+ * Loads `<file>#<export>`: a function or an object with `execute`. Throws INVALID_HANDLER. @spec Plugin REST
+ * route declaration
+ */
 export async function loadHandler(root: string, ref: string): Promise<Handler> {
   const [file, name] = splitRef(ref);
   const path = resolveInside(root, file, ref);
@@ -94,7 +97,7 @@ export function splitRef(ref: string): [file: string, name: string] {
   return [ref.slice(0, at), ref.slice(at + 1)];
 }
 
-/** Imports one of the plugin's files. Throws EXECUTION_ERROR with what its code threw. */
+/** Imports one of the plugin's files. Throws EXECUTION_ERROR with the error of its code. */
 export async function importModule(
   root: string,
   path: string,
@@ -114,7 +117,7 @@ export async function importModule(
   }
 }
 
-/** What a module threw when it was loaded, with the place and the line itself where they are known. */
+/** Message of an error at load, with source position and line if known. */
 export function loadFailure(error: unknown, root: string): { text: string; at: { at?: string } } {
   const place = loadPlaceOf(error, root, resolvedModules);
   if (!place) return { text: messageOf(error), at: {} };
@@ -122,7 +125,7 @@ export function loadFailure(error: unknown, root: string): { text: string; at: {
   return { text: `${at}: ${messageOf(error)}\n    | ${place.text}`, at: { at } };
 }
 
-/** An export by name; CommonJS modules whose names Node cannot foresee have them on `default`. */
+/** An export by name. CommonJS exports that Node cannot detect are properties of `default`. */
 export function findExport(module: Record<string, unknown>, name: string): unknown {
   if (name in module) return module[name];
   const fallback = module.default as Record<string, unknown> | null | undefined;
@@ -131,7 +134,7 @@ export function findExport(module: Record<string, unknown>, name: string): unkno
     : undefined;
 }
 
-/** Throws HOST_MISMATCH when the handler was made for another host or method. @spec Plugin routes 7 */
+/** Throws HOST_MISMATCH when the handler was defined for another host or method. @spec Plugin routes 7 */
 export function requireHost(handler: Handler, request: RunnerRequest): void {
   if (handler.kind) {
     const hosts = HOSTS_OF_KIND[handler.kind];

@@ -6,10 +6,10 @@ import type { SourceCode } from '../source-code.ts';
 
 type Loaded = ReturnType<LoadHookSync>;
 
-/** What `require` tries, in its order. */
+/** Suffixes that `require` tries, in order. */
 const REQUIRED = ['', '.js', '.json', '/index.js'];
 
-/** Modules of a version whose files were edited since: they are loaded from here, whatever stands on disk. */
+/** Modules of a plugin version whose files were edited since; they replace the files on disk. */
 export class KeptCode {
   readonly #files: ReadonlyMap<string, string>;
   readonly #rootUrl: string;
@@ -19,12 +19,12 @@ export class KeptCode {
     this.#rootUrl = `${pathToFileURL(root).href}/`;
   }
 
-  /** By absolute path. */
+  /** `path` is absolute. */
   has(path: string): boolean {
     return this.#files.has(this.#nameOf(pathToFileURL(path).href) ?? '');
   }
 
-  /** The URL of a module that was removed from disk. */
+  /** The URL of a module that was deleted from disk. */
   resolve(specifier: string, parentUrl: string | undefined): string | undefined {
     if (!/^(?:\.{0,2}\/|file:)/.test(specifier)) return undefined;
     const url = URL.parse(specifier, parentUrl ?? this.#rootUrl)?.href;
@@ -38,7 +38,7 @@ export class KeptCode {
     return { format: this.#formatOf(name, source), source, shortCircuit: true };
   }
 
-  /** The path below the plugin's folder; undefined outside of it. */
+  /** Path relative to the plugin's folder; undefined outside of it. */
   #nameOf(url: string): string | undefined {
     if (!url.startsWith(this.#rootUrl)) return undefined;
     const { origin, pathname, protocol } = new URL(url);
@@ -46,7 +46,7 @@ export class KeptCode {
     return path.slice(fileURLToPath(this.#rootUrl).length);
   }
 
-  /** As Node decides it, with the kept `package.json`, and by the syntax where that does not say. */
+  /** Node's rules, applied to the kept `package.json`, with syntax detection where it has no "type". */
   #formatOf(name: string, source: string): string {
     const [, kind, language] = /^\.([cm]?)([jt])sx?$/.exec(extname(name)) ?? [];
     if (extname(name) === '.json') return 'json';
@@ -68,7 +68,10 @@ export class KeptCode {
 const COMMONJS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const IMPORT_OR_EXPORT = /^\s*(?:import|export)\b/m;
 
-/** As Node tells a file apart whose package has no "type": one that is no CommonJS. Types are no JavaScript, so the words count there. */
+/**
+ * Node's syntax detection for packages without a "type". TypeScript does not compile as JavaScript, so
+ * keywords decide there.
+ */
 function isModule(source: string, language: string | undefined): boolean {
   if (language === 't') return IMPORT_OR_EXPORT.test(source);
   try {

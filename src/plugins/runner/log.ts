@@ -8,19 +8,19 @@ import type { Channel } from './channel.ts';
 import { messageOf } from './failure.ts';
 import type { RunnerLimits } from './protocol.ts';
 
-/** Which execution the running code belongs to, so that `console.log` finds its request. */
+/** Id of the running execution, so that `console.log` is attributed to its request. */
 export const currentExecution = new AsyncLocalStorage<string>();
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 type Level = (typeof LEVELS)[number];
 type WriteLine = (level: Level, message: string, meta?: unknown) => void;
 
-/** When lines that were dropped are told of. */
+/** Delay until dropped lines are reported. */
 const REPORT_DROPS_MS = 1000;
 
 /**
- * Sends log lines as frames, cut to the limits. Lines beyond the rate are dropped and counted: the process's budget is
- * that of its plugin, so nothing is dropped here that the daemon would keep.
+ * Sends log lines as frames, truncated to the limits. Lines above the rate are dropped and counted; the
+ * service enforces the same rate per plugin, so this drops nothing it would keep.
  */
 export function createLogWriter(
   channel: Channel,
@@ -56,7 +56,10 @@ function cut(text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit)}… [${text.length - limit} more characters]` : text;
 }
 
-/** A log line must never fail its handler: what is no JSON or too much of it is described instead. */
+/**
+ * A log line must never fail its handler: values that are not JSON, or too large, are replaced by a
+ * description.
+ */
 function metaJson(meta: unknown, limit: number): string {
   try {
     const text = JSON.stringify(meta);
@@ -77,7 +80,7 @@ export function createPluginLog(write: WriteLine): PluginLog {
   return Object.freeze(Object.fromEntries(methods)) as PluginLog;
 }
 
-/** Makes the console's output log lines; whatever writes to stdout beside it is captured by the parent. */
+/** Turns console output into log lines; the parent captures other writes to stdout. */
 export function captureConsole(write: WriteLine): void {
   const levels: Record<string, Level> = {
     debug: 'debug',

@@ -1,6 +1,6 @@
 /**
- * The program that plugin code runs in: it reads frames from descriptor 3, runs handlers and answers.
- * It must start fast and know little; whatever protects the platform is enforced by its parent.
+ * The program that runs plugin code: it reads frames from descriptor 3, runs handlers and replies. It must start
+ * fast; protections of the platform are enforced by its parent, not here.
  * @spec docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
@@ -28,18 +28,19 @@ function start(): void {
     else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);
   });
-  // A container holds no sockets but the gateway's.
+  // In a container, the gateway's socket is the only one.
   if (channel.socket) guardPipes(channel.socket, lock);
 }
 
 function initialise(frame: InitFrame, channel: Channel): Executions {
   process.title = `svc-runner ${frame.plugin.id}`;
-  // Stacks name the files that the author wrote, in bundled output too.
+  // Stack traces then show the author's source files, even for bundled code.
   setSourceMapsSupport(true);
   installModuleHooks(frame.sdk, frame.plugin.root, frame.code);
   const executions = createExecutions(frame, channel);
   captureConsole(executions.write);
-  // After either, the process's state is unknown: it ends, its calls fail, and a fresh one serves the next.
+  // The process state is undefined after either: it ends, its calls fail, and a new one serves the next
+  // calls.
   process.on('uncaughtException', (error) =>
     channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE),
   );

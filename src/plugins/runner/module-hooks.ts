@@ -9,19 +9,19 @@ const PLUGIN_IMPORT = 'svc-plugin-import:';
 const MAX_RESOLVED = 10_000;
 const resolved: string[] = [];
 
-/** URLs of the modules that were resolved, in order: where a syntax error may stand. */
+/** URLs of resolved modules in order: candidates for the position of a syntax error. */
 export const resolvedModules: readonly string[] = resolved;
 
 let kept: KeptCode | undefined;
 
-/** Whether the file is one of the plugin's, on disk or among its kept code. */
+/** Whether the file exists on disk or in the plugin's kept code. */
 export function isModuleFile(path: string): boolean {
   return kept?.has(path) === true || existsSync(path);
 }
 
 /**
- * Makes `svc-platform/sdk` mean the running platform's, whatever lies in the plugin's `node_modules`, and
- * lets the runner import packages as the plugin would. With `code`, modules of the plugin are those of that code.
+ * Maps `svc-platform/sdk` to the running platform's SDK, and lets the runner import packages as the plugin
+ * would. `code` replaces the plugin's modules on disk.
  */
 export function installModuleHooks(sdkUrl: string, root: string, code?: SourceCode): void {
   if (code) kept = loadFrom(new KeptCode(root, code));
@@ -54,7 +54,7 @@ function loadFrom(own: KeptCode): KeptCode {
   return own;
 }
 
-/** A package's name as seen from the plugin's folder. */
+/** A specifier that resolves a package from the plugin's folder. */
 export function pluginSpecifier(name: string): string {
   return name === SDK_SPECIFIER ? name : PLUGIN_IMPORT + name;
 }

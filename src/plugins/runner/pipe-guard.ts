@@ -6,15 +6,15 @@ import process from 'node:process';
 type Connect = (this: object, request: unknown, address: unknown, ...rest: unknown[]) => unknown;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-/** As libuv tells an error number to `node:net`, which makes an error of it. */
+/** libuv error numbers, which `node:net` converts to errors. */
 const REFUSED = -constants.errno.EACCES;
 const ABSENT = -constants.errno.ENOENT;
-/** Taken before plugin code can put another function in its place. */
+/** Saved before plugin code can replace it. */
 const realPathOf = realpathSync.native;
 
 /**
- * Holds sockets that are named by a path to `permissions.fs`: Node's permission model lets all of the network, and so the
- * container engine's socket, to whoever has any of it. On the native handle, which every client of the plugin ends at.
+ * Restricts Unix sockets to `permissions.fs`: Node's network permission covers all of them, even the
+ * container engine's. Patches the native handle, which every client uses.
  */
 export function guardPipes(channel: Socket, lock: Lock): void {
   const { permission } = process;
@@ -26,7 +26,7 @@ export function guardPipes(channel: Socket, lock: Lock): void {
     const connect = prototype[name] as Connect | undefined;
     if (!connect) continue;
     lock(prototype, name, function (this: object, request: unknown, address: unknown, ...rest: unknown[]) {
-      // An abstract name begins with a NUL, and belongs to no folder.
+      // Abstract socket names start with NUL and are not in any folder.
       if (typeof address !== 'string' || address.includes('\0')) return REFUSED;
       let real: string;
       try {

@@ -14,11 +14,13 @@ export interface PlatformCalls {
   /** Rejects with PlatformCallError. */
   call(executionId: string, service: string, method: string, args: unknown[]): Promise<unknown>;
   settle(frame: ReplyFrame): void;
-  /** Forgets what a finished execution still waits for. */
+  /** Drops pending calls of a finished execution. */
   forget(executionId: string): void;
 }
 
-/** A handler's calls to the platform, matched to their replies. `isLive` tells whether an execution still runs. */
+/**
+ * Platform calls of handlers, matched to their replies. `isLive` returns whether an execution still runs.
+ */
 export function createPlatformCalls(
   channel: Channel,
   limits: RunnerLimits,
@@ -40,14 +42,14 @@ export function createPlatformCalls(
       if (Buffer.byteLength(text) > limits.frameBytes) {
         throw new PlatformCallError({
           code: 'PAYLOAD_TOO_LARGE',
-          message: `What was given to ctx.${service} is larger than ${limits.frameBytes} bytes as JSON.`,
+          message: `The arguments of ctx.${service} are larger than ${limits.frameBytes} bytes as JSON.`,
         });
       }
       const fault = ownCostFault(text, LIMITS.jsonDepth);
       if (fault) {
         throw new PlatformCallError({
           code: 'PAYLOAD_TOO_LARGE',
-          message: `What was given to ctx.${service} is JSON ${fault}.`,
+          message: `The arguments of ctx.${service} are JSON ${fault}.`,
         });
       }
       return new Promise((resolve, reject) => {

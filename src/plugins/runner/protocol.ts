@@ -2,50 +2,50 @@ import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
 import type { SourceCode } from '../source-code.ts';
 
 /**
- * The frames between a daemon (or host agent) and the runner: JSON documents, one a line, over the runner's
- * file descriptor 3. What comes from the runner is untrusted: plugin code can write to the same descriptor.
+ * Frames between a service (or host agent) and the runner: one JSON document per line, over the runner's
+ * descriptor 3. Frames from the runner are untrusted: plugin code can write to that descriptor.
  */
 export const PROTOCOL_VERSION = 1;
 
-/** Limits the runner keeps so that a plugin gets a clear error; the daemon enforces its own whatever the runner does. */
+/** Limits that the runner checks to give plugins a clear error; the service enforces its own. */
 export interface RunnerLimits {
-  /** Bytes of a handler's result as JSON. */
+  /** Maximum bytes of a handler's result as JSON. */
   resultBytes: number;
-  /** Bytes of one frame, platform calls included. */
+  /** Maximum bytes of one frame, including platform calls. */
   frameBytes: number;
   logLinesPerSecond: number;
   logLinesAtOnce: number;
   logMessageChars: number;
 }
 
-/** The first frame: what a process needs for its whole life. */
+/** The first frame, valid for the whole life of the process. */
 export interface InitFrame {
   type: 'init';
   protocol: typeof PROTOCOL_VERSION;
   plugin: { id: string; version: string; root: string };
-  /** URL of the SDK that `svc-platform/sdk` means. */
+  /** URL that `svc-platform/sdk` resolves to. */
   sdk: string;
-  /** Names of the environment variables handlers see as `ctx.env`. */
+  /** Names of the environment variables in `ctx.env`. */
   env: string[];
   limits: RunnerLimits;
-  /** Modules of the plugin, in place of those on disk. */
+  /** Modules of the plugin that replace those on disk. */
   code?: SourceCode;
 }
 
-/** An execution without what the process knows already or must not learn. */
+/** An execution without fields that the process already has or must not see. */
 export type RunnerRequest = Omit<ExecutionRequest, 'executionId' | 'plugin' | 'permissions'>;
 
 export interface ExecuteFrame {
   type: 'execute';
   executionId: string;
   request: RunnerRequest;
-  /** The caller takes a stream as the result. */
+  /** The caller accepts a stream as the result. */
   streams?: true;
-  /** The caller wants a `begun` frame. */
+  /** The caller requests a `begun` frame. */
   tellsBegun?: true;
 }
 
-/** Room for more of a stream: the runner sends no byte that was not asked for. */
+/** Credit for more bytes of a stream: the runner sends none without it. */
 export interface PullFrame {
   type: 'pull';
   executionId: string;
@@ -64,7 +64,7 @@ export interface FrameError {
   details?: Record<string, unknown>;
 }
 
-/** The answer to a platform call. */
+/** Reply to a platform call. */
 export type ReplyFrame = { type: 'reply'; callId: number } & (
   | { ok: true; value?: unknown }
   | { ok: false; error: FrameError }
@@ -72,18 +72,18 @@ export type ReplyFrame = { type: 'reply'; callId: number } & (
 
 export type ToRunner = InitFrame | ExecuteFrame | CancelFrame | ReplyFrame | PullFrame;
 
-/** The runner has started; no plugin code has run. */
+/** The runner has started; no plugin code has run yet. */
 export interface ReadyFrame {
   type: 'ready';
   protocol: number;
 }
 
-/** The first handler module of this process was loaded: a death from here on is not one at load. */
+/** The first handler module was loaded: a later crash does not count as a crash at load. */
 export interface LoadedFrame {
   type: 'loaded';
 }
 
-/** The handler of an execution is loaded, its input is valid, and it begins. */
+/** The handler was loaded, its input is valid, and it starts. */
 export interface BegunFrame {
   type: 'begun';
   executionId: string;
@@ -91,7 +91,7 @@ export interface BegunFrame {
 
 export interface LogFrame {
   type: 'log';
-  /** Absent for lines outside any call. */
+  /** Absent for lines outside of executions. */
   executionId?: string;
   level: string;
   message: string;
@@ -107,7 +107,7 @@ export interface CallFrame {
   args: unknown[];
 }
 
-/** The result is a stream; its pieces follow, then a result frame. */
+/** The result is a stream; its chunks follow, then a result frame. */
 export interface StreamFrame {
   type: 'stream';
   executionId: string;
@@ -133,7 +133,7 @@ export interface ErrorFrame {
   error: FrameError & { stack?: string };
 }
 
-/** Last words: an error that no handler's promise carries. */
+/** Sent before the process exits: an error outside any handler's promise. */
 export interface FatalFrame {
   type: 'fatal';
   reason: 'uncaught exception' | 'unhandled rejection';

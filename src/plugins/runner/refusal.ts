@@ -1,6 +1,6 @@
 import { RunnerFailure } from './failure.ts';
 
-/** A function in the place of one that plugins may not call. */
+/** A function that replaces one that plugins may not call. */
 export function refusal(name: string): () => never {
   return () => {
     throw refused(name);

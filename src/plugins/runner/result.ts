@@ -5,8 +5,8 @@ import { answerTimes, ownCostFault } from '../../kit/json-cost.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
- * What a handler's return value means. An object with a numeric `exitCode` is a CommandResult; anything
- * else is the result of a success. @spec Command result; docs/plugins.md "Handlers"
+ * Interprets a handler's return value: an object with a numeric `exitCode` is a CommandResult; anything else is the
+ * result of a success. @spec Command result; docs/plugins.md "Handlers"
  */
 export function toCommandResult(value: unknown): CommandResult {
   if (typeof value !== 'object' || value === null || typeof (value as CommandResult).exitCode !== 'number') {
@@ -16,7 +16,7 @@ export function toCommandResult(value: unknown): CommandResult {
   if (!Number.isInteger(exitCode)) throw malformed('exitCode must be a whole number');
   if (meta !== undefined && !isRecord(meta)) throw malformed('meta must be an object');
   if (error !== undefined && (!isRecord(error) || typeof error.message !== 'string')) {
-    throw malformed('error must be {message, code?, details?} with a text as message');
+    throw malformed('error must be {message, code?, details?} with a string as message');
   }
   return {
     exitCode,
@@ -31,8 +31,8 @@ function malformed(what: string): RunnerFailure {
 }
 
 /**
- * The result frame as text. Throws EXECUTION_ERROR for what JSON cannot carry (cycles, BigInt) and for too much. After a
- * large input, of so many characters, more values and keys are borne.
+ * Serializes the result frame. Throws EXECUTION_ERROR for values without a JSON form (cycles, BigInt) and for
+ * exceeded limits, which are higher after a large input (`inputChars`).
  */
 export function resultFrame(
   executionId: string,
@@ -45,7 +45,7 @@ export function resultFrame(
   if (bytes > maxBytes) {
     throw new RunnerFailure(
       'EXECUTION_ERROR',
-      `The handler's result is ${bytes} bytes as JSON; at most ${maxBytes} are allowed. Return less, or a reference to where the rest is.`,
+      `The handler's result is ${bytes} bytes as JSON; at most ${maxBytes} are allowed. Return less, or a reference to stored data.`,
       { bytes, maxBytes },
     );
   }
@@ -53,7 +53,7 @@ export function resultFrame(
   if (fault) {
     throw new RunnerFailure(
       'EXECUTION_ERROR',
-      `The handler's result is JSON ${fault}. Return less, or a reference to where the rest is.`,
+      `The handler's result is JSON ${fault}. Return less, or a reference to stored data.`,
     );
   }
   return `{"type":"result","executionId":${JSON.stringify(executionId)},"result":${text}}`;

@@ -16,17 +16,23 @@ export interface SchemaFault {
 }
 
 type Outcome = { ok: true; value: unknown } | { ok: false; issues: SchemaFault[] };
-/** Checks a value; `coerce` reads numbers and booleans out of texts, for query strings. */
+/** Validates a value; `coerce` converts strings to numbers and booleans, for query strings. */
 type Check = (value: unknown, coerce: boolean) => Promise<Outcome>;
 
 export interface SchemaChecks {
-  /** The input as its schema returns it. Throws VALIDATION_ERROR with `details.issues`. @spec Plugin routes 2 */
+  /**
+   * Returns the input as its schema transforms it. Throws VALIDATION_ERROR with `details.issues`. @spec
+   * Plugin routes 2
+   */
   input(handler: Handler, request: RunnerRequest): Promise<unknown>;
   /** Throws EXECUTION_ERROR with `details.outputIssues`. */
   output(handler: Handler, request: RunnerRequest, result: unknown): Promise<unknown>;
 }
 
-/** Checks against `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or the definition's own schemas. */
+/**
+ * Validates against `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or the definition's own
+ * schemas.
+ */
 export function createSchemaChecks(root: string): SchemaChecks {
   const cache = new Map<string, Promise<Check>>();
 
@@ -64,7 +70,7 @@ export function createSchemaChecks(root: string): SchemaChecks {
   };
 }
 
-/** The manifest's schema wins over the definition's. */
+/** The manifest's schema takes precedence over the definition's. */
 async function pick(
   load: (ref: SchemaRef) => Promise<Check>,
   ref: SchemaRef | undefined,
@@ -89,7 +95,7 @@ async function importedSchema(root: string, ref: string): Promise<Check> {
   return standardCheck(await importedStandardSchema(root, ref));
 }
 
-/** The schema that `<package>#<export>` means to the plugin. Throws INVALID_HANDLER. */
+/** Resolves `<package>#<export>` from the plugin's folder. Throws INVALID_HANDLER. */
 export async function importedStandardSchema(root: string, ref: string): Promise<StandardSchema> {
   const [from, name] = splitRef(ref);
   const file = from.startsWith('.') ? from : ownMain(root, from);
@@ -97,14 +103,17 @@ export async function importedStandardSchema(root: string, ref: string): Promise
     file === undefined ? pluginSpecifier(from) : pathToFileURL(resolveInside(root, file, ref)).href;
   const schema = findExport(await importFor(ref, specifier), name) as StandardSchema | undefined;
   if (typeof schema?.['~standard']?.validate !== 'function') {
-    throw new RunnerFailure('INVALID_HANDLER', `"${ref}" is no zod schema: ${from} has no such export.`, {
+    throw new RunnerFailure('INVALID_HANDLER', `"${ref}" is not a zod schema: ${from} has no such export.`, {
       ref,
     });
   }
   return schema;
 }
 
-/** The main file of the plugin's own package, named as any other: Node lets a package name itself by `exports` alone. */
+/**
+ * Main file of the plugin's own package, if it refers to itself by name: Node allows that only through
+ * `exports`.
+ */
 function ownMain(root: string, packageName: string): string | undefined {
   const path = join(root, 'package.json');
   if (!existsSync(path)) return undefined;
@@ -116,7 +125,7 @@ function packageAt(path: string): { name?: string; main?: string; exports?: unkn
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    // Node says it of this file itself, and better, when it imports the schema.
+    // Node reports errors of this file in more detail when it imports the schema.
     return {};
   }
 }
@@ -146,7 +155,7 @@ type Found =
   | { ok: true; value: unknown }
   | { ok: false; issues: Array<{ path: Array<string | number>; message: string }> };
 
-/** What a zod schema, or another Standard Schema, makes of a value: its first hundred faults, if it has some. */
+/** Validates a value against a Standard Schema such as zod; returns at most a hundred issues. */
 export async function checkWith(schema: StandardSchema, value: unknown): Promise<Found> {
   const result: StandardResult<unknown> = await schema['~standard'].validate(value);
   if (!result.issues) return { ok: true, value: result.value };
@@ -165,19 +174,19 @@ export async function checkWith(schema: StandardSchema, value: unknown): Promise
   };
 }
 
-/** An issue of the plugin's copy of zod says more than the standard's message. */
+/** Issues of the plugin's zod hold more detail than the standard's message. */
 function isZodIssue(issue: object): issue is z.core.$ZodIssue {
   return 'code' in issue && typeof issue.code === 'string';
 }
 
-/** What a JSON Schema finds wrong with a value. */
+/** Validates a value against a JSON Schema. */
 export async function checkAgainst(schema: object, value: unknown): Promise<SchemaFault[]> {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const check = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(schema);
   return check(value) ? [] : faultsOf(check.errors);
 }
 
-/** ajv is loaded only by plugins that use it. `format` is an annotation, as JSON Schema 2020-12 has it by default. */
+/** Loads ajv on first use. `format` is an annotation, the default of JSON Schema 2020-12. */
 async function jsonSchema(root: string, ref: string): Promise<Check> {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const base = new URL(`${pathToFileURL(root).href}/`);
@@ -204,7 +213,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
 }
 
-/** Why the JSON Schema that a manifest refers to cannot check anything; undefined when it can. */
+/** Why a manifest's JSON Schema is unusable; undefined if it is usable. */
 export async function referenceFault(root: string, ref: string): Promise<string | undefined> {
   try {
     const check = await jsonSchema(root, ref);
@@ -215,7 +224,7 @@ export async function referenceFault(root: string, ref: string): Promise<string 
   }
 }
 
-/** A schema that ajv will not have is its author's to mend, as a file that is not there is. Callers need not learn where it lies. */
+/** An invalid schema is the plugin author's error, like a missing file. Callers must not see its path. */
 function refuse(ref: string, base: URL, error: unknown): never {
   if (error instanceof RunnerFailure) throw error;
   const why = messageOf(error).replaceAll(base.href, '');
@@ -229,7 +238,7 @@ function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
   }));
 }
 
-/** The property that a fault is about stands in its path, so the message need not repeat it. */
+/** The path already names the property, so the message does not repeat it. */
 function ajvText({ keyword, params, message }: ErrorObject): string {
   if (keyword === 'required') return 'is missing';
   if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known key';
@@ -238,7 +247,7 @@ function ajvText({ keyword, params, message }: ErrorObject): string {
   return message ?? keyword;
 }
 
-/** Where the fault is: for a property that is missing, or that should not be there, the property and not its owner. */
+/** For a missing or unexpected property, the path of the property itself, not of its parent. */
 function pathOf({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;
   const property = missingProperty ?? additionalProperty ?? unevaluatedProperty;
@@ -253,12 +262,12 @@ function readSchemaFile(root: string, uri: string, ref: string): Record<string, 
   if (!uri.startsWith('file:')) {
     throw new RunnerFailure(
       'INVALID_HANDLER',
-      `The schema "${ref}" refers to ${uri}; only files of the plugin are read.`,
+      `The schema "${ref}" refers to ${uri}; only files of the plugin may be referenced.`,
     );
   }
   const file = relative(root, fileURLToPath(uri));
   if (isAbsolute(file))
-    throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" leads out of the plugin.`);
+    throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" refers to a file outside of the plugin.`);
   try {
     return JSON.parse(readFileSync(resolveInside(root, file, ref), 'utf8'));
   } catch (error) {

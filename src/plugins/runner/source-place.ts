@@ -4,20 +4,20 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isInside } from '../inside.ts';
 
-/** A place in the plugin's own source, from 1. */
+/** A position in the plugin's source; line and column start at 1. */
 export interface Place {
   /** Relative to the plugin's folder. */
   file: string;
   line: number;
   column: number;
-  /** The line itself, without the blanks around it. */
+  /** The trimmed source line. */
   text: string;
 }
 
 const { stripTypeScriptTypes } = module;
 const TEXT_CHARS = 200;
 const SOURCE = /\.[cm]?[jt]s$/;
-/** `file:///plugin/src/index.ts:12` or a path, above the line and its caret. */
+/** `file:///plugin/src/index.ts:12` or a path, above the source line and its caret. */
 const HEAD = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n){1,5}?( *)\^/;
 const FRAME = /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):(\d+)\)?$/;
 
@@ -26,7 +26,7 @@ export function placeText({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
 }
 
-/** Where in the plugin an error comes from, by its stack, which source maps have been applied to. */
+/** Finds an error's position in the plugin's source by its source-mapped stack. */
 export function placeOf(thrown: unknown, root: string): Place | undefined {
   const stack = stackOf(thrown);
   const head = HEAD.exec(stack);
@@ -44,8 +44,8 @@ export function placeOf(thrown: unknown, root: string): Place | undefined {
 }
 
 /**
- * Where loading failed. V8 does not say where a syntax error of an ES module stands, nor which import names what does
- * not exist, so the files that were resolved last are searched.
+ * Finds the position of a load error. V8 reports neither the position of an ES module's syntax error nor
+ * which import failed, so the last resolved files are searched.
  */
 export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly string[]): Place | undefined {
   const missing = missingImport(thrown, root);
@@ -59,7 +59,7 @@ export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly st
   return undefined;
 }
 
-/** Node parses JavaScript as TypeScript too, and that parser names the place. */
+/** Node can parse JavaScript as TypeScript too, and that parser reports positions. */
 function syntaxPlace(url: string, root: string): Place | undefined {
   const path = pathOf(url);
   if (!path || !SOURCE.test(path) || !isInside(root, path)) return undefined;
@@ -77,7 +77,7 @@ function missingImport(thrown: unknown, root: string): Place | undefined {
   const [, wanted, from] = /'([^']+)' imported from (\S.*)$/.exec(message) ?? [];
   const path = from && pathOf(from);
   if (!wanted || !path || !isInside(root, path)) return undefined;
-  // A relative import is named by where it would have led.
+  // The error of a relative import names its resolved path.
   const name = wanted.startsWith('/') ? wanted.slice(wanted.lastIndexOf('/') + 1) : wanted;
   const rows = linesOf(path);
   const index = rows.findIndex(

@@ -3,10 +3,10 @@ import { createStreamCredit, type StreamCredit } from '../stream-credit.ts';
 import type { Channel } from './channel.ts';
 import { RunnerFailure } from './failure.ts';
 
-/** A piece as it crosses the channel; smaller ones than the window keep it moving. */
+/** Chunk size on the channel; below the window size, so that chunks overlap. */
 const PIECE_BYTES = 32 * 1024;
 
-/** The stream that a handler returned, by itself or as the result of a success. */
+/** The stream returned by a handler, directly or as the result of a success. */
 export function streamOf(value: unknown): StreamResult | undefined {
   if (isStreamResult(value)) return value;
   const { exitCode, result } = (value ?? {}) as { exitCode?: unknown; result?: unknown };
@@ -14,9 +14,9 @@ export function streamOf(value: unknown): StreamResult | undefined {
 }
 
 export interface Streams {
-  /** Sends every piece, no faster than the daemon asks for; resolves when the source ends. */
+  /** Sends all chunks within the granted credit; resolves when the source ends. */
   send(executionId: string, stream: StreamResult, signal: AbortSignal): Promise<void>;
-  /** The daemon has room for so many bytes more. */
+  /** Grants credit for more bytes. */
   pull(executionId: string, bytes: number): void;
 }
 
@@ -26,11 +26,11 @@ export function createStreams(channel: Channel): Streams {
   return {
     async send(executionId, { contentType, source }, signal) {
       if (!STREAM_CONTENT_TYPE.test(contentType)) {
-        throw new RunnerFailure('EXECUTION_ERROR', `The stream's content type "${contentType}" is none.`);
+        throw new RunnerFailure('EXECUTION_ERROR', `The stream's content type "${contentType}" is invalid.`);
       }
-      // Told while its caller can still be answered by an error.
+      // Checked before the stream starts, while the caller can still get an error.
       if (!isIterable(source))
-        throw new RunnerFailure('EXECUTION_ERROR', 'A stream wants an iterable source.');
+        throw new RunnerFailure('EXECUTION_ERROR', 'The source of a stream must be iterable.');
       const credit = createStreamCredit(signal);
       credits.set(executionId, credit);
       try {
@@ -64,5 +64,5 @@ function isIterable(source: unknown): boolean {
 function toBytes(item: unknown): Buffer {
   if (typeof item === 'string') return Buffer.from(item);
   if (item instanceof Uint8Array) return Buffer.from(item.buffer, item.byteOffset, item.byteLength);
-  throw new RunnerFailure('EXECUTION_ERROR', 'A stream must give texts or bytes (Uint8Array).');
+  throw new RunnerFailure('EXECUTION_ERROR', 'A stream must yield strings or bytes (Uint8Array).');
 }

@@ -1,7 +1,9 @@
 import type { JobsAccess, PluginContextV3, WebhooksAccess, WorkflowsAccess } from '../../contracts/index.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 
-/** `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`: each method is one platform call of the same name. */
+/**
+ * `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`: each method maps to the platform call of the same name.
+ */
 export function taskServices(
   calls: PlatformCalls,
   executionId: string,

@@ -1,19 +1,19 @@
 import { ERROR_CLASSES } from '../../contracts/error-classes.ts';
 import { isRecord } from '../../kit/is-record.ts';
 
-/** What a thrown value says of its own kind: the class and pause it gives itself, or those that its code tells. */
+/** Error class and retry delay of a thrown value: its own, or derived from its code. */
 export interface ThrownClass {
   errorClass?: string;
   retryAfterMs?: number;
 }
 
 const CLASSES: ReadonlySet<string> = new Set(ERROR_CLASSES);
-/** What Node and undici call a connection that could not be had, or broke. */
+/** Codes of failed and broken connections in Node and undici. */
 const NETWORK = /^(?:ECONN|ENOTFOUND|EAI_|EPIPE|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_)/;
-/** `fetch` throws a TypeError whose cause has the code; libraries wrap that once more. */
+/** `fetch` throws a TypeError whose cause has the code; libraries often wrap it again. */
 const MAX_CAUSES = 5;
 
-/** Classes what plugin code threw. A code of the platform is left to the run, which knows their classes. */
+/** Classifies errors of plugin code. The workflow service classifies platform codes. */
 export function classOfThrown(thrown: unknown): ThrownClass {
   const own = fieldsOf(thrown);
   const details = isRecord(own.details) ? own.details : {};

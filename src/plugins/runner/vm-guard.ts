@@ -4,18 +4,18 @@ import { refused } from './refusal.ts';
 type Options = Record<string, unknown>;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-// Plugin code may replace this later.
+// Saved before plugin code can replace it.
 const { construct } = Reflect;
 
 /**
- * Refuses `cachedData`: V8 runs the bytecode in it unverified, which is native code for an author who crafts it. The
- * wrappers use nothing that plugin code could redefine.
+ * Rejects `cachedData`: V8 runs its bytecode unverified, which amounts to native code. The wrappers use
+ * nothing that plugin code could redefine.
  */
 export function guardVm(lock: Lock): void {
   const { Script: Original, createScript, compileFunction } = vm as unknown as VmFunctions;
   const { runInContext, runInNewContext, runInThisContext } = vm as unknown as VmFunctions;
 
-  // No subclass and no Proxy: either would lead plugin code to the original.
+  // Neither a subclass nor a Proxy: both would expose the original to plugin code.
   function Script(code: unknown, options: unknown): object {
     if (new.target === undefined)
       throw new TypeError("Class constructor Script cannot be invoked without 'new'");
@@ -23,7 +23,7 @@ export function guardVm(lock: Lock): void {
   }
   lock(Script, 'prototype', Original.prototype);
   lock(Original.prototype, 'constructor', Script);
-  // The native class that the original extends takes cached data too.
+  // The native superclass accepts cached data too.
   lock(Object.getPrototypeOf(Original.prototype), 'constructor', Script);
   lock(vm, 'Script', Script);
   lock(vm, 'createScript', (code: unknown, options: unknown) => createScript(code, withoutCache(options)));
@@ -51,8 +51,8 @@ interface VmFunctions {
 }
 
 /**
- * A copy in which `cachedData` is an own `undefined`: a getter could answer differently the second time, and Node
- * would find a `cachedData` of `Object.prototype`.
+ * Copies the options with `cachedData` as an own undefined property: a getter could return another value on
+ * the second read, and Node would find one on `Object.prototype`.
  */
 function withoutCache(given: unknown): Options {
   const options = copyOf(asObject(given));
@@ -67,7 +67,7 @@ function asObject(given: unknown): Options {
   throw new TypeError('The "options" argument must be a string or an object.');
 }
 
-/** Each property is read once. */
+/** Reads each property once. */
 function copyOf(given: Options): Options {
   return {
     __proto__: null,

@@ -6,17 +6,17 @@ import { messageOf } from '../../kit/errors.ts';
 import type { Grants } from './grants.ts';
 import { hasRawNetwork } from './node-flags.ts';
 
-/** The descriptor on which bwrap tells the pid of what it started. */
+/** Descriptor on which bwrap reports the pid of its child. */
 const STATUS_FD = 4;
 const PROBE_MS = 10_000;
 const PROBE_TRIES = 2;
 const TMP_BYTES = 64 * 1024 * 1024;
 const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 
-/** Where a plugin may write in memory; the memory watch counts these as used. */
+/** Writable in-memory folders of a plugin; the memory watch counts their files. */
 export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
-/** What differs between machines: whether users may make user namespaces, and mount a fresh `/proc`. */
+/** System differences: whether users may create user namespaces and mount a fresh `/proc`. */
 interface Variant {
   user: string[];
   proc: string[];
@@ -27,12 +27,12 @@ export interface WorkingBwrap {
   variant: Variant;
 }
 
-/** `undecided`: bwrap gave no answer in time, which says nothing about the next try. */
+/** `undecided`: bwrap did not answer in time; the next probe may succeed. */
 export type BwrapProbe = WorkingBwrap | { works: false; undecided: boolean; reason: string };
 
 export interface BwrapProbeOptions {
   timeoutMs?: number;
-  /** PATH where `bwrap` is looked up; default: this process's. */
+  /** PATH for the `bwrap` lookup; default: this process's. */
   path?: string | undefined;
 }
 
@@ -46,7 +46,10 @@ const PROCS: string[][] = [
   ['--dir', '/proc'],
 ];
 
-/** Whether bubblewrap can start this Node here, and in which way. A verdict holds for the process, a time-out is not one. */
+/**
+ * Whether bubblewrap can start Node here, and with which options. Results are cached for the process, except
+ * timeouts.
+ */
 export const probeBwrap = createBwrapProbe();
 
 export function createBwrapProbe(options: BwrapProbeOptions = {}): () => Promise<BwrapProbe> {
@@ -76,7 +79,7 @@ async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
       const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
       if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
-      // A weaker variant might answer in time without the stronger one being impossible here.
+      // A weaker variant might answer in time although the stronger one is possible.
       if (failure.kind === 'undecided') return { works: false, undecided: true, reason: failure.message };
       reason ||= failure.message;
     }
@@ -109,13 +112,13 @@ function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFail
   });
 }
 
-/** A process that was killed, or that the kernel had no room for, was not refused by bubblewrap. */
+/** A killed process, or one without memory, was not refused by bubblewrap. */
 function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
   if (code === 'ENOENT') return 'missing';
   return signal || code === 'EAGAIN' || code === 'ENOMEM' ? 'undecided' : 'refused';
 }
 
-/** bwrap's arguments up to `--`: own namespaces, and a file system of only what is granted. */
+/** bwrap's arguments up to `--`: separate namespaces, and a file system with only granted paths. */
 export function bwrapArgs(
   probe: WorkingBwrap,
   grants: Grants,
@@ -139,7 +142,7 @@ export function bwrapArgs(
   ];
 }
 
-/** The loader and the libraries of a dynamically linked Node. */
+/** Loader and libraries of a dynamically linked Node. */
 const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/lib32', '/lib', '/lib64', '/lib32', '/nix/store'];
 const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];
 const NETWORK_FILES = [
@@ -160,7 +163,7 @@ function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     '--unshare-uts',
     '--unshare-cgroup-try',
     ...(sharesNetwork ? [] : ['--unshare-net']),
-    // The sandbox dies with the daemon, however that dies; Node is its first process, so that nothing outlives Node.
+    // The sandbox dies with the service in any case; Node is its first process, so no other outlives Node.
     '--die-with-parent',
     '--as-pid-1',
     '--new-session',
@@ -183,12 +186,12 @@ function inMemory(path: string, bytes: number): string[] {
   return ['--size', String(bytes), '--tmpfs', path];
 }
 
-/** The root and `/dev` are in memory as well, without a size of their own: read-only once everything is mounted. */
+/** The root and `/dev` are also in memory, without a size limit; read-only once everything is mounted. */
 function sealed(): string[] {
   return ['--remount-ro', '/dev', '--remount-ro', '/'];
 }
 
-/** `/lib` is a link to `/usr/lib` on merged systems; inside it must be one too. */
+/** On merged-usr systems `/lib` is a link to `/usr/lib`, and must be one inside too. */
 function systemFolder(path: string): string[] {
   if (!existsSync(path)) return [];
   if (lstatSync(path).isSymbolicLink()) return ['--symlink', readlinkSync(path), path];

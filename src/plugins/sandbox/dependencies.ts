@@ -3,18 +3,18 @@ import { dirname, join } from 'node:path';
 import { isRecord } from '../../kit/is-record.ts';
 import { readPackageJson } from '../package-json.ts';
 
-/** A package found for another: where its folder is seen, and where it really lies. */
+/** A resolved package: its path in `node_modules`, and its real path. */
 export interface FoundPackage {
   path: string;
   real: string;
 }
 
-/** More than any plugin has; a cycle of links must not run forever. */
+/** More than any plugin has; bounds cycles of links. */
 const MAX_PACKAGES = 5000;
 
 /**
- * The packages a folder's `package.json` depends on, with theirs, as Node would find them in the
- * `node_modules` beside and above. What is not installed is left out: the import will say so.
+ * Transitive dependencies of a folder's `package.json`, resolved as Node does. Missing packages are skipped:
+ * their import reports the error.
  */
 export async function resolveDependencies(folder: string, only?: string[]): Promise<FoundPackage[]> {
   const found = new Map<string, FoundPackage>();
@@ -29,7 +29,7 @@ export async function resolveDependencies(folder: string, only?: string[]): Prom
 }
 
 async function findPackage(name: string, from: string): Promise<FoundPackage | undefined> {
-  // A name from a package.json becomes part of a path that is granted.
+  // The name becomes part of a granted path, so it must be valid.
   if (!/^(?:@[\w.-]+\/)?[\w.-]+$/.test(name) || name.split('/').includes('..')) return undefined;
   for (let folder = from; ; folder = dirname(folder)) {
     const path = join(folder, 'node_modules', name);

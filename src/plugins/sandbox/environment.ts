@@ -1,18 +1,21 @@
 import type { Permissions } from '../../contracts/index.ts';
 
-/** What Node itself looks at; nothing of it is secret. */
+/** Variables that Node itself reads; none is secret. */
 const BASICS = ['TZ', 'LANG', 'LC_ALL'];
 
-/** Never handed to plugin code, whatever a manifest lists: the platform's secrets, and what would change the sandbox. */
+/**
+ * Never passed to plugin code, even if a manifest lists them: platform secrets, and variables that would
+ * change the sandbox.
+ */
 const WITHHELD =
   /^(?:NODE_OPTIONS|NODE_PATH|NODE_V8_COVERAGE|NODE_COMPILE_CACHE|NODE_REDIRECT_WARNINGS|NODE_REPL_.*|LD_.*|DYLD_.*|SVC_.*|GATEWAY_.*)$/;
 
-/** The variables a plugin's handlers see: those that `permissions.env` names, save for the platform's own. */
+/** Variables visible to a plugin's handlers: those in `permissions.env`, except the platform's own. */
 export function grantedNames(permissions: Permissions): string[] {
   return permissions.env.filter((name) => !WITHHELD.test(name));
 }
 
-/** The environment of a plugin's process: Node's basics and what the manifest lists, nothing of the daemon's beside. */
+/** Environment of a plugin's process: Node's basics and what the manifest lists, nothing else. */
 export function scrubEnvironment(
   permissions: Permissions,
   environment: NodeJS.ProcessEnv,

@@ -6,7 +6,7 @@ import { grantedPath } from './grants.ts';
 import type { GuardedPaths } from './guarded-paths.ts';
 import { realPathOf } from './real-path.ts';
 
-/** The paths under `permissions.fs` that no sandbox grants, told before a call of the plugin fails for them. */
+/** Entries of `permissions.fs` that no sandbox grants, reported before a call fails because of them. */
 export async function grantFaults(
   root: string,
   manifest: ManifestV3,

@@ -9,40 +9,39 @@ import { resolveDependencies } from './dependencies.ts';
 import { type GuardedPaths, refuseSecrets } from './guarded-paths.ts';
 import { realPathOf } from './real-path.ts';
 
-/** What a plugin's process may touch; absolute paths, each a file or a folder with all below it. */
+/** Paths that a plugin's process may access; absolute, each a file or a folder with its content. */
 export interface Grants {
   read: string[];
   write: string[];
-  /** Symbolic links outside the plugin's folder that lead to a granted dependency. */
+  /** Symbolic links outside the plugin's folder that point to a granted dependency. */
   links: Array<{ path: string; target: string }>;
 }
 
 export interface GrantsInput {
-  /** The plugin's folder as a real path. */
+  /** Real path of the plugin's folder. */
   root: string;
   permissions: Permissions;
-  /** `.svc`: never granted, save for what the marketplace installed in `plugins` below it. */
+  /** `.svc`: never granted, except for installed plugins in its folder `plugins`. */
   dataDir: string;
-  /** Files and folders that are granted as little; none unless given. */
+  /** Other files and folders that are never granted; default: none. */
   secrets?: readonly string[];
 }
 
 const MAX_ENTRIES = 500_000;
 
 /**
- * Works out the folders and files of a plugin's sandbox: its own, its dependencies, the runner, the SDK,
- * the `package.json` files above (Node reads them), and what the manifest asks for.
- * Throws SANDBOX_ERROR when one of them would give away the platform's data, or leaves by a symbolic link.
+ * Paths granted to a plugin: its folder, dependencies, runner, SDK, the `package.json` files above (Node
+ * reads them), and `permissions.fs`. Throws SANDBOX_ERROR if one exposes platform data or escapes by a link.
  */
 export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
-  // Whatever name it goes by: paths are compared as text.
+  // Real path, since paths are compared as text.
   const dataDir = await realPathOf(input.dataDir);
   const guarded = { dataDir, secrets: input.secrets ?? [] };
   refuseDataFolder(root, dataDir, "the plugin's folder");
   await refuseSecrets(root, root, guarded.secrets, "the plugin's folder");
   const dependencies = [
     ...(await resolveDependencies(root)),
-    // The SDK and the runner's own schema checker.
+    // Packages needed by the SDK and by the runner's schema validation.
     ...(await resolveDependencies(packageRoot, isBuilt ? ['zod'] : ['zod', 'ajv'])),
   ].filter(({ real }) => !isInside(root, real));
   for (const { path, real } of dependencies) {
@@ -55,7 +54,7 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
   const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
   for (const path of [...read, ...asked.write]) refuseWildcard(path);
-  // A plugin under development has the platform linked into its node_modules, which is public where it holds no data.
+  // A plugin under development links the platform into its node_modules; the package holds no secrets.
   const linkable = await Promise.all(
     [packageRoot, ...publicParts].filter((path) => !isInside(path, dataDir)).map((path) => realpath(path)),
   );
@@ -69,7 +68,7 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
 }
 
-/** The runner and SDK: two files of the build, or the source folders they import from. */
+/** The runner and SDK: two files in a build, otherwise the source folders that they import. */
 function runtimeFiles(): string[] {
   if (isBuilt) return [entryFile('runner'), entryFile('sdk'), join(packageRoot, 'package.json')];
   const sources = ['contracts', 'kit', 'plugins', 'sdk'].map((name) => join(packageRoot, 'src', name));
@@ -97,7 +96,7 @@ async function manifestPaths(
   return Promise.all(paths.map((path, index) => grantedPath({ kind, index, path }, root, guarded)));
 }
 
-/** The real path of an entry of `permissions.fs`. Throws SANDBOX_ERROR for one that is never granted. */
+/** The real path of an entry of `permissions.fs`. Throws SANDBOX_ERROR for a path that is never granted. */
 export async function grantedPath(
   { kind, index, path }: { kind: 'read' | 'write'; index: number; path: string },
   root: string,
@@ -111,45 +110,47 @@ export async function grantedPath(
   return real;
 }
 
-/** A folder that holds `.svc`, or lies in it, would show the platform's keys and databases to the plugin. */
+/** A folder inside `.svc`, or one that contains it, would expose the platform's keys and databases. */
 function refuseDataFolder(path: string, dataDir: string, what: string): void {
   const installed = join(dataDir, 'plugins');
   const isInstalled = isInside(installed, path) && path !== installed;
   if (!isInside(path, dataDir) && (!isInside(dataDir, path) || isInstalled)) return;
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `${what} (${path}) would open the platform's data folder ${dataDir} to the plugin; name a folder apart from it.`,
+    `${what} (${path}) would expose the platform's data folder ${dataDir} to the plugin; grant another folder.`,
     { details: { path, dataDir } },
   );
 }
 
-/** Through these a process reads its neighbours' environment and memory, and the devices. */
+/** They expose devices and the environment and memory of other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
 
 function refuseKernelFolder(path: string, what: string): void {
   if (!KERNEL_FOLDERS.some((folder) => isInside(folder, path) || isInside(path, folder))) return;
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `${what} cannot be granted: ${path} shows other processes to the plugin.`,
+    `${what} cannot be granted: ${path} exposes other processes to the plugin.`,
     {
       details: { path },
     },
   );
 }
 
-/** Node reads `*` in a granted path as a wildcard. */
+/** Node treats `*` in a granted path as a wildcard. */
 function refuseWildcard(path: string): void {
   if (!path.includes('*')) return;
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `The path ${path} cannot be granted because it has a "*" in it; rename it.`,
+    `The path ${path} cannot be granted because it contains a "*"; rename it.`,
     {
       details: { path },
     },
   );
 }
 
-/** Node's permission model follows symbolic links wherever they lead, so those that leave are refused beforehand. */
+/**
+ * Node's permission model follows symbolic links, so links that leave the folder are rejected beforehand.
+ */
 async function refuseEscapingLinks(root: string, allowed: string[]): Promise<void> {
   const folders = [root];
   let seen = 0;
@@ -164,13 +165,13 @@ async function refuseEscapingLinks(root: string, allowed: string[]): Promise<voi
 }
 
 async function refuseEscapingLink(path: string, allowed: string[]): Promise<void> {
-  // A link to nothing gives nothing away, but what it names may come to be later.
+  // A dangling link is harmless now, but its target may be created later.
   const target = await realpath(path).catch(() => undefined);
   if (target !== undefined && allowed.some((folder) => isInside(folder, target))) return;
   const where = target === undefined ? 'nothing' : target;
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `The plugin holds a symbolic link that leaves its folder: ${path} leads to ${where}. Replace it by the file itself, or grant its target in permissions.fs.read.`,
+    `The plugin holds a symbolic link that leaves its folder: ${path} points to ${where}. Replace it by the file itself, or grant its target in permissions.fs.read.`,
     { details: { path, target: target ?? null } },
   );
 }

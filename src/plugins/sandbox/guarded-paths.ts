@@ -7,24 +7,24 @@ import { userConfigFolder } from '../../kit/user-folder.ts';
 import { isInside } from '../inside.ts';
 import { realPathOf } from './real-path.ts';
 
-/** What no plugin is granted, by whatever name or link. */
+/** Paths that no plugin is granted, under any name or link. */
 export interface GuardedPaths {
-  /** `.svc`, save for what the marketplace installed in `plugins` below it. */
+  /** `.svc`, except for installed plugins in its folder `plugins`. */
   dataDir: string;
   /** Files and folders with secrets outside of it, and sockets of container engines. */
   secrets: readonly string[];
 }
 
-/** Where a project keeps its secrets. */
+/** Locations of a project's secrets. */
 export interface SecretPlaces {
   projectDir: string;
-  /** The config in force, whatever its name; null: the defaults. */
+  /** The active config file, under any name; null: defaults. */
   configFile: string | null;
   config: Pick<PlatformConfig, 'execution'>;
   env: Environment;
 }
 
-/** Code that reaches a container engine is root on the machine; a read-only mount does not keep it from connecting. */
+/** Access to a container engine is root on the machine; a read-only mount does not prevent connecting. */
 const ENGINE_SOCKETS = [
   '/run/docker.sock',
   '/run/podman/podman.sock',
@@ -32,7 +32,7 @@ const ENGINE_SOCKETS = [
   '/run/crio/crio.sock',
 ];
 
-/** The project's `.env` and config, what the user has, and the container engine that the config names. */
+/** The project's `.env` and config, the user's secrets, and the configured container engine's socket. */
 export function projectSecrets({ projectDir, configFile, config, env }: SecretPlaces): string[] {
   const { SVC_AGENT_HOME } = env;
   return [
@@ -45,7 +45,9 @@ export function projectSecrets({ projectDir, configFile, config, env }: SecretPl
   ];
 }
 
-/** The user's folder with logins and the host agent's registration, and the container engines of the machine. */
+/**
+ * The user's folder with credentials and the host agent's registration, and the sockets of container engines.
+ */
 export function userSecrets(env: Environment): string[] {
   const { XDG_RUNTIME_DIR } = env;
   return [
@@ -55,7 +57,7 @@ export function userSecrets(env: Environment): string[] {
   ];
 }
 
-/** Throws SANDBOX_ERROR for a real path that is one of the secrets, lies in one, or holds one. */
+/** Throws SANDBOX_ERROR for a real path that equals, contains or is inside a secret. */
 export async function refuseSecrets(
   path: string,
   root: string,
@@ -64,12 +66,12 @@ export async function refuseSecrets(
 ): Promise<void> {
   for (const named of secrets) {
     const secret = await realPathOf(named);
-    // A host agent keeps the plugins of its gateway in its own folder.
+    // A host agent keeps its gateway's plugins in its own folder.
     const isWithin = isInside(secret, path) && !isInside(root, path);
     if (!isWithin && !isInside(path, secret) && !(await isSameFile(path, secret))) continue;
     throw new PlatformError(
       'SANDBOX_ERROR',
-      `${what} (${path}) would open ${named}, which ${whatIs(named)}, to the plugin; name a path apart from it.`,
+      `${what} (${path}) would expose ${named}, which ${whatIs(named)}, to the plugin; grant another path.`,
       { details: { path, secret: named } },
     );
   }
@@ -81,7 +83,7 @@ function whatIs(named: string): string {
     : 'holds secrets of the platform';
 }
 
-/** A hard link has a path of its own. */
+/** A hard link has another path. */
 async function isSameFile(path: string, secret: string): Promise<boolean> {
   const [one, other] = await Promise.all([path, secret].map((file) => stat(file).catch(() => undefined)));
   return one?.isFile() === true && other !== undefined && one.ino === other.ino && one.dev === other.dev;

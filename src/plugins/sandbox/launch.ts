@@ -13,21 +13,21 @@ import { nodeFlags, nodeGuardsNetwork } from './node-flags.ts';
 export type SandboxPreference = PlatformConfig['execution']['worker']['sandbox'];
 export type SandboxMode = 'bwrap' | 'permission';
 
-/** What confines plugin code on this machine. */
+/** The sandbox in use on this machine. */
 export interface SandboxInForce {
   mode: SandboxMode;
-  /** Whether a plugin without `network: ["*"]` is kept from opening connections. */
+  /** Whether plugins without `network: ["*"]` are prevented from opening connections. */
   networkGuarded: boolean;
   /** Why it is not `bwrap`. */
   reason?: string;
 }
 
-/** The same where the config may demand a sandbox that does not work: then no plugin starts. */
+/** Includes the case that the configured sandbox does not work: no plugin starts then. */
 export type SandboxStatus =
   | SandboxInForce
   | { mode: 'unavailable'; networkGuarded: boolean; reason?: string };
 
-/** A command that starts the runner confined. */
+/** A command that starts the sandboxed runner. */
 export interface Launch {
   mode: SandboxMode;
   command: string;
@@ -37,7 +37,7 @@ export interface Launch {
 }
 
 export interface LaunchInput {
-  /** The plugin's folder as a real path. */
+  /** Real path of the plugin's folder. */
   root: string;
   permissions: Permissions;
   memoryMb: number;
@@ -45,20 +45,19 @@ export interface LaunchInput {
   dataDir: string;
   secrets?: readonly string[];
   environment: NodeJS.ProcessEnv;
-  /** Called with the sandbox of this launch, or with why there is none. */
+  /** Called with the sandbox of this launch, or with the error. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 
 /**
- * Tells which sandbox plugins get. Throws SANDBOX_ERROR when `bwrap` is demanded and does not work, and when bubblewrap
- * gave no answer: a slow machine must not weaken the sandbox.
- * @spec docs/security.md
+ * The sandbox that plugins get. Throws SANDBOX_ERROR when `bwrap` is required but does not work, or when the
+ * probe timed out: a slow machine must not weaken the sandbox. @spec docs/security.md
  */
 export async function sandboxInForce(preference: SandboxPreference = 'auto'): Promise<SandboxInForce> {
   return inForce(await chooseSandbox(preference));
 }
 
-/** The same, with `unavailable` in place of SANDBOX_ERROR. */
+/** Like `sandboxInForce`, with `unavailable` instead of SANDBOX_ERROR. */
 export async function sandboxStatus(preference: SandboxPreference): Promise<SandboxStatus> {
   try {
     return await sandboxInForce(preference);
@@ -81,7 +80,7 @@ export async function chooseSandbox(
   if (undecided)
     throw new PlatformError(
       'SANDBOX_ERROR',
-      `Plugins cannot be started now: ${reason}. The next call tries again; if this stays, set execution.worker.sandbox to "permission", which is weaker.`,
+      `Plugins cannot be started now: ${reason}. The next call retries. If this persists, set execution.worker.sandbox to "permission", which is weaker.`,
       { details: { reason } },
     );
   if (preference === 'auto') return { mode: 'permission', reason };
@@ -103,7 +102,7 @@ const unavailable = (error: unknown): SandboxStatus => ({
   reason: messageOf(error),
 });
 
-/** Works out how to start the runner for a plugin. Throws SANDBOX_ERROR. */
+/** Prepares the start command of a plugin's runner. Throws SANDBOX_ERROR. */
 export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
   const { root, permissions, memoryMb } = input;
   const chosen = await chosenFor(input);
@@ -131,7 +130,9 @@ async function chosenFor({ preference, onSandbox }: LaunchInput): Promise<Chosen
   }
 }
 
-/** Under bubblewrap there is nothing to write to; the permission model alone would let the plugin create it. */
+/**
+ * Bubblewrap cannot mount a missing folder, and the permission model alone would let the plugin create it.
+ */
 function requireWritable(paths: readonly string[]): void {
   const missing = paths.find((path) => !existsSync(path));
   if (missing === undefined) return;
@@ -142,7 +143,7 @@ function requireWritable(paths: readonly string[]): void {
   );
 }
 
-/** The child's PATH is scrubbed, so the program is looked up in ours. */
+/** The child's PATH is scrubbed, so the program is resolved with ours. */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
 }
@@ -150,8 +151,8 @@ async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
 let setpriv: Promise<string[]> | undefined;
 
 /**
- * The runner ends when its channel closes, but plugin code that blocks its loop would never see that:
- * on Linux the kernel ends it when the daemon dies. Empty where `setpriv` is missing.
+ * Plugin code that blocks its event loop misses the closing of the channel; on Linux the kernel kills it when
+ * the service dies. Empty where `setpriv` is missing.
  */
 function parentDeathSignal(): Promise<string[]> {
   const program = locate('setpriv', process.env.PATH);

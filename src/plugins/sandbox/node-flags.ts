@@ -2,22 +2,22 @@ import process from 'node:process';
 import type { Permissions } from '../../contracts/index.ts';
 import type { Grants } from './grants.ts';
 
-/** Whether this Node's permission model guards the network: from version 25 on. */
+/** Whether Node's permission model restricts the network: since version 25. */
 export const nodeGuardsNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net');
 
-/** A plugin that may open any connection by itself. */
+/** Whether the plugin may open arbitrary connections itself. */
 export function hasRawNetwork(permissions: Permissions): boolean {
   return permissions.network.includes('*');
 }
 
-/** The heap gives way before the watched resident memory does, so that running out of it says so. */
+/** Below the watched resident memory, so that V8 fails first with a clear out-of-memory message. */
 function heapMb(memoryMb: number): number {
   return Math.max(24, Math.floor(memoryMb * 0.75));
 }
 
 /**
  * Node's flags for a plugin's process. Workers, addons, WASI, the inspector and FFI stay denied;
- * `node:sqlite` is switched off because it writes files past the permission model.
+ * `node:sqlite` is disabled because it bypasses the permission model when it writes files.
  */
 export function nodeFlags(grants: Grants, permissions: Permissions, memoryMb: number): string[] {
   const flags = [

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Without links, also of what is not there yet: it may come to be after we looked. */
+/** Resolves links, also in the existing part of a missing path, which may be created later. */
 export async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path);

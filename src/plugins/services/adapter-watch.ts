@@ -1,9 +1,9 @@
 import type { AdapterName, LlmUsage } from '../../contracts/index.ts';
 
-/** Told of each call of an adapter; daemons count them. */
+/** Observes adapter calls; services count them. */
 export interface AdapterWatch {
   called(adapter: AdapterName, method: string, failed: boolean, durationMs: number): void;
-  /** What a model's answer took; `cost` in US dollars, null where its price is not known. */
+  /** Token usage of a model's reply; `cost` in US dollars, null if the price is unknown. */
   used(adapter: AdapterName, model: string, usage: LlmUsage, cost: number | null): void;
 }
 
@@ -14,7 +14,7 @@ export interface Timed<Value> {
   durationMs: number;
 }
 
-/** Runs a call and tells the watch how it ended. */
+/** Runs a call and reports its outcome to the watch. */
 export async function watched<Value>(
   watch: AdapterWatch,
   adapter: AdapterName,

@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** What kind of place an address that is not on the public internet is. */
+/** Kind of a non-public address. */
 export type PrivateKind =
   | 'loopback'
   | 'unspecified'
@@ -11,7 +11,10 @@ export type PrivateKind =
   | 'metadata'
   | 'reserved';
 
-/** @see IANA special-purpose address registries; addresses of cloud metadata services among public ones. */
+/**
+ * Special-purpose address registries of IANA, and public addresses of cloud metadata services. @see IANA
+ * special-purpose address registries
+ */
 const IPV4: Array<[network: string, bits: number, kind: PrivateKind]> = [
   ['127.0.0.0', 8, 'loopback'],
   ['10.0.0.0', 8, 'private'],
@@ -54,13 +57,13 @@ const rules = (family: 'ipv4' | 'ipv6', rows: typeof IPV4) =>
 const ipv4Rules = rules('ipv4', IPV4);
 const ipv6Rules = rules('ipv6', IPV6);
 
-/** The only part of IPv6 that is public internet. */
+/** The public part of IPv6. */
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
 /**
- * What kind of private place an IP address is; undefined for one on the public internet. Addresses that
- * carry an IPv4 one (mapped, NAT64, 6to4) are what that one is. Throws RangeError for anything but an address.
+ * Kind of a private IP address; undefined for a public one. Addresses that embed an IPv4 address (mapped,
+ * NAT64, 6to4) are classified by it. Throws RangeError for anything but an address.
  */
 export function privateKindOf(address: string): PrivateKind | undefined {
   const bare = address.split('%')[0]!;
@@ -75,7 +78,7 @@ export function privateKindOf(address: string): PrivateKind | undefined {
 
 /** The eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
-  // The URL parser writes every form, the dotted one included, in hexadecimal groups.
+  // The URL parser normalizes every notation, including dotted ones, to hexadecimal groups.
   const text = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = text.split('::');
   const parse = (part: string) =>
@@ -95,7 +98,7 @@ function carriedIPv4(groups: number[]): string | undefined {
   return startsWith(0x2002) ? dotted(groups[1]!, groups[2]!) : undefined;
 }
 
-/** An address in brackets, or a bare one, as the address; a name as null. */
+/** Returns an address without brackets; null for a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return isIP(bare) === 0 ? null : bare;

@@ -19,9 +19,9 @@ interface Budget {
 }
 
 /**
- * `ctx.analytics`: `track(name, payload)`. The source is the plugin, so that no plugin's event passes for the
- * platform's. An event that is too large is a warning in the log instead; those beyond the rate are dropped, and a
- * line says how many. Throws VALIDATION_ERROR for a name that the runner would not have sent.
+ * `ctx.analytics`: `track(name, payload)`. The source is always the plugin, so that events cannot pose as the
+ * platform's. Oversized events and those above the rate are dropped with a warning. Throws VALIDATION_ERROR
+ * for an invalid name.
  */
 export function createAnalyticsService({
   analytics,
@@ -46,11 +46,14 @@ export function createAnalyticsService({
   }
   function reportSoon(budget: Budget, pluginId: string): void {
     clock.after(REPORT_DROPS_MS, () => {
-      logger.warn(`${budget.dropped} analytics events of the plugin were dropped: it tells too many`, {
-        pluginId,
-        logsSource: 'plugin',
-        meta: { dropped: budget.dropped },
-      });
+      logger.warn(
+        `${budget.dropped} analytics events of the plugin were dropped: the rate limit was exceeded`,
+        {
+          pluginId,
+          logsSource: 'plugin',
+          meta: { dropped: budget.dropped },
+        },
+      );
       budget.dropped = 0;
     });
   }
@@ -61,8 +64,8 @@ export function createAnalyticsService({
       const { plugin, tenantId, requestId, traceId } = request;
       const size = JSON.stringify(payload)?.length ?? 0;
       if (size > PAYLOAD_CHARS) {
-        // The handler does not wait for us, and may have ended: an error would reach nobody.
-        logger.warn(`The event "${name}" was not taken: its payload has ${size} characters as JSON`, {
+        // The handler does not await the call and may have ended, so an error would be lost.
+        logger.warn(`The event "${name}" was dropped: its payload has ${size} characters as JSON`, {
           pluginId: plugin.id,
           tenantId,
           requestId,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { PlatformError } from '../../kit/errors.ts';
 
-/** Checks of what plugin code hands to a service; each throws VALIDATION_ERROR naming the argument. */
+/** Validators for arguments from plugin code; each throws VALIDATION_ERROR naming the argument. */
 
 export function textArgument(value: unknown, name: string, maxChars: number): string {
   if (typeof value === 'string' && value.length > 0 && value.length <= maxChars) return value;
@@ -14,7 +14,7 @@ export function optionsArgument(value: unknown): Record<string, unknown> {
   throw invalid('the options must be an object');
 }
 
-/** Undefined stays undefined; else a whole number within the bounds. */
+/** Returns undefined unchanged; otherwise requires an integer within the bounds. */
 export function wholeArgument(value: unknown, name: string, min: number, max: number): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)
@@ -22,7 +22,7 @@ export function wholeArgument(value: unknown, name: string, min: number, max: nu
   throw invalid(`${name} must be a whole number from ${min} to ${max}`);
 }
 
-/** What a schema makes of an argument. */
+/** Parses an argument with a schema. */
 export function parsedArgument<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

@@ -2,7 +2,7 @@ import type { ExecutionRequest, Permissions } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
-/** For whom a platform call is made, by its execution and never by what the plugin says. */
+/** The caller of a platform call, taken from its execution, never from the plugin. */
 export interface CallScope {
   tenantId: string;
   user: ExecutionRequest['user'];
@@ -17,10 +17,10 @@ export function callScope({ request, signal }: PlatformCallContext): CallScope {
   return { tenantId, user, requestId, traceId, spanId, signal };
 }
 
-/** Services that a manifest has to ask for. */
+/** Services that a manifest must request. */
 type AskedFor = Exclude<keyof NonNullable<Permissions['platform']>, 'state' | 'cache'>;
 
-/** Throws PERMISSION_DENIED unless the manifest asks for the service. */
+/** Throws PERMISSION_DENIED unless the manifest requests the service. */
 export function requirePlatform({ permissions, plugin }: ExecutionRequest, service: AskedFor): void {
   if (permissions.platform?.[service] === true) return;
   throw new PlatformError(

@@ -6,10 +6,10 @@ import { requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 import { textsArgument } from './llm-arguments.ts';
 
-/** The model that the config names. Throws ADAPTER_NOT_CONFIGURED. */
+/** Returns the configured model. Throws ADAPTER_NOT_CONFIGURED. */
 export type GetEmbedder = () => Promise<Embedder>;
 
-/** `ctx.embeddings`. Throws PERMISSION_DENIED unless the manifest asks for it, and as Embedder does. */
+/** `ctx.embeddings`. Throws PERMISSION_DENIED unless the manifest requests it, and as Embedder does. */
 export function createEmbeddingsService(
   embedder: GetEmbedder,
   analytics: Analytics,

@@ -1,7 +1,7 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
 import type { TrackedEvent } from '../../kit/analytics.ts';
 
-/** What an event of an execution carries beside its payload; its run is the workflow's where there is one. */
+/** Event fields of an execution, besides the payload; `runId` is the workflow run's, if there is one. */
 export function eventFields({
   tenantId,
   hostContext,

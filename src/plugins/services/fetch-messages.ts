@@ -2,25 +2,25 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
 import { invalid, optionsArgument } from './arguments.ts';
 
-/** Headers that must not follow a redirect to another origin. */
+/** Headers dropped on a redirect to another origin. */
 const CREDENTIAL_HEADERS = new Set(['authorization', 'cookie']);
-/** Of the response: what described bytes that have been decoded since. */
+/** Response headers that describe the encoded body, which is decoded by now. */
 const ENCODING_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding']);
 
-/** What plugin code sent, checked. Throws VALIDATION_ERROR. */
+/** Validates a request from plugin code. Throws VALIDATION_ERROR. */
 export function readRequest(sent: unknown): FetchRequest {
   const { url, method, headers, body, redirect } = optionsArgument(sent);
   if (typeof url !== 'string' || !URL.canParse(url)) throw invalid('the URL must be absolute');
   const { protocol, username, password } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:')
-    throw invalid(`ctx.fetch speaks http and https, not ${protocol}`);
+    throw invalid(`ctx.fetch supports http and https, not ${protocol}`);
   if (username !== '' || password !== '')
-    throw invalid('credentials belong into the Authorization header, not the URL');
+    throw invalid('pass credentials in the Authorization header, not in the URL');
   if (typeof method !== 'string' || !/^[A-Z]{1,16}$/i.test(method) || /^(?:connect|trace)$/i.test(method)) {
     throw invalid('the method is not allowed');
   }
   if (!Array.isArray(headers) || headers.length > 200 || !headers.every(isPair)) {
-    throw invalid('headers must be at most 200 pairs of texts');
+    throw invalid('headers must be at most 200 pairs of strings');
   }
   if (body !== null && typeof body !== 'string') throw invalid('the body must be base64 or null');
   return {
@@ -36,12 +36,12 @@ function isPair(value: unknown): value is [string, string] {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string');
 }
 
-/** The next request of a redirect, as browsers make it; null when the answer is none. */
+/** The next request of a redirect, by the rules of browsers; null for other responses. */
 export function redirectOf(request: FetchRequest, response: Response): FetchRequest | null {
   const location = response.headers.get('location');
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return null;
   if (!URL.canParse(location, request.url))
-    throw upstream(`${request.url} redirected to "${location}", which is no URL`);
+    throw upstream(`${request.url} redirected to "${location}", which is not a URL`);
   const url = new URL(location, request.url);
   const { href } = readTarget(url);
   const isSameOrigin = url.origin === new URL(request.url).origin;
@@ -72,7 +72,7 @@ export async function readReply(
 ): Promise<FetchReply> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Counted after decoding: a small bomb is as large as what it unpacks to.
+  // Counts decoded bytes, so that compression bombs hit the limit.
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
     if (size > maxBytes) {

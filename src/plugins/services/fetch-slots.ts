@@ -2,11 +2,14 @@ import { createFairShares, createTenancy, type FairShares, type Tenancy } from '
 import { createTurns, type Turns } from '../../kit/turns.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
-/** Calls of one plugin that hold a response in our memory at a time; further ones wait. Of several tenants one gets eight at most. */
+/**
+ * Concurrent calls of one plugin, each of which buffers a response; further calls wait. With several tenants,
+ * one gets at most eight.
+ */
 const MAX_AT_ONCE = 10;
 
 export interface FetchSlots {
-  /** Returns what releases the slot. Rejects with the signal's reason when that fires first. */
+  /** Returns a function that releases the slot. Rejects with the signal's reason when it aborts first. */
   enter(context: PlatformCallContext): Promise<() => void>;
 }
 
@@ -16,7 +19,10 @@ interface PluginSlots {
   waiting: Turns<() => void>;
 }
 
-/** At most ten calls a plugin at once, shared by tenants; the others wait their turn, as many as its processes may have under way. */
+/**
+ * Limits each plugin to ten concurrent calls, shared fairly between tenants. The queue is bounded by the
+ * in-flight calls of the plugin's processes.
+ */
 export function createFetchSlots(): FetchSlots {
   const busy = new Map<string, PluginSlots>();
 

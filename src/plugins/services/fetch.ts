@@ -17,7 +17,7 @@ import type { Resolve } from './resolve.ts';
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 10;
 const TIMEOUT_MS = 30_000;
-/** Headers that belong to the connection, which is ours. */
+/** Headers of the connection, which the platform controls. */
 const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
@@ -31,7 +31,7 @@ const CONNECTION_HEADERS = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Answers a request that a manifest allows instead of the network; undefined: the network answers. */
+/** Answers an allowed request in place of the network; undefined: the network answers. */
 export type StubFetch = (request: Request) => Promise<Response | undefined> | Response | undefined;
 
 export interface FetchServiceOptions {
@@ -41,7 +41,7 @@ export interface FetchServiceOptions {
   clock?: Clock;
   timeoutMs?: number;
   maxResponseBytes?: number;
-  /** Names that the operator lets lead to private addresses. */
+  /** Names that the operator allows to resolve to private addresses. */
   privateHosts?: readonly string[];
 }
 
@@ -50,8 +50,8 @@ export interface FetchService extends PlatformService {
 }
 
 /**
- * `ctx.fetch`: the request is made here, where the manifest's list is enforced on every hop and every
- * address. Throws PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE, VALIDATION_ERROR.
+ * `ctx.fetch`: requests run in the service, which enforces the manifest's list on every redirect and address. Throws
+ * PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE, VALIDATION_ERROR.
  * @spec docs/plugins.md "The context"
  */
 export function createFetchService(options: FetchServiceOptions = {}): FetchService {
@@ -68,7 +68,7 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
     const { network } = context.request.permissions;
     const { mayBePrivate } = requireHost(url, network, options.privateHosts);
     const literal = literalAddress(url.hostname);
-    // Addresses need no look-up, so the connection's own check never sees them.
+    // A literal address needs no DNS lookup, so the dispatcher's check does not see it.
     if (literal !== null) (mayBePrivate ? refuseLocalServices : refusePrivateAddress)(url.hostname, literal);
     const body = request.body === null ? null : Buffer.from(request.body, 'base64');
     const answered = await options.stub?.(
@@ -100,7 +100,7 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
       if (!next) return readReply(current.url, response, redirects > 0, maxResponseBytes);
       await response.body?.cancel();
       if (request.redirect === 'error')
-        throw upstream(`${current.url} answered with a redirect, which the call refuses`);
+        throw upstream(`${current.url} answered with a redirect, which the call does not allow`);
       if (redirects >= MAX_REDIRECTS)
         throw upstream(`${request.url} redirected more than ${MAX_REDIRECTS} times`);
       current = next;
@@ -130,7 +130,7 @@ function timedOut({ url }: FetchRequest, timeoutMs: number): PlatformError {
   return new PlatformError('UPSTREAM_TIMEOUT', `${new URL(url).host} did not answer within ${timeoutMs} ms.`);
 }
 
-/** undici wraps what a connection throws in "fetch failed"; the reason is what the plugin's author needs. */
+/** undici wraps connection errors in "fetch failed"; the plugin's author needs the cause. */
 function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal): PlatformError {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (error instanceof PlatformError) return error;

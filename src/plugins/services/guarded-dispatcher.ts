@@ -6,13 +6,13 @@ import { literalAddress, privateKindOf } from './addresses.ts';
 import type { Resolve } from './resolve.ts';
 
 export interface Dispatchers {
-  /** For names and patterns: refuses private addresses at connect time. */
+  /** For names and patterns: rejects private addresses at connect time. */
   publicOnly: Agent;
-  /** For hosts that may be private. A pool of its own, so that no connection is shared with the other. */
+  /** For hosts that may be private. A separate pool, so that connections are not shared. */
   anywhere: Agent;
 }
 
-/** Refuses a host that is an address of a private place. Throws PERMISSION_DENIED. */
+/** Rejects a host with a private address. Throws PERMISSION_DENIED. */
 export function refusePrivateAddress(host: string, address: string): void {
   refuseLocalServices(host, address);
   const kind = privateKindOf(address);
@@ -27,7 +27,9 @@ export function refusePrivateAddress(host: string, address: string): void {
   );
 }
 
-/** Refuses what answers to any program of this machine, such as a cloud's metadata service. Throws PERMISSION_DENIED. */
+/**
+ * Rejects services for the local machine only, such as a cloud's metadata service. Throws PERMISSION_DENIED.
+ */
 export function refuseLocalServices(host: string, address: string): void {
   const kind = privateKindOf(address);
   if (kind !== 'link-local' && kind !== 'metadata') return;
@@ -37,7 +39,7 @@ export function refuseLocalServices(host: string, address: string): void {
 function denied(host: string, address: string, kind: string, remedy: string): PlatformError {
   return new PlatformError(
     'PERMISSION_DENIED',
-    `The plugin may not call ${host}: ${host === address ? 'it is' : `it leads to ${address},`} a ${kind} address. ${remedy}`,
+    `The plugin may not call ${host}: ${host === address ? 'it is' : `it resolves to ${address},`} a ${kind} address. ${remedy}`,
     { details: { permission: 'permissions.network', host, address, kind } },
   );
 }
@@ -46,8 +48,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * undici agents for plugins' calls. The check runs in the connection's own look-up: the address that was
- * checked is the one connected to, so a name that answers differently the second time gains nothing.
+ * undici agents for plugins' calls. The check runs in the connection's own DNS lookup: the checked address is
+ * the one connected to, which prevents DNS rebinding.
  */
 export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<Dispatchers> {
   const { Agent } = await import('undici');
@@ -64,7 +66,7 @@ export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<D
   };
 }
 
-/** A connection's look-up that fails with what `check` throws for any of the addresses. */
+/** A DNS lookup that fails with the error of `check` for any of the addresses. */
 export function checkedLookup(
   resolve: Resolve,
   check: (host: string, address: string) => void,
@@ -73,7 +75,7 @@ export function checkedLookup(
     resolve(hostname, { all: true, family: options.family }, (error, addresses) => {
       if (error) return callback(error, []);
       try {
-        // One private address among public ones refuses the name: which one is tried is not ours to choose.
+        // One private address rejects the name: undici chooses which address is used.
         for (const { address } of addresses) check(hostname, address);
       } catch (refusal) {
         return callback(refusal as NodeJS.ErrnoException, []);

@@ -28,7 +28,7 @@ export type { VectorAccess, VectorScope } from './vector-store.ts';
 export type { WebhookAccess } from './webhooks.ts';
 export type { WorkflowAccess } from './workflows.ts';
 
-/** What stands behind `ctx.storage`, `ctx.vectorStore`, `ctx.llm` and `ctx.embeddings`. */
+/** Implementations of `ctx.storage`, `ctx.vectorStore`, `ctx.llm` and `ctx.embeddings`. */
 export interface AdapterParts {
   objects: ObjectAccess;
   vectors: VectorAccess;
@@ -41,22 +41,22 @@ export interface PlatformServicesDeps {
   state: StateAccess;
   logger: Logger;
   clock: Clock;
-  /** Where `ctx.analytics` and the hits of `ctx.cache` are told; nowhere unless given. */
+  /** Receives events of `ctx.analytics` and `ctx.cache`; default: discards them. */
   analytics?: Analytics;
   fetch?: Omit<FetchServiceOptions, 'clock'>;
-  /** Runs a command of another plugin; without it `ctx.invoke` says that there are none. */
+  /** Runs a command of another plugin; without it `ctx.invoke` is not implemented. */
   invoke?: InvokeCommand;
-  /** The workflow daemon; without it `ctx.workflows` and `ctx.jobs` say that there is none. */
+  /** The workflow service; without it `ctx.workflows` and `ctx.jobs` are not implemented. */
   workflows?: WorkflowAccess;
   jobs?: JobAccess;
-  /** The runs behind workflows in code; without it their functions cannot take a step. */
+  /** Runs of workflows in code; without it their functions cannot execute steps. */
   steps?: StepAccess;
-  /** The gateway; without it `ctx.webhooks` says that there is none. */
+  /** The gateway; without it `ctx.webhooks` is not implemented. */
   webhooks?: WebhookAccess;
   adapters?: AdapterParts;
 }
 
-/** What handlers reach through their context, the same for every backend. @spec docs/plugins.md */
+/** Services that handlers reach through their context, for every backend. @spec docs/plugins.md */
 export function createPlatformServices({
   state,
   logger,

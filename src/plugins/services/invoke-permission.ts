@@ -1,17 +1,17 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 
-/** The plugin of `<plugin>/<command>` or `<plugin>/<job>`. */
+/** The plugin part of `<plugin>/<command>` or `<plugin>/<job>`. */
 export function pluginOf(ref: string): string {
   return ref.slice(0, ref.lastIndexOf('/'));
 }
 
-/** Whether `permissions.invoke` lists what is named, or its plugin as a whole. */
+/** Whether `permissions.invoke` lists the command or its plugin. */
 export function mayInvoke({ permissions }: ExecutionRequest, ref: string): boolean {
   return permissions.invoke.includes(ref) || permissions.invoke.includes(pluginOf(ref));
 }
 
-/** Throws PERMISSION_DENIED naming the entry to add. */
+/** Throws PERMISSION_DENIED naming the missing entry. */
 export function requireInvoke(request: ExecutionRequest, ref: string): void {
   if (mayInvoke(request, ref)) return;
   throw new PlatformError(

@@ -5,28 +5,28 @@ import type { PlatformService } from '../execution.ts';
 import { invalid } from './arguments.ts';
 import { requireInvoke } from './invoke-permission.ts';
 
-/** A call of one plugin's command by another. */
+/** A call of one plugin's command by another plugin. */
 export interface Invocation {
   pluginId: string;
   commandId: string;
   input: unknown;
-  /** The call it is made from: its tenant, user and ids are passed on. */
+  /** The calling execution: its tenant, user and ids are inherited. */
   from: ExecutionRequest;
-  /** How many calls lead to this one. */
+  /** Length of the invocation chain. */
   depth: number;
   signal: AbortSignal;
 }
 
-/** Throws PLUGIN_NOT_FOUND and what the command's execution throws. */
+/** Throws PLUGIN_NOT_FOUND and errors of the command's execution. */
 export type InvokeCommand = (invocation: Invocation) => Promise<CommandResult>;
 
-/** Each level waits in a process of its own, so a circle would take every process there is. */
+/** Each level occupies a process while it waits, so a cycle would use up all processes. */
 const MAX_DEPTH = 8;
 const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
 
 /**
  * `ctx.invoke`. Throws PERMISSION_DENIED unless `permissions.invoke` lists the command or its plugin. A
- * failure that the command declares keeps its code in `details.code` when it is none of the platform's.
+ * command's own error code is kept in `details.code` if it is not a platform code.
  */
 export function createInvokeService(invoke: InvokeCommand): PlatformService {
   return {

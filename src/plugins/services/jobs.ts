@@ -16,7 +16,7 @@ import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { mayInvoke, pluginOf, requireInvoke } from './invoke-permission.ts';
 import { NAME_CHARS, ownKey, StartOptions } from './start-options.ts';
 
-/** What `ctx.jobs` needs of the workflow daemon; daemons give its typed HTTP client. */
+/** Methods of the workflow service for `ctx.jobs`, implemented by its typed HTTP client. */
 export interface JobAccess {
   submit(
     scope: CallScope,
@@ -32,8 +32,8 @@ const JobOptions = StartOptions.extend({
 });
 
 /**
- * `ctx.jobs`: the plugin's own jobs, and those of others that `permissions.invoke` lists; other jobs of the tenant
- * look absent. Throws PERMISSION_DENIED, VALIDATION_ERROR and what the workflow daemon answers.
+ * `ctx.jobs`: the plugin's own jobs and those listed in `permissions.invoke`; other jobs appear not to exist.
+ * Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
  */
 export function createJobsService(jobs: JobAccess): PlatformService {
   function scopeOf(context: PlatformCallContext): CallScope {

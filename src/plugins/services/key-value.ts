@@ -7,7 +7,7 @@ import { invalid, optionsArgument, textArgument, wholeArgument } from './argumen
 import { type CallScope, callScope } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** Whose entries are meant, and for whom the call is made. */
+/** Namespace of entries, and the caller. */
 export interface StateScope extends CallScope {
   /** `plugin:<id>:state` or `plugin:<id>:cache`. */
   namespace: string;
@@ -16,11 +16,11 @@ export interface StateScope extends CallScope {
 export interface StateItem {
   key: string;
   value: JsonValue;
-  /** Epoch ms; null: stays. */
+  /** Epoch ms; null: never expires. */
   expiresAt: number | null;
 }
 
-/** What `ctx.state` and `ctx.cache` need of the state daemon; daemons give its typed HTTP client. */
+/** Methods of the state service for `ctx.state` and `ctx.cache`, implemented by its typed HTTP client. */
 export interface StateAccess {
   get(scope: StateScope, key: string): Promise<StateItem | undefined>;
   set(scope: StateScope, key: string, value: JsonValue, ttlMs?: number): Promise<void>;
@@ -39,8 +39,8 @@ const CACHE_TTL_MS = hours(1);
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
- * `ctx.state` and `ctx.cache`: entries of one plugin and one tenant, both taken from the execution, never
- * from what the plugin says. With `analytics`, hits and misses are told. Throws PERMISSION_DENIED when the manifest switches the service off.
+ * `ctx.state` and `ctx.cache`: entries of one plugin and tenant, both taken from the execution. With
+ * `analytics`, reports hits and misses. Throws PERMISSION_DENIED when the manifest disables the service.
  */
 export function createKeyValueService(
   kind: 'state' | 'cache',
@@ -105,7 +105,7 @@ function requireScope(kind: 'state' | 'cache', context: PlatformCallContext): St
   if (permissions.platform?.[kind] === false) {
     throw new PlatformError(
       'PERMISSION_DENIED',
-      `The plugin's manifest switches permissions.platform.${kind} off, so ctx.${kind} cannot be used.`,
+      `The plugin's manifest sets permissions.platform.${kind} to false, so ctx.${kind} cannot be used.`,
       { details: { permission: `permissions.platform.${kind}` } },
     );
   }

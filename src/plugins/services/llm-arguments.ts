@@ -2,9 +2,11 @@ import { z } from 'zod';
 import type { LlmRequest } from '../models/language-model.ts';
 import { invalid, parsedArgument } from './arguments.ts';
 
-/** What plugin code hands to `ctx.llm`; each throws VALIDATION_ERROR with the path of the fault. */
+/** Arguments of `ctx.llm` from plugin code; invalid ones throw VALIDATION_ERROR with their path. */
 
-const ToolName = z.string().regex(/^[\w-]{1,64}$/, 'must be letters, digits, _ and -, 64 at most');
+const ToolName = z
+  .string()
+  .regex(/^[\w-]{1,64}$/, 'must have at most 64 letters, digits, _ and - characters');
 
 const Message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.enum(['system', 'user']), content: z.string() }),
@@ -49,7 +51,7 @@ const ToolOptions = z.strictObject({
   toolChoice: z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ name: ToolName })]).optional(),
 });
 
-/** A prompt is a conversation of one message. */
+/** A string prompt becomes a conversation with one message. */
 export function chatArguments([messages, options]: unknown[]): LlmRequest {
   const given = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages;
   return {
@@ -71,7 +73,7 @@ export function textsArgument(value: unknown): string[] {
   const texts = typeof value === 'string' ? [value] : value;
   if (Array.isArray(texts) && texts.length > 0 && texts.length <= MOST_TEXTS && texts.every(isText))
     return texts;
-  throw invalid(`ctx.embeddings.embed takes a text, or 1 to ${MOST_TEXTS} of them, none empty`);
+  throw invalid(`ctx.embeddings.embed takes a non-empty string, or 1 to ${MOST_TEXTS} of them`);
 }
 
 function isText(value: unknown): value is string {

@@ -6,16 +6,16 @@ import type { PlatformCallContext } from '../execution.ts';
 
 type Pieces = AsyncGenerator<string, LlmReply>;
 
-/** What a `nextPieces` answers: text that came since the last one, and the whole at the end. */
+/** Reply to `nextPieces`: text received since the last call, and at the end the whole reply. */
 export interface NextPieces {
   text: string;
   reply?: LlmReply;
 }
 
 export interface LlmStreams {
-  /** Begins to read; the returned number names the stream within its execution. Throws SERVICE_UNAVAILABLE for the ninth. */
+  /** Starts a stream and returns its id. Throws SERVICE_UNAVAILABLE above the limit per execution. */
   open(context: PlatformCallContext, start: (signal: AbortSignal) => Pieces): number;
-  /** Waits for something to come. Throws NOT_FOUND, and what the stream failed of. */
+  /** Waits for the next chunk. Throws NOT_FOUND, and the stream's error. */
   next(executionId: string, id: unknown): Promise<NextPieces>;
   close(executionId: string, id: unknown): void;
 }
@@ -24,28 +24,28 @@ interface Open {
   executionId: string;
   pieces: Pieces;
   abort: AbortController;
-  /** What is being read ahead. */
+  /** The chunk being prefetched. */
   ahead: Promise<IteratorResult<string, LlmReply>>;
   forgetLater(): void;
   forget(): void;
 }
 
 const MOST_OF_AN_EXECUTION = 8;
-/** A handler that ended, or forgot a stream, does not say so. */
+/** Time after which an unread stream is closed: a handler that ended does not close it. */
 const UNASKED_MS = minutes(2);
 
-/** Streams that are under way, each read one piece ahead of whoever asks. */
+/** Open streams, each prefetched by one chunk. */
 export function createLlmStreams(clock: Clock): LlmStreams {
   const open = new Map<number, Open>();
   let lastId = 0;
 
   function find(executionId: string, id: unknown): Open {
     const stream = typeof id === 'number' ? open.get(id) : undefined;
-    // Ids count over all plugins: another's stream is none.
+    // Ids are global; an execution may only use its own streams.
     if (stream?.executionId === executionId) return stream;
     throw new PlatformError(
       'NOT_FOUND',
-      'There is no such stream; it ended, or nobody read it for two minutes.',
+      'There is no such stream: it ended, or was not read for two minutes.',
     );
   }
   return {
@@ -54,7 +54,7 @@ export function createLlmStreams(clock: Clock): LlmStreams {
       if (own.length >= MOST_OF_AN_EXECUTION) {
         throw new PlatformError(
           'SERVICE_UNAVAILABLE',
-          `The handler has ${MOST_OF_AN_EXECUTION} streams of ctx.llm open; finish or leave some first.`,
+          `The handler has ${MOST_OF_AN_EXECUTION} streams of ctx.llm open; finish or close some first.`,
         );
       }
       const id = ++lastId;
@@ -74,7 +74,7 @@ export function createLlmStreams(clock: Clock): LlmStreams {
           stop();
           open.delete(id);
           abort.abort();
-          // A generator that stands at a piece nobody took hears no signal.
+          // A generator suspended at a chunk that was not taken does not notice the signal.
           pieces.return(undefined as never).catch(() => {});
         },
       };
@@ -107,7 +107,7 @@ export function createLlmStreams(clock: Clock): LlmStreams {
 
 function readAhead(pieces: Pieces): Open['ahead'] {
   const ahead = pieces.next();
-  // It is thrown where it is asked for; nobody may ask any more.
+  // `next` handles the error; an unread stream must not cause an unhandled rejection.
   ahead.catch(() => {});
   return ahead;
 }

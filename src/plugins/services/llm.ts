@@ -9,7 +9,7 @@ import { eventFields } from './event-fields.ts';
 import { chatArguments, toolArguments } from './llm-arguments.ts';
 import { createLlmStreams } from './llm-streams.ts';
 
-/** The model that the config names. Throws ADAPTER_NOT_CONFIGURED. */
+/** Returns the configured model. Throws ADAPTER_NOT_CONFIGURED. */
 export type GetLanguageModel = () => Promise<LanguageModel>;
 
 export interface LlmServiceDeps {
@@ -20,8 +20,8 @@ export interface LlmServiceDeps {
 }
 
 /**
- * `ctx.llm`. A stream crosses the channel as calls: `openStream`, then `nextPieces` until there is a reply, so that it
- * works wherever a handler runs and comes no faster than it is read. Throws PERMISSION_DENIED, and as LanguageModel does.
+ * `ctx.llm`. A stream is read by calls (`openStream`, then `nextPieces` until there is a reply), so that it
+ * works with every backend and is paced by its reader. Throws PERMISSION_DENIED, and as LanguageModel does.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
   const streams = createLlmStreams(clock);
@@ -51,7 +51,7 @@ export function createLlmService({ model, analytics, watch, clock }: LlmServiceD
     tell(context, 'llm.completion.completed', value, durationMs);
     return withoutCalls(value);
   }
-  /** The pieces, told as one completion when the last one has come. */
+  /** Streams the chunks and reports one completion at the end. */
   async function* pieces(context: PlatformCallContext, asked: LlmRequest, signal: AbortSignal) {
     const startedAt = performance.now();
     let failed = false;

@@ -4,13 +4,13 @@ import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../ki
 import { createTokenBucket, type TokenBucket } from '../../kit/token-bucket.ts';
 import type { PlatformService } from '../execution.ts';
 
-/** Of one plugin, whatever processes its lines come from. */
+/** Rate limit of one plugin over all its processes. */
 export const LOG_BUDGET = { linesPerSecond: 400, linesAtOnce: 800 } as const;
 const MESSAGE_CHARS = 8 * 1024;
 const META_CHARS = 16 * 1024;
 const REPORT_DROPS_MS = 5000;
 
-/** Where lines of plugin code go. Arguments are untrusted. */
+/** Receives log lines of plugin code. Arguments are untrusted. */
 export interface PluginLogSink {
   write(fields: LogFields & { pluginId: string }, level: unknown, message: unknown, meta?: unknown): void;
 }
@@ -21,8 +21,8 @@ interface Budget {
 }
 
 /**
- * Writes plugins' lines to the log, cut to size, at most 400 a second and plugin (800 at once); how many
- * were dropped is told in one line. A flood costs a token look-up per line and nothing else.
+ * Writes plugins' log lines, truncated and limited to 400 a second per plugin (burst 800); dropped lines are
+ * reported in one line. Under a flood, each line costs only a token lookup.
  */
 export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: Clock }): PluginLogSink {
   const budgets = new Map<string, Budget>();
@@ -42,7 +42,7 @@ export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: 
   function drop(budget: Budget, pluginId: string): void {
     if (budget.dropped++ > 0) return;
     clock.after(REPORT_DROPS_MS, () => {
-      logger.warn(`${budget.dropped} log lines of the plugin were dropped: it writes too many`, {
+      logger.warn(`${budget.dropped} log lines of the plugin were dropped: the rate limit was exceeded`, {
         pluginId,
         logsSource: 'plugin',
         meta: { dropped: budget.dropped },

@@ -1,16 +1,19 @@
 import { PlatformError } from '../../kit/errors.ts';
 import { literalAddress } from './addresses.ts';
 
-/** How a host came to be allowed. */
+/** Result of a permission check. */
 export interface HostGrant {
-  /** The manifest names an address itself, or the operator lists the name: it may be a private address. */
+  /**
+   * True for an address in the manifest, or a name in the operator's list: it may resolve to a private
+   * address.
+   */
   mayBePrivate: boolean;
 }
 
 /**
- * Looks a URL's host up in `permissions.network`: `host`, `host:port`, `*.example.com` (any depth below,
- * not the name itself), `*`. An entry without a port allows any. A name may lead to a private address only where the
- * operator lists it in `privateHosts`, since its owner decides where it leads. Throws PERMISSION_DENIED naming the entry to add.
+ * Matches a URL's host against `permissions.network`: `host`, `host:port`, `*.example.com` (subdomains only),
+ * `*`. No port means any. Only names in `privateHosts` may resolve to private addresses, since a name's owner
+ * controls them. Throws PERMISSION_DENIED naming the missing entry.
  */
 export function requireHost(
   url: URL,
@@ -34,7 +37,7 @@ export function requireHost(
   );
 }
 
-/** Lower case, without the final dot of a fully qualified name. */
+/** Lower case, without the trailing dot of a fully qualified name. */
 function canonicalHost(hostname: string): string {
   return hostname.toLowerCase().replace(/\.$/, '');
 }
@@ -48,7 +51,7 @@ function matchEntry(entry: string, host: string, port: string): 'exact' | 'patte
   return host === named.host ? 'exact' : null;
 }
 
-/** An entry in the same spelling as a URL's host: punycode, canonical addresses, brackets around IPv6. */
+/** Normalizes an entry as a URL's host: punycode, canonical addresses, brackets around IPv6. */
 function parseEntry(entry: string): { host: string; port: string | null } | null {
   const port = /:(\d{1,5})$/.exec(entry)?.[1] ?? null;
   const bare = port !== null && (entry.startsWith('[') || entry.indexOf(':') === entry.lastIndexOf(':'));

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 
-/** How names become addresses; tests give their own. */
+/** Resolves names to addresses; tests pass their own. */
 export type Resolve = (
   hostname: string,
   options: { all: true; family?: number | 'IPv4' | 'IPv6' | undefined },

@@ -4,19 +4,19 @@ import { Moment } from '../../contracts/index.ts';
 
 export const NAME_CHARS = 256;
 
-/** How plugin code starts a run or a job. */
+/** Options for starting a run or job from plugin code. */
 export const StartOptions = z.strictObject({
   idempotencyKey: z.string().min(1).max(NAME_CHARS).optional(),
   priority: z.number().int().min(-100).max(100).optional(),
   runAt: Moment.optional(),
 });
 
-/** How plugin code sends a signal. */
+/** Options for sending a signal from plugin code. */
 export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
 
 /**
- * A plugin's key among all keys of the tenant: two plugins that think of the same one mean two things, and so does one
- * plugin that starts several things for one order.
+ * Scopes an idempotency key to its plugin and target: equal keys of two plugins, or for two targets, are
+ * different.
  */
 export function ownKey(
   pluginId: string,

@@ -5,13 +5,16 @@ import { parsedArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { pluginOf, requireInvoke } from './invoke-permission.ts';
 
-/** Which pass through which run's function asks; told to that pass alone. */
+/** Identifies a run and one replay of its function; the token is known to that replay only. */
 export interface PassId {
   runId: string;
   token: string;
 }
 
-/** The run behind a workflow's function. Throws CONFLICT once its pass is over, and WORKFLOW_DEFINITION_CHANGED. */
+/**
+ * The run behind a workflow function. Throws CONFLICT once its replay has ended, and
+ * WORKFLOW_DEFINITION_CHANGED.
+ */
 export interface StepAccess {
   begin(scope: CallScope, pass: PassId): Promise<unknown>;
   enter(scope: CallScope, pass: PassId, step: EnterStep): Promise<StepAnswer>;
@@ -19,7 +22,7 @@ export interface StepAccess {
   watch(scope: CallScope, pass: PassId): Promise<ReadySteps>;
 }
 
-/** What `ctx.step` and its like say to their run. @spec docs/workflows.md "Workflows in code" */
+/** Connects `ctx.step` and related calls to their run. @spec docs/workflows.md "Workflows in code" */
 export function createStepsService(steps: StepAccess): PlatformService {
   return {
     begin: async (context) => steps.begin(callScope(context), passOf(context)),
@@ -35,17 +38,20 @@ export function createStepsService(steps: StepAccess): PlatformService {
   };
 }
 
-/** From the request as the platform made it, never from what the plugin says. */
+/** Taken from the platform's request, never from the plugin. */
 function passOf({ request }: PlatformCallContext): PassId {
   const { runId, pass } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };
   if (typeof runId === 'string' && typeof pass?.token === 'string') return { runId, token: pass.token };
   throw new PlatformError(
     'VALIDATION_ERROR',
-    "Steps are there in a workflow's function alone; this is another handler.",
+    "Steps are only available in a workflow's function; this is another handler.",
   );
 }
 
-/** What needs no permission; of other kinds of steps only commands and children are there, and `http` is `ctx.fetch`. */
+/**
+ * Step kinds without a permission. Others are commands and child workflows; `http` steps do not exist in
+ * code, which has `ctx.fetch`.
+ */
 const FREE = new Set([CODE_STEP, 'wait', 'signal', 'approval']);
 
 function requireUse({ request }: PlatformCallContext, uses: string): void {
@@ -55,6 +61,6 @@ function requireUse({ request }: PlatformCallContext, uses: string): void {
     return;
   }
   if (!/^(?:@[^/]+\/)?[^@/:]+\/[^/]+$/.test(uses))
-    throw new PlatformError('VALIDATION_ERROR', `"${uses}" is no command: name "<plugin>/<command>".`);
+    throw new PlatformError('VALIDATION_ERROR', `"${uses}" is not a command; use "<plugin>/<command>".`);
   if (pluginOf(uses) !== request.plugin.id) requireInvoke(request, uses);
 }

@@ -7,12 +7,14 @@ import { invalid, optionsArgument, textArgument, wholeArgument } from './argumen
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** For whom, and whose objects: `plugin:<id>`. */
+/** The caller, and the namespace of the objects: `plugin:<id>`. */
 export interface ObjectScope extends CallScope {
   namespace: string;
 }
 
-/** What `ctx.storage` needs of the state daemon; daemons give its typed HTTP client. `data` is base64. */
+/**
+ * Methods of the state service for `ctx.storage`, implemented by its typed HTTP client. `data` is base64.
+ */
 export interface ObjectAccess {
   read(scope: ObjectScope, key: string): Promise<{ bytes: number; data: string } | undefined>;
   write(scope: ObjectScope, key: string, data: string): Promise<{ bytes: number }>;
@@ -30,8 +32,9 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const MOST_CHARS = Math.ceil(LIMITS.storageObjectBytes / 3) * 4;
 
 /**
- * `ctx.storage`: objects of one plugin and one tenant, both taken from the execution. Bytes are handed on as the base64
- * they came in. Throws PERMISSION_DENIED unless the manifest asks for it, and what the state daemon answers.
+ * `ctx.storage`: objects of one plugin and tenant, both taken from the execution. Forwards data as base64
+ * without decoding. Throws PERMISSION_DENIED unless the manifest requests it, and errors of the state
+ * service.
  */
 export function createStorageService(
   objects: ObjectAccess,
@@ -102,7 +105,7 @@ function base64Argument(data: unknown): string {
   const maxBytes = LIMITS.storageObjectBytes;
   throw new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `An object has ${maxBytes} bytes at most; split it over several keys.`,
+    `An object may have at most ${maxBytes} bytes; split it over several keys.`,
     {
       details: { maxBytes },
     },

@@ -12,7 +12,7 @@ import { invalid, optionsArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** For whom, and which collection of the plugin `plugin:<id>`. */
+/** The caller, and a collection of the plugin `plugin:<id>`. */
 export interface VectorScope extends CallScope {
   namespace: string;
   collection: string;
@@ -22,7 +22,7 @@ type Body<E extends typeof upsertVectors | typeof searchVectors | typeof deleteV
   CallInput<E>['body']
 >;
 
-/** What `ctx.vectorStore` needs of the state daemon, which checks what it is given. */
+/** Methods of the state service for `ctx.vectorStore`; it validates its input. */
 export interface VectorAccess {
   upsert(scope: VectorScope, body: Body<typeof upsertVectors>): Promise<ReplyOf<typeof upsertVectors>>;
   search(scope: VectorScope, body: Body<typeof searchVectors>): Promise<ReplyOf<typeof searchVectors>>;
@@ -32,7 +32,10 @@ export interface VectorAccess {
 const COLLECTION = /^[\w.:-]{1,128}$/;
 const DEFAULT_COLLECTION = 'default';
 
-/** `ctx.vectorStore`. Throws PERMISSION_DENIED unless the manifest asks for it, and what the state daemon answers. */
+/**
+ * `ctx.vectorStore`. Throws PERMISSION_DENIED unless the manifest requests it, and errors of the state
+ * service.
+ */
 export function createVectorStoreService(
   vectors: VectorAccess,
   analytics: Analytics,
@@ -42,7 +45,7 @@ export function createVectorStoreService(
     requirePlatform(context.request, 'vectorStore');
     const { collection = DEFAULT_COLLECTION } = options;
     if (typeof collection !== 'string' || !COLLECTION.test(collection))
-      throw invalid('the collection must be one word of letters, digits and . _ : -');
+      throw invalid('the collection must consist of letters, digits and . _ : -');
     return { ...callScope(context), namespace: `plugin:${context.request.plugin.id}`, collection };
   }
   const call = <Value>(method: string, run: () => Promise<Value>) =>

@@ -2,13 +2,16 @@ import type { PluginWebhook, WebhookListItem } from '../../contracts/index.ts';
 import type { PlatformService } from '../execution.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 
-/** What `ctx.webhooks` needs of the gateway, which keeps the secrets. */
+/** Methods of the gateway for `ctx.webhooks`. */
 export interface WebhookAccess {
-  /** Those of one plugin, as provisioned in the namespace of the scope's tenant. */
+  /** Webhooks of one plugin, as provisioned in the namespace of the scope's tenant. */
   list(scope: CallScope, pluginId: string): Promise<WebhookListItem[]>;
 }
 
-/** `ctx.webhooks`: where the plugin's own webhooks are; never a secret. Throws PERMISSION_DENIED, UPSTREAM_UNAVAILABLE. */
+/**
+ * `ctx.webhooks`: URLs and state of the plugin's own webhooks, without secrets. Throws PERMISSION_DENIED,
+ * UPSTREAM_UNAVAILABLE.
+ */
 export function createWebhooksService(webhooks: WebhookAccess): PlatformService {
   return {
     async list(context) {

@@ -17,7 +17,7 @@ import { NAME_CHARS, ownKey, SignalOptions, StartOptions } from './start-options
 type Body<E extends typeof startRun | typeof sendSignal> = NonNullable<CallInput<E>['body']>;
 type ListQuery = NonNullable<CallInput<typeof listRuns>['query']>;
 
-/** What `ctx.workflows` needs of the workflow daemon; daemons give its typed HTTP client. */
+/** Methods of the workflow service for `ctx.workflows`, implemented by its typed HTTP client. */
 export interface WorkflowAccess {
   start(scope: CallScope, body: Body<typeof startRun>): Promise<ReplyOf<typeof startRun>>;
   get(scope: CallScope, runId: RunId): Promise<ReplyOf<typeof getRun>>;
@@ -29,8 +29,8 @@ export interface WorkflowAccess {
 const ListOptions = z.strictObject(listRuns.query!.shape).prefault({});
 
 /**
- * `ctx.workflows`. Registered workflows alone can be started: a definition sent along could use what the manifest
- * does not ask for. Throws PERMISSION_DENIED, VALIDATION_ERROR and what the workflow daemon answers.
+ * `ctx.workflows`. Starts registered workflows only: an inline definition could use more than the manifest
+ * permits. Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
  */
 export function createWorkflowsService(workflows: WorkflowAccess): PlatformService {
   function scopeOf(context: PlatformCallContext): CallScope {

@@ -5,12 +5,12 @@ const HEADER_BYTES = 8;
 const STDOUT = 1;
 
 export interface AttachedStreams {
-  /** stdin and stdout: the frames' channel. */
+  /** stdin and stdout: the frame channel. */
   channel: Duplex;
   stderr: PassThrough;
 }
 
-/** Tells apart what a container writes to stdout and to stderr; passes on backpressure both ways. */
+/** Demultiplexes a container's stdout and stderr; propagates backpressure both ways. */
 export function splitStreams(socket: Duplex): AttachedStreams {
   const stderr = new PassThrough();
   const header = Buffer.alloc(HEADER_BYTES);
@@ -31,7 +31,7 @@ export function splitStreams(socket: Duplex): AttachedStreams {
     },
   });
 
-  /** Both need room: bytes of a full stream may come first. */
+  /** Reads only while both streams have room: the next bytes may belong to either. */
   function flow(): void {
     if (channelHasRoom && stderrHasRoom) socket.resume();
     else socket.pause();

@@ -3,12 +3,12 @@ import type { Pool } from 'undici';
 import { seconds } from '../../../kit/duration.ts';
 import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
 
-/** Served by Docker since 20.10 and by Podman since 3. */
+/** Supported by Docker since 20.10 and by Podman since 3. */
 const API = '/v1.41';
 const CONNECTIONS = 64;
 const ANSWER_MS = seconds(30);
 
-/** What of a container's specification we use. @spec Docker Engine API: ContainerCreate */
+/** The fields of a container's specification that we use. @spec Docker Engine API: ContainerCreate */
 export interface ContainerSpec {
   Image: string;
   Entrypoint: string[];
@@ -20,7 +20,7 @@ export interface ContainerSpec {
   Labels: Record<string, string>;
   OpenStdin: true;
   StdinOnce: true;
-  /** Seconds between asking it to stop and killing it. */
+  /** Seconds between the stop signal and the kill. */
   StopTimeout: number;
   AttachStdin: true;
   AttachStdout: true;
@@ -37,21 +37,23 @@ export interface ListedContainer {
 export interface ContainerState {
   exitCode: number | null;
   ranOutOfMemory: boolean;
-  /** What the engine holds it to; 0: to nothing. */
+  /** The limit that the engine enforces; 0: none. */
   memoryBytes: number;
   pidsLimit: number;
 }
 
-/** A container engine behind its unix socket. Every method throws SANDBOX_ERROR that says what the engine said. */
+/**
+ * A container engine behind its Unix socket. Every method throws SANDBOX_ERROR with the engine's message.
+ */
 export interface Engine {
   create(spec: ContainerSpec): Promise<string>;
-  /** stdin, stdout and stderr, before the container is started so that nothing is missed. */
+  /** Attaches stdin, stdout and stderr; call it before `start`, so that no output is lost. */
   attach(id: string): Promise<Duplex>;
   start(id: string): Promise<void>;
   state(id: string): Promise<ContainerState>;
-  /** By force, running or not; one that is gone already is no fault. */
+  /** Forces removal, running or not; a missing container is no error. */
   remove(id: string): Promise<void>;
-  /** All containers with that label, running or not. */
+  /** All containers with the label, running or not. */
   list(label: string): Promise<ListedContainer[]>;
   close(): Promise<void>;
 }
@@ -113,7 +115,7 @@ export function createEngine(socketPath: string): Engine {
         });
         return socket;
       } catch (error) {
-        // Refused, most often because it cannot be started; asked for that alone, the engine says why.
+        // Refused, usually because the container cannot start; starting it makes the engine say why.
         if (messageOf(error) === 'bad upgrade') await call('POST', `/containers/${id}/start`);
         throw unreachable(error, socketPath);
       }
@@ -159,7 +161,7 @@ function refused(status: number, text: string, call: string): PlatformError {
   const said = (parse(text) as { message?: string } | undefined)?.message ?? text.slice(0, 500);
   const isImage = /no such image|image not known/i.test(said);
   const mend = isImage
-    ? ' Build the runner image with `npm run image:runner`, or name another one in execution.container.image.'
+    ? ' Build the runner image with `npm run image:runner`, or set execution.container.image to another one.'
     : '';
   return new PlatformError('SANDBOX_ERROR', `The container engine refused (${status}): ${said}.${mend}`, {
     details: { status, call },

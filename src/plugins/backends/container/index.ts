@@ -26,7 +26,7 @@ const REMOVAL_TRIES = 6;
 const REMOVAL_PAUSE_MS = 150;
 const OWNER_LABEL = 'svc.owner';
 const BOOT_LABEL = 'svc.boot';
-/** Of a process that was told to leave, or whose handler may still react to `ctx.signal`. */
+/** Grace period for a process that was asked to exit, or whose handler may still react to `ctx.signal`. */
 const LEAVE_MS = seconds(1);
 
 export interface ContainerBackendDeps {
@@ -34,24 +34,27 @@ export interface ContainerBackendDeps {
   services: PlatformServices;
   logger: Logger;
   clock: Clock;
-  /** The project's `.svc`; containers are labelled by it, so that two platforms share an engine. */
+  /** The project's `.svc`, used as a container label so that several platforms can share an engine. */
   dataDir: string;
-  /** Files and folders beside it that no plugin may see. */
+  /** Files and folders next to the plugin that no plugin may read. */
   secrets?: readonly string[];
   issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
   environment?: NodeJS.ProcessEnv;
-  /** The code of a version whose files are others by now; asked for each container. */
+  /** Returns the code of a plugin version whose files have changed since; called for each container. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
 }
 
 export interface ContainerBackend extends ExecutionBackend {
-  /** Removes what an earlier process of this platform left behind; how many those were. Throws SANDBOX_ERROR. */
+  /**
+   * Removes containers left by an earlier process of this platform; returns their number. Throws
+   * SANDBOX_ERROR.
+   */
   removeOrphans(): Promise<number>;
 }
 
 /**
- * Runs each execution in a container of its own, with the same runner and the same frames as a worker, over stdin and
- * stdout. @spec Container execution JWT; docs/operations.md "Where plugin code runs"
+ * Runs each execution in its own container, with the same runner and frames as a worker, over stdin and stdout.
+ * @spec Container execution JWT; docs/operations.md "Where plugin code runs"
  */
 export function createContainerBackend(deps: ContainerBackendDeps): ContainerBackend {
   const { config, services, logger, clock, dataDir, secrets = [], environment = process.env } = deps;
@@ -64,7 +67,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   const leaving = new Set<Promise<void>>();
   const closing = new AbortController();
 
-  /** `leave`: gives the place back, once nothing runs in it. */
+  /** `leave` releases the slot; called once nothing runs in it. */
   async function execute(call: Call, leave: () => void): Promise<CommandResult> {
     const { request } = call;
     const exit = Promise.withResolvers<void>();
@@ -86,7 +89,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       await requireLimits(id);
       return await runIn(id, call, root, exit.resolve);
     } finally {
-      // First its token, as that is what could be used from elsewhere.
+      // Revoke the token first: it could be used from outside the container.
       await access?.end();
       if (id === undefined) leave();
       else removeLater(id, exit.promise, leave);
@@ -97,7 +100,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
     const { request } = call;
     if (call.isSettled) return call.promise;
     const socket = await engine.attach(id);
-    // Started in any case: Podman does not let go of a container that was attached and never began.
+    // Always started: Podman cannot remove a container that was attached but never started.
     await engine.start(id);
     if (call.isSettled) {
       socket.destroy();
@@ -132,9 +135,9 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
     );
     const onClose = (): void => runner.end({ kind: 'closing' });
     closing.signal.addEventListener('abort', onClose, { once: true });
-    // Closed while the container was being made: nobody tells the listener any more.
+    // Closed while the container was created: the listener will not fire any more.
     if (closing.signal.aborted) onClose();
-    // A handler that runs is told by its signal, and has a moment to stop by itself.
+    // A running handler gets its abort signal and a moment to stop by itself.
     call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;
@@ -143,7 +146,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
     }
   }
 
-  /** The caller has its answer; the container goes as soon as it has stopped, or after a moment in any case. */
+  /** Runs after the caller has its result; removes the container once it stops, or after a grace period. */
   function removeLater(id: string, stopped: Promise<void>, leave: () => void): void {
     const late = closing.signal.aborted ? Promise.resolve() : pause(LEAVE_MS);
     const removal = Promise.race([stopped, late])
@@ -155,7 +158,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
 
   async function remove(id: string): Promise<void> {
     try {
-      // An engine that is still putting the container down refuses (409, 500) for a moment.
+      // An engine that is still stopping the container briefly answers 409 or 500.
       for (let tries = 1; ; tries++) {
         try {
           return await engine.remove(id);
@@ -170,7 +173,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
         event: 'container.not_removed',
         level: 'error',
         reasonCode: 'CONTAINER_NOT_REMOVED',
-        message: `The container ${id.slice(0, 12)} could not be removed; the next start tries again: ${messageOf(error)}`,
+        message: `The container ${id.slice(0, 12)} could not be removed; the next start retries: ${messageOf(error)}`,
         outcome: 'failed',
         error,
       });
@@ -183,10 +186,10 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       if (closing.signal.aborted) throw unavailable('The platform is stopping.', 5);
       if (options.signal?.aborted) throw cancelled(request);
       const call = createCall(request, options);
-      // Looked at by whoever runs it; until then its failure is nobody's.
+      // `execute` handles the rejection; until then it must not count as unhandled.
       call.promise.catch(() => {});
       const leave = await places.enter(call);
-      // Until its process takes over: making a container takes a moment, in which a caller may leave.
+      // Covers the time until the process takes over cancellation: creating a container takes a moment.
       call.cancelWith(() => call.reject(cancelled(request)));
       return execute(call, leave);
     },
@@ -207,7 +210,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   };
 }
 
-/** A running container as a process that `startRunnerProcess` can speak with. */
+/** Adapts a running container to the interface that `startRunnerProcess` expects of a process. */
 function containerRunner(engine: Engine, id: string, socket: Awaited<ReturnType<Engine['attach']>>) {
   const { channel, stderr } = splitStreams(socket);
   let said = '';
@@ -220,7 +223,7 @@ function containerRunner(engine: Engine, id: string, socket: Awaited<ReturnType<
       isGone = true;
       const state = await engine.state(id).catch(() => undefined);
       said = output.tail();
-      // The kernel ended it without a word; the engine knows why.
+      // The OOM killer leaves no message; the engine knows the cause.
       if (state?.ranOutOfMemory) said += '\nheap out of memory';
       const code = state?.exitCode ?? null;
       if (code !== null && code > 128) events.onExit(null, signalName(code - 128));
@@ -231,14 +234,14 @@ function containerRunner(engine: Engine, id: string, socket: Awaited<ReturnType<
     return {
       channel,
       pid: undefined,
-      // The engine limits all of a container's memory itself.
+      // The engine itself limits all of a container's memory.
       memoryFolders: [],
       stderrTail: () => said,
       leave() {
         channel.end();
         systemClock.after(LEAVE_MS, () => socket.destroy());
       },
-      // Removed by force right after; what matters here is that nobody listens to it any more.
+      // The container is removed right after; this only stops listening to it.
       kill: () => socket.destroy(),
     };
   }

@@ -10,8 +10,8 @@ export interface LimitCheckDeps {
 }
 
 /**
- * Looks at the first container that was made, before it starts: some engines leave out the limits that they cannot set
- * and say nothing (Podman without root on cgroups v1). Throws SANDBOX_ERROR then, unless the config takes it as it is.
+ * Checks the first created container before it starts: some engines silently drop limits they cannot set
+ * (rootless Podman on cgroups v1). Throws SANDBOX_ERROR then, unless `requireLimits` is off.
  */
 export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (id: string) => Promise<void> {
   let isChecked = false;
@@ -23,7 +23,7 @@ export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (i
     isChecked = true;
     if (missing.length > 0)
       logger.warn(
-        `Containers are not held to limits of ${missing.join(' and ')}: the engine does not set them`,
+        `Containers run without limits for ${missing.join(' and ')}: the engine does not enforce them`,
       );
   };
 }
@@ -31,7 +31,7 @@ export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (i
 function unlimited(missing: readonly string[], socket: string): PlatformError {
   return new PlatformError(
     'SANDBOX_ERROR',
-    `The container engine at ${socket} does not limit ${missing.join(' and ')}. Without root it needs cgroups v2, delegated to its user; or take it as it is with execution.container.requireLimits: false.`,
+    `The container engine at ${socket} does not limit ${missing.join(' and ')}. A rootless engine needs cgroups v2, delegated to its user. To run without these limits, set execution.container.requireLimits to false.`,
     { details: { socket, missing } },
   );
 }

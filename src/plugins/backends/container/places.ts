@@ -14,8 +14,8 @@ interface Waiting {
 }
 
 /**
- * So many containers at a time, shared by tenants; further calls wait their turn, as long as a call may wait for a worker.
- * @spec docs/decisions/0074
+ * Limits concurrent containers, shared fairly between tenants. Further calls are queued for as long as a call may
+ * wait for a worker. @spec docs/decisions/0074
  */
 export function createPlaces(count: number) {
   const tenancy = createTenancy();
@@ -25,7 +25,7 @@ export function createPlaces(count: number) {
   let isClosed = false;
   let onIdle = (): void => {};
 
-  /** The first in turn whose tenant may have a place, with the place taken for it. */
+  /** Takes a slot for the next call in fair order whose tenant has a share left. */
   const next = () => line.next((call) => shares.take(call.request.tenantId));
 
   const leave = (tenantId: string) => (): void => {
@@ -34,13 +34,13 @@ export function createPlaces(count: number) {
     if (shares.free === count) onIdle();
   };
 
-  /** Resolves when the call's turn has come. */
+  /** Resolves when the call gets a slot. */
   function turn(call: Call): Promise<void> {
     return new Promise((resolve, reject) => {
       const leaveLine = (error: PlatformError): void => {
         if (line.leave(call)) waiting.get(call)!.giveUp(error);
       };
-      // A caller that is told when the handler begins has time.
+      // A caller that waits for the start of the handler sets no time limit.
       const stopTimer = call.onBegun
         ? () => {}
         : systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
@@ -57,7 +57,10 @@ export function createPlaces(count: number) {
   }
 
   return {
-    /** Resolves with what gives the place back. Throws SERVICE_UNAVAILABLE when none comes free in time. */
+    /**
+     * Resolves with a function that releases the slot. Throws SERVICE_UNAVAILABLE when none becomes free in
+     * time.
+     */
     async enter(call: Call): Promise<() => void> {
       if (isClosed) throw stopping();
       const { tenantId } = call.request;
@@ -69,7 +72,7 @@ export function createPlaces(count: number) {
       }
       return leave(tenantId);
     },
-    /** Lets nobody in any more, nor those who wait. */
+    /** Rejects new and waiting calls. */
     close() {
       isClosed = true;
       for (const call of line.clear()) waiting.get(call)!.giveUp(stopping());

@@ -11,28 +11,28 @@ import type { ContainerSpec } from './engine.ts';
 import { GATEWAY_ENV, GATEWAY_SOCKET } from './gateway-address.ts';
 
 const MEGABYTE = 1024 * 1024;
-/** In every runner image. */
+/** Path of Node in every runner image. */
 const NODE = '/usr/local/bin/node';
 const TMP = 'rw,noexec,nosuid,nodev,size=64m';
-/** What Podman would else add to a read-only root, writable and without a limit. */
+/** Podman otherwise mounts these writable and unlimited on a read-only root. */
 const SEALED = 'ro,noexec,nosuid,nodev,size=64k';
 const SHM_BYTES = 16 * MEGABYTE;
-/** Nobody, on every Linux. */
+/** The user nobody, on every Linux. */
 const NOBODY = '65534:65534';
 
 export type ContainerConfig = PlatformConfig['execution']['container'];
 
-/** What a container is given to call the platform by, and what ends it. */
+/** Environment and socket that give a container access to the platform, and their revocation. */
 export interface ContainerAccess {
   env: Record<string, string>;
-  /** A Unix socket of the gateway, to be mounted. */
+  /** A Unix socket of the gateway to mount. */
   socket?: string;
   end(): Promise<void>;
 }
 
 export interface SpecInput {
   request: ExecutionRequest;
-  /** The plugin's folder as a real path. */
+  /** Real path of the plugin's folder. */
   root: string;
   grants: Grants;
   config: ContainerConfig;
@@ -46,15 +46,15 @@ export function memoryMbOf(config: ContainerConfig, { permissions }: ExecutionRe
 }
 
 /**
- * A container for one execution. Files lie inside where they lie outside, read-only, so that no path needs translating;
- * Node's permission model holds inside as well. @spec docs/security.md "Containers"
+ * Container specification of one execution. Files are mounted read-only at their host paths, so no path needs
+ * translating; Node's permission model applies inside too. @spec docs/security.md "Containers"
  */
 export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
   const { request, root, grants, config, labels, environment, access } = input;
   const { permissions } = request;
   await refuseEngineSocket(grants, config.socket);
   const memoryMb = memoryMbOf(config, request);
-  // The container has no network but what its namespace has; the gateway's socket needs the same permission of Node.
+  // The network namespace restricts the network; Node's permission model must allow the gateway's socket.
   const flags = nodeFlags(grants, { ...permissions, network: ['*'] }, memoryMb);
   const env = {
     ...scrubEnvironment(permissions, environment),
@@ -84,27 +84,27 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
       SecurityOpt: ['no-new-privileges', ...(isEnforcing() ? ['label=disable'] : [])],
       Privileged: false,
       Memory: memoryMb * MEGABYTE,
-      // The same figure as for memory: no swap beside it.
+      // Equal to the memory limit, which disables swap.
       MemorySwap: memoryMb * MEGABYTE,
       PidsLimit: config.pidsLimit,
       ...(config.cpus === null ? {} : { NanoCpus: Math.round(config.cpus * 1e9) }),
       Tmpfs: { '/tmp': TMP, '/run': SEALED, '/var/tmp': SEALED },
       ShmSize: SHM_BYTES,
       Mounts: [...mountsOf(grants), ...(access.socket ? [mount(access.socket, GATEWAY_SOCKET, true)] : [])],
-      // Frames carry inputs and results: they belong into no file of the engine.
+      // Frames carry inputs and results, which must not end up in the engine's log files.
       LogConfig: { Type: 'none' },
     },
   };
 }
 
-/** Code that reaches the engine is root on the machine; a read-only mount does not keep it from connecting. */
+/** Access to the engine's socket is root on the machine; a read-only mount does not prevent connecting. */
 async function refuseEngineSocket({ read, write }: Grants, socket: string): Promise<void> {
   const real = await realpath(socket).catch(() => socket);
   const path = [...read, ...write].find((granted) => isInside(granted, real));
   if (path === undefined) return;
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `The path ${path} cannot be granted: it holds the container engine's socket ${socket}. Name a narrower path in permissions.fs.`,
+    `The path ${path} cannot be granted: it contains the container engine's socket ${socket}. Grant a narrower path in permissions.fs.`,
     { details: { path, socket } },
   );
 }
@@ -116,7 +116,7 @@ function mountsOf({ read, write, links }: Grants): object[] {
     ...write.map((path) => mount(path, path, false)),
   ];
   const byTarget = new Map(mounts.map((entry) => [entry.Target, entry]));
-  // Outer folders first: a mount hides what was mounted below it before.
+  // Outer folders first: a mount hides earlier mounts below it.
   return [...byTarget.values()].sort((a, b) => (a.Target < b.Target ? -1 : 1));
 }
 
@@ -124,7 +124,10 @@ function mount(source: string, target: string, readOnly: boolean) {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
 }
 
-/** SELinux lets a container neither read a plugin's folder nor connect to a socket of the gateway under its own label. */
+/**
+ * Under SELinux's container label, a container can neither read the plugin's folder nor use the gateway's
+ * socket.
+ */
 function isEnforcing(): boolean {
   try {
     return readFileSync('/sys/fs/selinux/enforce', 'utf8').trim() === '1';
@@ -134,8 +137,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Never root where it can be avoided: the owner of the plugin's folder, else nobody. A folder of root that others may
- * not read leaves root, which without any capability reads its own files and no others.
+ * Avoids root: the owner of the plugin's folder, otherwise nobody. A root folder that others cannot read
+ * needs root, which has no capabilities and so reads only its own files.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

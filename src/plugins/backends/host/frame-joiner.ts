@@ -1,26 +1,28 @@
 import { HOST_CLOSE, HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
-/** What a part brought: nothing yet, a whole frame's text, or what is wrong with it and how the socket is closed. */
+/** Result of adding a part: incomplete, a complete frame, or a protocol error with its close code. */
 export type Joined =
   | { kind: 'more' }
   | { kind: 'whole'; text: string }
   | { kind: 'fault'; code: number; why: string };
 
 export interface FrameJoiner {
-  /** After a fault the joiner must not be used any more. */
+  /** Do not call again after a fault. */
   take(part: PartFrame): Joined;
-  /** Forgets the frame of that number, if it is the one that is open. */
+  /** Discards the frame with that number if it is incomplete. */
   drop(frame: number): void;
 }
 
-/** Puts frames together from their parts, one at a time and at most `maxBytes` large: the sender is not trusted. */
+/**
+ * Reassembles frames from their parts, one at a time and at most `maxBytes` each, from an untrusted sender.
+ */
 export function createFrameJoiner(maxBytes: number): FrameJoiner {
   let open: { frame: number; texts: string[]; bytes: number } | undefined;
 
   function take({ frame, index, last, text }: PartFrame): Joined {
     const isNext = open ? frame === open.frame && index === open.texts.length : index === 0;
     if (!isNext) return refused(`part ${index} of frame ${frame} is out of order`);
-    // Else a frame of a megabyte could be a million messages.
+    // Otherwise a megabyte could arrive as a million messages.
     if (!last && text.length !== HOST_SOCKET.partChars)
       return refused('a part that is not the last is short');
     open ??= { frame, texts: [], bytes: 0 };

@@ -5,7 +5,9 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { ExecutionBackend, RunOptions } from '../../execution.ts';
 import { packageIntegrityOf } from '../../integrity.ts';
 
-/** Sends an execution to a connected host that fits. Throws HOST_UNAVAILABLE and what the host reports. */
+/**
+ * Sends an execution to a matching connected host. Throws HOST_UNAVAILABLE and errors that the host reports.
+ */
 export type RunOnHost = (
   request: ExecutionRequest,
   plugin: HostPlugin,
@@ -15,15 +17,18 @@ export type RunOnHost = (
 
 export interface HostBackendDeps {
   run: RunOnHost;
-  /** Where the config wants a plugin to run; empty: on any host of the namespace. */
+  /** Returns the hosts configured for a plugin; empty: any host of the namespace. */
   targetOf(pluginId: string): HostTarget;
   clock: Clock;
 }
 
-/** A linked plugin's files may change at any time; hashing them for each call would cost more than the call. */
+/**
+ * Cache TTL of a package digest: linked plugins may change at any time, but hashing per call costs more than
+ * the call.
+ */
 const DIGEST_MS = seconds(2);
 
-/** Runs plugin code on machines of the namespace, through their sockets. @spec docs/operations.md "Where plugin code runs" */
+/** Runs plugin code on registered hosts, through their sockets. @spec docs/operations.md "Where plugin code runs" */
 export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): ExecutionBackend {
   const digests = new Map<string, { at: number; integrity: Promise<string> }>();
 
@@ -48,7 +53,7 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
   };
 }
 
-/** A call may narrow what the config says and never leave it. */
+/** A call may only narrow the configured target. */
 function narrowed(configured: HostTarget, asked: HostTarget, pluginId: string): HostTarget {
   const clash = (what: string): PlatformError =>
     new PlatformError(

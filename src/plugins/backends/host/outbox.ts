@@ -1,31 +1,34 @@
 import { HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
-/** What is handed to the socket ahead of what it has sent: enough to keep it busy, little to wait behind. */
+/**
+ * Maximum bytes buffered in the socket: enough to keep it busy, few enough that short frames do not wait
+ * long.
+ */
 const WINDOW_BYTES = 256 * 1024;
 
-/** The sending half of a socket. */
+/** Sending side of a socket. */
 export interface OutboxWire {
-  /** Calls back when the text has left this process, or never will. */
+  /** Calls back when the text was flushed to the kernel, or never will be. */
   send(text: string, onSent: () => void): void;
-  /** Bytes that were sent and have not left yet. */
+  /** Bytes sent but not yet flushed. */
   readonly bufferedBytes: number;
 }
 
 export interface Outbox {
-  /** What was sent and has not left yet, in bytes or, where still in our hands, characters. */
+  /** Size of unsent frames: bytes in the socket's buffer plus characters in ours. */
   readonly backlog: number;
   /**
-   * Sends a frame, in parts when it is long, no faster than the socket takes it. False when it is larger than may be.
-   * Those of one execution arrive in the order they were sent in; a short frame of another overtakes a long one.
+   * Sends a frame at the socket's pace, in parts if it is long. Returns false when it is too large. Frames of
+   * one execution keep their order; short frames of others overtake long ones.
    */
   send(frame: object, executionId?: string): boolean;
-  /** Takes back what of that execution has not left. */
+  /** Discards unsent frames of that execution. */
   withdraw(executionId: string): void;
-  /** Forgets everything. */
+  /** Discards everything. */
   close(): void;
 }
 
-/** A frame that goes in parts, and what of its execution must come after it. */
+/** A frame sent in parts, and the later frames of its execution. */
 interface LongFrame {
   number: number;
   executionId: string | undefined;
@@ -34,11 +37,11 @@ interface LongFrame {
   followers: string[];
 }
 
-/** Orders and paces the frames of one socket, so that neither side holds more than it must. */
+/** Orders and paces the frames of one socket, to bound the memory of both sides. */
 export function createOutbox(wire: OutboxWire, maxBytes: number): Outbox {
   let short: string[] = [];
   let long: LongFrame[] = [];
-  /** The latest long frame of each execution. */
+  /** Latest long frame per execution. */
   const latest = new Map<string, LongFrame>();
   let waitingChars = 0;
   let numbered = 0;

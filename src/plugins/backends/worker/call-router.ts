@@ -3,10 +3,10 @@ import type { Logger } from '../../../kit/logger.ts';
 import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import type { FrameError, ReplyFrame } from '../../runner/protocol.ts';
 
-/** Platform calls one process may have under way: each holds memory of ours until it is answered. */
+/** Maximum in-flight platform calls per process; each holds memory until it is answered. */
 const MAX_IN_FLIGHT = 64;
 
-/** A `call` frame whose shape was checked. */
+/** A `call` frame with a validated shape. */
 export interface PlatformCall {
   callId: number;
   service: string;
@@ -18,7 +18,10 @@ export interface CallRouter {
   handle(call: PlatformCall, context: PlatformCallContext): void;
 }
 
-/** Answers the platform calls of one process. Plugin code names service and method, so only own functions count. */
+/**
+ * Answers the platform calls of one process. Plugin code supplies the service and method names, so only own
+ * properties are looked up.
+ */
 export function createCallRouter(deps: {
   services: PlatformServices;
   logger: Logger;
@@ -31,11 +34,11 @@ export function createCallRouter(deps: {
     { service, method, args }: PlatformCall,
     context: PlatformCallContext,
   ): Promise<unknown> {
-    // Events are taken at once and have a rate of their own.
+    // Analytics events do not wait, and have their own rate limit.
     if (inFlight > MAX_IN_FLIGHT && service !== 'analytics') {
       throw new PlatformError(
         'SERVICE_UNAVAILABLE',
-        `The plugin has more than ${MAX_IN_FLIGHT} platform calls under way; await some before making more.`,
+        `The plugin has more than ${MAX_IN_FLIGHT} platform calls in flight; await some before making more.`,
       );
     }
     const found = Object.hasOwn(services, service) ? services[service]! : {};
@@ -51,7 +54,7 @@ export function createCallRouter(deps: {
     { request, signal }: PlatformCallContext,
   ): FrameError {
     const error = toRemoteError(thrown);
-    // One that was called off may end in any way: nobody waits for it.
+    // A cancelled call may fail in any way, and its result is not used.
     if (error.code === 'INTERNAL_ERROR' && !signal.aborted) {
       logger.error(`${call.service}.${call.method} failed`, {
         pluginId: request.plugin.id,

@@ -3,24 +3,24 @@ import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import type { RunOptions, StreamSink } from '../../execution.ts';
 import type { ExecuteFrame } from '../../runner/protocol.ts';
 
-/** One execution on its way; it settles once, whatever happens to its process afterwards. */
+/** One execution; it settles exactly once, regardless of its process. */
 export interface Call {
   readonly request: ExecutionRequest;
-  /** The execute frame as a line, made when the call came so that its size counts while it waits. */
+  /** The execute frame, serialized on arrival so that its size counts while it is queued. */
   readonly frame: string;
   readonly timeoutMs: number;
   readonly promise: Promise<CommandResult>;
   readonly isSettled: boolean;
   readonly stream: StreamSink | undefined;
-  /** Whose caller has time, and wants to know when the handler begins. */
+  /** Called when the handler starts; set by callers without a time limit for the queue. */
   readonly onBegun: (() => void) | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
-  /** What to do when its caller leaves: the queue's way at first, then the process's. */
+  /** Sets the cancellation action: first the queue's, then the process's. */
   cancelWith(run: () => void): void;
 }
 
-/** Throws VALIDATION_ERROR when the request cannot be sent as JSON. */
+/** Throws VALIDATION_ERROR when the request is not serializable as JSON. */
 export function createCall(request: ExecutionRequest, options: RunOptions): Call {
   const { signal, stream, inputText, onBegun } = options;
   const frame = executeFrame(request, { stream, onBegun }, inputText);
@@ -60,7 +60,7 @@ function executeFrame(
   inputText: string | undefined,
 ): string {
   try {
-    // A frame is one line: text of several is written anew.
+    // A frame is one line, so multi-line JSON is serialized again.
     const text = inputText === undefined || inputText.includes('\n') ? JSON.stringify(input) : inputText;
     const streams = stream ? { streams: true as const } : {};
     const begun = onBegun ? { tellsBegun: true as const } : {};
@@ -69,7 +69,7 @@ function executeFrame(
       request,
     };
     const json = JSON.stringify(frame);
-    // The request is the frame's last field, so that the input goes in before the two last braces.
+    // `request` is the frame's last field, so the input is inserted before the last two braces.
     return text === undefined ? `${json}\n` : `${json.slice(0, -2)},"input":${text}}}\n`;
   } catch (cause) {
     throw new PlatformError('VALIDATION_ERROR', `The input cannot be sent as JSON: ${messageOf(cause)}`, {
@@ -97,7 +97,7 @@ export function cancelled(request: ExecutionRequest): PlatformError {
   );
 }
 
-/** SERVICE_UNAVAILABLE for a call that never ran, so that it may safely be sent again. */
+/** SERVICE_UNAVAILABLE for a call that never ran, so that it is safe to retry. */
 export function unavailable(
   message: string,
   retryAfterSeconds: number,

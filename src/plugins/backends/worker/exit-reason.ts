@@ -1,6 +1,6 @@
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 
-/** Why the daemon ended a process. */
+/** Why the service ended a process. */
 export type EndReason =
   | { kind: 'memory'; usedMb: number; limitMb: number }
   | { kind: 'protocol'; what: string }
@@ -10,33 +10,33 @@ export type EndReason =
   | { kind: 'idle' }
   | { kind: 'closing' };
 
-/** How a process went. */
+/** How a process ended. */
 export interface ProcessExit {
   code: number | null;
   signal: string | null;
   ended: EndReason | null;
-  /** Its last words, when an error outside any handler ended it. */
+  /** Reported when an error outside any handler ended the process. */
   fatal: { reason: string; message: string } | null;
-  /** The end of what it wrote to stderr. */
+  /** Last part of its stderr output. */
   stderr: string;
   memoryMb: number;
   wasReady: boolean;
-  /** Whether plugin code had been loaded without harm. */
+  /** Whether plugin code was loaded successfully. */
   hadLoaded: boolean;
 }
 
-/** What V8 prints before it gives up. */
+/** V8's messages before it aborts. */
 const HEAP_EXHAUSTED = /heap out of memory|Allocation failed|FatalProcessOutOfMemory/i;
 
 /**
- * The failure of a call whose process went away: EXECUTION_ERROR that says how, in the words of whoever must mend it.
- * `shared`: other calls were lost with it; then `details.interrupted` says that this one need not be at fault.
+ * EXECUTION_ERROR for a call whose process ended, with the cause. `shared`: other calls were lost too;
+ * `details.interrupted` then says that this call may not be at fault.
  */
 export function lostProcess(exit: ProcessExit, pluginId: string, shared = false): PlatformError {
   if (!exit.wasReady) return startFailure(exit, pluginId);
   const { message, details } = describeExit(exit);
   const phase = exit.hadLoaded || exit.ended ? {} : { diedLoading: true };
-  // Such a process was ended for a call that has its answer.
+  // The process was ended because of another call, which has its result already.
   const isNeighbour = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
   return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, {
     details: { ...details, ...phase, ...(isNeighbour ? { interrupted: true } : {}) },
@@ -51,10 +51,10 @@ function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
   const said = exit.stderr.trim().slice(-500);
   return new PlatformError(
     'SANDBOX_ERROR',
-    `The sandbox of plugin ${pluginId} could not be started: its process ${why} The log has what it wrote to stderr.`,
+    `The sandbox of plugin ${pluginId} could not be started: its process ${why} Its stderr output is in the log.`,
     {
       details: { exitCode: exit.code, signal: exit.signal },
-      // For the log alone: callers of plugin routes and webhooks see message and details.
+      // Only for the log: callers of plugin routes and webhooks see the message and details.
       ...(said ? { cause: new Error(`The process wrote to stderr: ${said}`) } : {}),
     },
   );
@@ -76,7 +76,8 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
     const what = ended.kind === 'timeout' ? 'timed out' : 'was cancelled';
     return { message: `was ended because another of its calls ${what}.`, details: { reason: ended.kind } };
   }
-  if (ended) return { message: 'was ended because the platform stops.', details: { reason: ended.kind } };
+  if (ended)
+    return { message: 'was ended because the platform is stopping.', details: { reason: ended.kind } };
   if (fatal) {
     return { message: `ended by an ${fatal.reason}: ${fatal.message}`, details: { reason: 'fatal' } };
   }
@@ -93,7 +94,7 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
   };
 }
 
-/** Why a process could not even be started. */
+/** Wraps an error in preparing a process. */
 export function asSandboxError(error: unknown, pluginId: string): PlatformError {
   if (error instanceof PlatformError) return error;
   return new PlatformError(

@@ -8,13 +8,12 @@ import type { ToRunner } from '../../runner/protocol.ts';
 import { parseUntrusted } from '../../untrusted-json.ts';
 import { asFrame, type RawFrame } from './frames.ts';
 
-/** Replies a process has not read yet; one that stops reading is ended. */
+/** Maximum bytes of unread replies; a process that does not read them is ended. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * What reading one process's frames may cost us: bytes a second, each frame counting as a kilobyte more and
- * each one that means nothing as sixteen. Beyond it the channel is not read for a while, so that a plugin
- * that floods it slows itself and nobody else.
+ * Read budget of one process in bytes per second; each frame costs an extra kilobyte, each invalid one 16.
+ * Above it, reading pauses, so that a flooding plugin only slows itself down.
  */
 const COST_PER_SECOND = 64 * 1024 * 1024;
 const COST_AT_ONCE = 32 * 1024 * 1024;
@@ -22,29 +21,28 @@ const FRAME_COST = 1024;
 const EMPTY_FRAME_COST = 16 * 1024;
 
 /**
- * Large frames are charged by the time they really take: what one may hold can keep us for 0.2 s.
- * A process that keeps sending such gets a quarter of our time at most.
+ * Large frames are charged by parse time, up to 0.2 s each: a process gets at most a quarter of our time.
  */
 const LARGE_CHARS = 64 * 1024;
 const LARGE_MS_PER_SECOND = 250;
 const LARGE_MS_AT_ONCE = 500;
 
 export interface FrameChannelEvents {
-  /** Takes a frame and its length in characters; false when it meant nothing. */
+  /** Handles a frame; `length` is in characters. Returns false when the frame was invalid. */
   onFrame(frame: RawFrame, length: number): boolean;
-  /** Characters of the largest input that a running call was given: its answer may hold as much. */
+  /** Characters of the largest input of a running call: its result may be as large. */
   inputChars(): number;
-  /** The process broke the protocol: the text completes "it …". No frame is read afterwards. */
+  /** Called on a protocol violation; the text completes "it …". No later frame is read. */
   onFault(what: string): void;
 }
 
 export interface FrameChannel {
   send(frame: ToRunner): void;
-  /** Sends a frame that is a line already. */
+  /** Sends a frame that is already serialized as a line. */
   sendLine(line: string): void;
 }
 
-/** Reads and writes the frames of one untrusted process with bounded memory and bounded time. */
+/** Reads and writes the frames of one untrusted process with bounded memory and time. */
 export function openFrameChannel(stream: Duplex, maxBytes: number, events: FrameChannelEvents): FrameChannel {
   const budget = createTokenBucket(systemClock, COST_PER_SECOND, COST_AT_ONCE);
   const timeBudget = createTokenBucket(systemClock, LARGE_MS_PER_SECOND, LARGE_MS_AT_ONCE);

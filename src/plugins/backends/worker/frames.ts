@@ -4,12 +4,15 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { isRecord } from '../../../kit/is-record.ts';
 import type { PlatformCall } from './call-router.ts';
 
-/** A frame from the runner before anything about it is believed. */
+/** An unvalidated frame from the runner. */
 export type RawFrame = Record<string, unknown>;
 
 const MESSAGE_CHARS = 4000;
 
-/** The codes a runner may report; any other is EXECUTION_ERROR, so that plugin code cannot speak for the platform. */
+/**
+ * Error codes that a runner may report; others become EXECUTION_ERROR, so that plugin code cannot forge
+ * platform errors.
+ */
 const REPORTABLE = new Set<PlatformCode>([
   'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',
@@ -24,7 +27,7 @@ export function readText(value: unknown, limit = MESSAGE_CHARS): string {
   return typeof value === 'string' ? value.slice(0, limit) : '';
 }
 
-/** The frame, when it is an object at all. */
+/** Returns the frame if it is an object. */
 export function asFrame(value: unknown): RawFrame | undefined {
   return isRecord(value) ? value : undefined;
 }
@@ -32,12 +35,12 @@ export function asFrame(value: unknown): RawFrame | undefined {
 export function readResult(frame: RawFrame): CommandResult {
   const parsed = CommandResult.safeParse(frame.result);
   if (parsed.success) return parsed.data;
-  throw new PlatformError('EXECUTION_ERROR', 'The plugin answered with something that is no CommandResult.', {
+  throw new PlatformError('EXECUTION_ERROR', 'The plugin returned a value that is not a CommandResult.', {
     details: { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) },
   });
 }
 
-/** The failure an `error` frame reports; its stack is kept as the cause, for the log alone. */
+/** The error of an `error` frame; its stack becomes the cause, which only the log shows. */
 export function readError(frame: RawFrame): PlatformError {
   const error = isRecord(frame.error) ? frame.error : {};
   const code = readText(error.code);
@@ -50,7 +53,7 @@ export function readError(frame: RawFrame): PlatformError {
   });
 }
 
-/** Undefined when the frame is malformed: nobody waits for an answer that could be given. */
+/** Undefined for a malformed frame, which cannot be answered. */
 export function readCall({ callId, service, method, args }: RawFrame): PlatformCall | undefined {
   if (typeof callId !== 'number' || !Number.isSafeInteger(callId)) return undefined;
   if (typeof service !== 'string' || typeof method !== 'string' || !Array.isArray(args)) return undefined;

@@ -26,7 +26,7 @@ import { spawnRunner } from './spawn-runner.ts';
 const MEGABYTE = 1024 * 1024;
 export const RUNNER_LIMITS: RunnerLimits = {
   resultBytes: 6 * MEGABYTE,
-  // Room for the frame around the largest result, and for what JSON makes of its characters.
+  // Room for the largest result after JSON escaping, plus the rest of the frame.
   frameBytes: 8 * MEGABYTE,
   logLinesPerSecond: LOG_BUDGET.linesPerSecond,
   logLinesAtOnce: LOG_BUDGET.linesAtOnce,
@@ -39,37 +39,38 @@ export interface WorkerBackendDeps {
   services: PlatformServices;
   logger: Logger;
   clock: Clock;
-  /** The project's `.svc`, which no plugin may see. */
+  /** The project's `.svc`, which no plugin may read. */
   dataDir: string;
-  /** Files and folders beside it that no plugin may see. */
+  /** Files and folders next to the plugin that no plugin may read. */
   secrets?: readonly string[];
-  /** Where the variables that `permissions.env` names come from; default: this process's. */
+  /** Source of the variables granted by `permissions.env`; default: this process. */
   environment?: NodeJS.ProcessEnv;
   /** Called each time a plugin's process is prepared. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
-  /** The code of a version whose files are others by now; asked for each process. */
+  /** Returns the code of a plugin version whose files have changed since; called for each process. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
   limits?: Partial<RunnerLimits>;
-  /** Calls that may wait per plugin; beyond it SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input). */
+  /**
+   * Maximum waiting calls per plugin; more fail with SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input).
+   */
   maxQueue?: number;
 }
 
 export interface WorkerBackend extends ExecutionBackend {
-  /** What confines the processes it starts. Throws SANDBOX_ERROR when the config demands a sandbox that does not work. */
+  /** The sandbox in use. Throws SANDBOX_ERROR when the config requires one that does not work. */
   sandbox(): Promise<SandboxInForce>;
-  /** One entry per plugin version and set of permissions that has processes. */
+  /** One entry per plugin version and permission set with running processes. */
   stats(): PoolStats[];
   /**
-   * Sets aside the processes of every plugin that `isCurrent` denies: their calls finish on the code they began
-   * with, the next call of such a plugin starts a fresh process.
+   * Retires the processes of plugins for which `isCurrent` is false: running calls finish on their code, the
+   * next call starts a new process.
    */
   retire(isCurrent: (plugin: ExecutionRequest['plugin']) => boolean): void;
 }
 
 /**
- * Runs plugin code in confined child processes, kept warm per plugin. One call at a time per process, so
- * that a crash, a hang or a blocked loop costs that call alone; `permissions.quotas.concurrency` lets an
- * I/O-bound plugin share a process between calls, which then share its fate.
+ * Runs plugin code in sandboxed child processes, kept warm per plugin. By default one call at a time per process, so
+ * that a crash or hang affects that call only; `permissions.quotas.concurrency` allows sharing.
  * @spec docs/operations.md "Where plugin code runs"
  */
 export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
@@ -77,7 +78,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
   const limits: RunnerLimits = { ...RUNNER_LIMITS, ...deps.limits };
   const sink = createPluginLogSink({ logger, clock });
   const pools = new Map<string, { plugin: ExecutionRequest['plugin']; pool: Pool }>();
-  /** Set aside and not gone yet. */
+  /** Retired pools whose processes have not ended yet. */
   const retired = new Set<Pool>();
   const permissionKeys = new WeakMap<Permissions, string>();
   let isClosed = false;
@@ -105,9 +106,9 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     return pool;
   }
 
-  /** `alone`: one process beside the others, for one call at a time. */
+  /** `alone`: a separate process for one call at a time. */
   function openPool({ plugin, permissions }: ExecutionRequest, alone: boolean, onEmpty: () => void): Pool {
-    // The operator's figure is the ceiling; a manifest can only ask for less.
+    // The operator's figure is the maximum; a manifest can only lower it.
     const memoryMb = Math.min(config.memoryMb, permissions.quotas?.memoryMb ?? config.memoryMb);
     let root = plugin.root;
     return createPool({
@@ -177,7 +178,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
   };
 }
 
-/** The plugin's folder without links. Throws SANDBOX_ERROR when it is gone. */
+/** The plugin's real folder. Throws SANDBOX_ERROR when it does not exist. */
 export async function realRoot(plugin: ExecutionRequest['plugin']): Promise<string> {
   try {
     return await realpath(plugin.root);

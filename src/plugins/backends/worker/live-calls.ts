@@ -11,59 +11,63 @@ import { describeExit, type EndReason, lostProcess, type ProcessExit } from './e
 import { type RawFrame, readCall, readError, readResult, readText } from './frames.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
 
-/** Between the abort of `ctx.signal` and the end of the process. */
+/** Time between the abort of `ctx.signal` and the end of the process. */
 const GRACE_MS = 500;
-/** Then it waits so long for the calls beside it. */
+/** Additional time for other calls in the same process. */
 const NEIGHBOUR_GRACE_MS = 10_000;
-/** A plugin's code may take so long to load, where that is not counted as the handler's time. */
+/** Time limit for loading the plugin's code where it does not count as the handler's time. */
 const LOAD_MS = 15_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
-/** What platform calls fail of that outlive their handler. */
-const OVER = new PlatformError('EXECUTION_ERROR', 'The handler has ended, and did not wait for this call.');
+/** Error of platform calls that outlive their handler. */
+const OVER = new PlatformError('EXECUTION_ERROR', 'The handler ended without awaiting this call.');
 
 export interface LiveCallsDeps {
   pluginId: string;
   services: PlatformServices;
   sink: PluginLogSink;
   logger: Logger;
-  /** Times the calls; what guards this daemon itself runs on real time. */
+  /** Times the calls; timers that protect this service use real time. */
   clock: Clock;
   send(frame: ToRunner): void;
   endProcess(reason: EndReason): void;
-  /** A call ended, or its process did, and its place is free. */
+  /** Called when a call or its process ended and its slot is free. */
   onFree(call: Call): void;
 }
 
-/** The calls that one process works on, those that timed out and have not stopped yet included. */
+/** The in-flight calls of one process, including timed-out ones that have not stopped yet. */
 export interface LiveCalls {
   readonly size: number;
-  /** A call does not stop although its time is up: the process takes no more, and ends once the others are done. */
+  /**
+   * A call continues after its timeout: the process accepts no more calls, and ends once the others are done.
+   */
   readonly isStuck: boolean;
-  /** False when an execution of that id is there already; the call has been rejected then. */
+  /** Returns false, and rejects the call, when the execution id is already running. */
   add(call: Call): boolean;
-  /** Takes a frame about an execution, and its length in characters; false when it meant nothing. */
+  /**
+   * Handles a frame about an execution; `length` is in characters. Returns false when the frame was invalid.
+   */
   take(frame: RawFrame, length: number): boolean;
-  /** The process is gone. */
+  /** Called when the process has ended. */
   failAll(exit: ProcessExit): void;
 }
 
 interface LiveCall {
   call: Call;
-  /** Of its platform calls; made by the first of them. */
+  /** Aborts its platform calls; created by the first of them. */
   abort?: AbortController;
   stopTimer: () => void;
   hasBegun?: true;
-  /** It was given up and has not stopped within the grace. */
+  /** It was aborted and has not stopped within the grace period. */
   isStuck?: true;
-  /** Once the handler has returned a stream. */
+  /** Set once the handler has returned a stream. */
   stream?: OpenStream;
 }
 
-/** Times the calls of one process, and reads what it says of them, which is untrusted. */
+/** Applies the timeouts of one process's calls and handles its untrusted frames about them. */
 export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
   const { pluginId, services, sink, logger, clock, send, endProcess } = deps;
   const live = new Map<string, LiveCall>();
-  /** The end of the process that stuck calls have brought about. */
+  /** Pending end of the process, caused by stuck calls. */
   let ending: { reason: EndReason; stop(): void } | null = null;
   const router = createCallRouter({ services, logger, reply: send });
 
@@ -97,7 +101,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     entry.stopTimer = clock.after(ms, () => giveUp(entry, timedOut(entry.call), { kind: 'timeout' }));
   }
 
-  /** The handler's time begins; a second frame prolongs nothing. */
+  /** Starts the handler's time limit; a second frame does not extend it. */
   function begin(entry: LiveCall): boolean {
     const { call } = entry;
     if (!call.onBegun || entry.hasBegun || call.isSettled) return false;
@@ -110,7 +114,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
 
   function routeCall(frame: RawFrame, entry: LiveCall): boolean {
     const call = readCall(frame);
-    // A call that timed out has no say any more, though its code may still run for a moment.
+    // A timed-out call may not use the platform, though its code may still run for a moment.
     if (!call || entry.call.isSettled) return false;
     router.handle(call, contextOf(entry));
     return true;
@@ -120,7 +124,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     const { call } = entry;
     if (!call.stream || entry.stream || call.isSettled) return false;
     const { executionId } = call.request;
-    // From here on the clock that counts is the stream's.
+    // From here on, the stream's idle timeout applies.
     entry.stopTimer();
     const opened = openStream(readText(frame.contentType, 512), {
       sink: call.stream,
@@ -142,7 +146,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     return true;
   }
 
-  /** The end of a stream is told once its last piece was taken; a reader that stalls is not waited for longer than before. */
+  /** Resolves after the reader took the last chunk; the idle timeout still applies to a stalled reader. */
   function succeed({ call, stream }: LiveCall, result: CommandResult): void {
     if (!stream) call.resolve(result);
     else
@@ -167,7 +171,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     call.reject(error);
   }
 
-  /** The handler is done; what it asked of the platform and did not wait for is called off. */
+  /** Ends a call; platform calls that the handler did not await are aborted. */
   function settle(entry: LiveCall, run: () => void): boolean {
     entry.stopTimer();
     live.delete(entry.call.request.executionId);
@@ -189,7 +193,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
 
   const isStuck = (): boolean => [...live.values()].some((entry) => entry.isStuck);
 
-  /** The calls beside one that does not stop have a while to finish. */
+  /** Gives other calls of the process time to finish. */
   function overrun(entry: LiveCall, reason: EndReason): void {
     entry.isStuck = true;
     ending ??= { reason, stop: systemClock.after(NEIGHBOUR_GRACE_MS, () => endProcess(reason)) };
@@ -200,13 +204,13 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     if (ending && [...live.values()].every(({ call }) => call.isSettled)) endProcess(ending.reason);
   }
 
-  /** The caller gets its answer at once; the handler gets a moment to stop by itself, then its process goes. */
+  /** Rejects the call at once, gives the handler a grace period, then ends its process. */
   function giveUp(entry: LiveCall, error: PlatformError, reason: EndReason): void {
     const { executionId } = entry.call.request;
     entry.call.reject(error);
     entry.stopTimer();
     entry.stream?.close();
-    // One whose handler is done only waits for its reader: its process may be at work for others.
+    // The handler has finished and only its reader is slow: the process may be serving others.
     if (live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
     send({ type: 'cancel', executionId, reason: error.message });
@@ -224,11 +228,11 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     add(call) {
       const { executionId } = call.request;
       if (live.has(executionId)) {
-        call.reject(new PlatformError('CONFLICT', `The execution ${executionId} is running already.`));
+        call.reject(new PlatformError('CONFLICT', `The execution ${executionId} is already running.`));
         return false;
       }
       const entry: LiveCall = { call, stopTimer: () => {} };
-      // Loading the plugin's code is limited too, though it is not the handler's time.
+      // Loading the plugin's code has a limit too, though it is not the handler's time.
       limitTime(entry, call.onBegun ? Math.max(call.timeoutMs, LOAD_MS) : call.timeoutMs);
       live.set(executionId, entry);
       call.cancelWith(() => giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
@@ -238,7 +242,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
       const entries = [...live.values()];
       live.clear();
       ending?.stop();
-      // One that ended between calls matters to nobody, unless what a handler left behind filled its memory.
+      // An exit without calls is not worth a warning, unless leftover work of a handler filled the memory.
       if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
       const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
       logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });

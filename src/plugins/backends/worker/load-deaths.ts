@@ -2,20 +2,20 @@ import type { Clock } from '../../../kit/clock.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
 
-/** Deaths at load, in a row, that are borne before new starts are put off. */
+/** Consecutive crashes at load before new starts are delayed. */
 const TOLERATED_DEATHS = 3;
 const FIRST_BACKOFF_MS = 1000;
 const LONGEST_BACKOFF_MS = 60_000;
 
-/** Counts a plugin's processes that died while its code was loaded: each call would cost the start of another. */
+/** Backoff for plugins that crash while loading: otherwise each call would start another process. */
 export interface LoadDeaths {
-  /** Nothing has died since its code was last loaded without harm. */
+  /** No process has crashed since the last successful load. */
   readonly isClean: boolean;
-  /** What to tell those who wait, once starts are put off; undefined while they go on. */
+  /** Returns the error for waiting calls while starts are delayed; undefined otherwise. */
   note(exit: ProcessExit): PlatformError | undefined;
-  /** Its code was loaded without harm. */
+  /** Resets the count after a successful load. */
   forget(): void;
-  /** Throws while starts are put off, with Retry-After. */
+  /** Throws with Retry-After while starts are delayed. */
   refuseMeanwhile(): void;
 }
 
@@ -28,7 +28,7 @@ export function createLoadDeaths({ pluginId, clock }: { pluginId: string; clock:
     const seconds = Math.max(1, Math.ceil((nextStartAt - clock.monotonic()) / 1000));
     return new PlatformError(
       last?.code ?? 'EXECUTION_ERROR',
-      `Plugin ${pluginId} died ${deaths} times in a row while it was loaded; it is tried again in ${seconds} s. The last time: ${last?.message}`,
+      `Plugin ${pluginId} crashed ${deaths} times in a row while loading; the next attempt is in ${seconds} s. Last error: ${last?.message}`,
       {
         headers: { 'retry-after': String(seconds) },
         details: { ...last?.details, retryAfterSeconds: seconds },

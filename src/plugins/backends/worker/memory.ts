@@ -2,31 +2,31 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { systemClock } from '../../../kit/clock.ts';
 
 const WATCH_MS = 50;
-/** Between calls: what a handler left behind may go on allocating. */
+/** Interval between calls: code left running by a handler may keep allocating. */
 const IDLE_WATCH_MS = 200;
-/** An idle process this full is replaced before its next call. */
+/** An idle process above this share of its limit is replaced before its next call. */
 const RETIRE_SHARE = 0.8;
 
 export interface MemoryWatch {
-  /** A call begins: looks closely until the process is idle, and less often from then on. */
+  /** Called when a call starts: polls often until the process is idle, then less often. */
   start(): void;
   stop(): void;
 }
 
 export interface MemoryWatchDeps {
   limitMb: number;
-  /** Folders of the process that are in memory; files there count as memory. */
+  /** In-memory folders of the process; their files count as memory. */
   folders: readonly string[];
-  /** Undefined once the process is gone, or is to go. */
+  /** Undefined once the process has ended or is about to. */
   pid(): number | undefined;
   isBusy(): boolean;
   onOver(usedMb: number): void;
-  /** It is idle, and nearly full. */
+  /** Called when the process is idle and nearly full. */
   onFull(): void;
 }
 
 /**
- * Watches the resident memory of one process, and its files in memory, from its first call on: V8's own limit bounds
+ * Polls the resident memory of a process and its in-memory files from its first call on: V8's limit covers
  * neither buffers nor files.
  */
 export function createMemoryWatch({
@@ -64,7 +64,7 @@ export function createMemoryWatch({
   };
 }
 
-/** Resident megabytes of a process; undefined when it is gone, or where there is no `/proc` (macOS). */
+/** Resident megabytes of a process; undefined when it has ended, or without `/proc` (macOS). */
 function residentMb(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -74,7 +74,7 @@ function residentMb(pid: number): number | undefined {
   }
 }
 
-/** Megabytes of the files in a process's own folders, which resident memory does not show. */
+/** Megabytes of files in a process's tmpfs folders, which resident memory does not include. */
 function filesMb(pid: number, folders: readonly string[]): number {
   let bytes = 0;
   for (const folder of folders) {
@@ -82,7 +82,7 @@ function filesMb(pid: number, folders: readonly string[]): number {
       const { blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root${folder}`);
       bytes += (blocks - bfree) * bsize;
     } catch {
-      // The process is gone, or its root is unreadable: the folder's own size still limits it.
+      // The process has ended, or its root is unreadable; the folder's own size limit still applies.
     }
   }
   return bytes / (1024 * 1024);

@@ -3,32 +3,32 @@ import type { Clock } from '../../../kit/clock.ts';
 import { hours } from '../../../kit/duration.ts';
 import type { StreamSink } from '../../execution.ts';
 
-/** What may be under way between a process and its reader: all the memory a stream costs us. */
+/** Maximum bytes in flight between a process and its reader: the memory cost of a stream. */
 const WINDOW_BYTES = 256 * 1024;
-/** No stream is longer, whatever moves on it: its process is lost to others meanwhile. */
+/** Maximum duration of a stream: it occupies its process. */
 const LONGEST_MS = hours(1);
 
 export interface OpenStreamDeps {
   sink: StreamSink;
   clock: Clock;
-  /** Asks the process for so many bytes more. */
+  /** Requests so many more bytes from the process. */
   pull(bytes: number): void;
-  /** Neither end may take longer than this for the next piece. */
+  /** Maximum time for the next chunk, on either side. */
   idleMs: number;
-  /** How much may be under way; default 256 KiB. */
+  /** Maximum bytes in flight; default 256 KiB. */
   windowBytes?: number;
   onTimeout(): void;
 }
 
 export interface OpenStream {
-  /** False when the process sent what it was not asked for. */
+  /** Returns false when the process sent more than was requested. */
   take(piece: Buffer): boolean;
   /** Resolves once the caller has everything. */
   readonly drained: Promise<void>;
   close(): void;
 }
 
-/** One stream from a process to a caller, no faster than the caller takes it. Undefined for a content type that is none. */
+/** A stream from a process to a caller, at the caller's pace. Undefined for an invalid content type. */
 export function openStream(contentType: string, deps: OpenStreamDeps): OpenStream | undefined {
   const { sink, clock, pull, idleMs, onTimeout, windowBytes = WINDOW_BYTES } = deps;
   if (contentType.length > 256 || !STREAM_CONTENT_TYPE.test(contentType)) return undefined;
@@ -56,7 +56,7 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       credit -= piece.length;
       moved();
       drained = drained.then(() => sink.write(piece)).then(() => makeRoom(piece.length));
-      // Who writes into a connection that is gone learns of it by the caller's abort.
+      // The caller's abort reports a closed connection.
       drained.catch(() => {});
       return true;
     },

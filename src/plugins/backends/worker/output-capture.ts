@@ -4,16 +4,16 @@ import { createTokenBucket } from '../../../kit/token-bucket.ts';
 
 const LINE_CHARS = 4 * 1024;
 const TAIL_CHARS = 4 * 1024;
-/** Bytes a second that are read at all: a flood fills the pipe and slows its writer, not us. */
+/** Read rate in bytes per second: a flood fills the pipe and blocks its writer only. */
 const BYTES_PER_SECOND = 32 * 1024 * 1024;
 const BYTES_AT_ONCE = 4 * 1024 * 1024;
 
 export interface OutputCapture {
-  /** The end of what was written. */
+  /** Last part of the output. */
   tail(): string;
 }
 
-/** Makes lines of what a process writes to stdout or stderr; overlong ones are cut, memory stays bounded. */
+/** Splits a process's output into lines; long lines are truncated, so memory is bounded. */
 export function captureOutput(stream: Readable, clock: Clock, onLine: (line: string) => void): OutputCapture {
   const bucket = createTokenBucket(clock, BYTES_PER_SECOND, BYTES_AT_ONCE);
   let line = '';

@@ -16,23 +16,23 @@ import {
 } from './runner-process.ts';
 
 const LONGEST_RETRY_SECONDS = 60;
-/** Where processes serve one tenant each: so long one stays with a tenant that has work for it while others wait for theirs. */
+/** With separate tenants: minimum time a process stays with a busy tenant while others wait. */
 const TENURE_MS = 1000;
 
 export interface PoolDeps {
   pluginId: string;
   maxProcesses: number;
-  /** A process serves the tenant of its first call and no other. */
+  /** A process serves only the tenant of its first call. */
   separateTenants: boolean;
-  /** Calls one process runs at a time. */
+  /** Concurrent calls per process. */
   concurrency: number;
   idleMs: number;
   maxQueue: number;
   clock: Clock;
-  /** Works out the sandbox; called when processes are needed and none is there, so that changed files count. */
+  /** Prepares the sandbox; called when the first process is needed, so that changed files are noticed. */
   prepare(): Promise<Launch>;
   start(launch: Launch, events: RunnerProcessEvents): ReturnType<typeof startRunnerProcess>;
-  /** No process is left and nothing waits. */
+  /** Called when no process is left and the queue is empty. */
   onEmpty(): void;
 }
 
@@ -41,7 +41,7 @@ export interface PoolStats {
   processes: number;
   pids: number[];
   running: number;
-  /** How many it can run at a time, once all its processes are there. */
+  /** Concurrent calls once all processes have started. */
   places: number;
   queued: number;
 }
@@ -49,23 +49,23 @@ export interface PoolStats {
 export interface Pool {
   run(request: ExecutionRequest, options: RunOptions): Promise<CommandResult>;
   stats(): PoolStats;
-  /** Takes no more calls; what runs and what waits finishes, then its processes go. */
+  /** Accepts no more calls; running and waiting calls finish, then the processes end. */
   retire(): void;
-  /** Fails what waits, ends every process and settles once all are gone. */
+  /** Rejects waiting calls and ends every process; resolves once all have ended. */
   close(): Promise<void>;
 }
 
 interface Kept {
   stopIdle: () => void;
-  /** Whom it serves; null: whoever comes first, or anybody. */
+  /** The tenant it serves; null: not bound yet, or shared by all. */
   tenantId: string | null;
-  /** When it began to serve that tenant. */
+  /** When it was bound to that tenant. */
   boundAt: number;
-  /** Takes no more calls, and goes once those it has are done. */
+  /** Accepts no more calls, and ends once its calls are done. */
   isLeaving: boolean;
 }
 
-/** The processes of one plugin version under one set of permissions, and the calls that wait for them. */
+/** The processes of one plugin version and permission set, and the queue of their calls. */
 export function createPool(deps: PoolDeps): Pool {
   const { pluginId, clock, concurrency, maxProcesses } = deps;
   const processes = new Map<RunnerProcess, Kept>();
@@ -95,13 +95,13 @@ export function createPool(deps: PoolDeps): Pool {
     isReady && !isEnding && !isStuck && load < concurrency;
 
   function freeProcess({ request }: Call): RunnerProcess | undefined {
-    // A process that has room for others may have none for a tenant that has its share.
+    // A process with free capacity may not serve a tenant that has used its share.
     if (!shares.mayTake(request.tenantId)) return undefined;
     let best: RunnerProcess | undefined;
     for (const [process, { tenantId, isLeaving }] of processes) {
       if (!hasRoom(process) || isLeaving) continue;
       if (tenantId !== null && tenantId !== request.tenantId) continue;
-      // The last one started wins, so that those that are not needed become idle and go.
+      // Prefers the newest process, so that surplus ones become idle and end.
       if (!best || process.load <= best.load) best = process;
     }
     return best;
@@ -138,7 +138,7 @@ export function createPool(deps: PoolDeps): Pool {
     call.cancelWith(() => leave(cancelled(call.request)));
     startIfNeeded();
     if (call.onBegun) return;
-    // The handler's time begins when it runs; until then it waits as long again, or for a process to start.
+    // The timeout starts with the handler; a call waits as long again, or for the start of a process.
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
       const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
@@ -153,7 +153,7 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   function dispatch(): void {
-    // Where many wait, a process that became free mostly takes the first of them, and no other is.
+    // With a long queue, a freed process usually takes the first call, and no other process is free.
     while (line.size > 0 && [...processes.keys()].some(hasRoom)) {
       let process: RunnerProcess | undefined;
       const call = line.next((first) => {
@@ -161,7 +161,7 @@ export function createPool(deps: PoolDeps): Pool {
         if (!process) makeWayFor(first.request.tenantId);
         return process !== undefined;
       });
-      // Those that nobody can take now hold back their own tenants alone.
+      // Calls that cannot run now block only their own tenants.
       if (!call) break;
       assign(process!, call);
     }
@@ -172,7 +172,7 @@ export function createPool(deps: PoolDeps): Pool {
     if (closing || line.size === 0) return;
     const all = [...processes.keys()];
     const starting = preparing + all.filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
-    // No process is of use to those who have their share.
+    // Another process would not help tenants that have used their share.
     const missing = Math.ceil(line.sizeOf(shares.mayTake) / concurrency) - starting;
     const places = maxProcesses - processes.size - preparing;
     for (let count = Math.min(missing, places); count > 0; count--) void startOne();
@@ -180,7 +180,7 @@ export function createPool(deps: PoolDeps): Pool {
       makeRoom(missing - Math.max(0, places) - all.filter(({ isEnding }) => isEnding).length);
   }
 
-  /** Processes that wait for another tenant's next call make way for those of tenants who wait. */
+  /** Ends idle processes bound to other tenants, to make room for waiting ones. */
   function makeRoom(count: number): void {
     const idle = [...processes.keys()].filter(
       ({ isReady, isEnding, load }) => isReady && !isEnding && load === 0,
@@ -188,7 +188,7 @@ export function createPool(deps: PoolDeps): Pool {
     for (const process of idle.slice(0, Math.max(0, count))) process.end({ kind: 'idle' });
   }
 
-  /** One whose turn it is has no process: of those that have work for others without end, the one longest at it goes. */
+  /** The next tenant has no process: ends the longest-bound process of a tenant with endless work. */
   function makeWayFor(waiting: string): void {
     if (!deps.separateTenants || !shares.mayTake(waiting)) return;
     const all = [...processes];
@@ -253,7 +253,7 @@ export function createPool(deps: PoolDeps): Pool {
     if (processes.size > 0 || preparing > 0 || line.size > 0) return;
     launch = undefined;
     closing?.();
-    // What it did at load is remembered until it has been good again.
+    // Keeps the crash count of a plugin until it has loaded successfully.
     if (loadDeaths.isClean) deps.onEmpty();
   }
 

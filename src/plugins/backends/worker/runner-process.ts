@@ -16,13 +16,13 @@ import { createLiveCalls } from './live-calls.ts';
 import { createMemoryWatch } from './memory.ts';
 import type { SpawnEvents, SpawnedRunner } from './spawn-runner.ts';
 
-/** From the start of the process until the runner is ready; plugin code comes later, within the call's timeout. */
+/** Time until the runner is ready; plugin code loads later, within the call's timeout. */
 export const START_MS = 15_000;
-/** For a process that was asked to leave. */
+/** Grace period for a process that was asked to exit. */
 const LEAVE_MS = 1000;
 
 export interface RunnerProcessDeps {
-  /** Starts the confined process; speaks to it by its channel from then on. */
+  /** Starts the sandboxed process; all later communication uses its channel. */
   spawn(events: SpawnEvents): SpawnedRunner;
   plugin: ExecutionRequest['plugin'];
   permissions: ExecutionRequest['permissions'];
@@ -32,35 +32,35 @@ export interface RunnerProcessDeps {
   sink: PluginLogSink;
   logger: Logger;
   clock: Clock;
-  /** Modules that it runs in place of those on disk. */
+  /** Modules to run instead of those on disk. */
   code: SourceCode | undefined;
 }
 
 export interface RunnerProcessEvents {
   onReady(): void;
-  /** A call ended, or its process did, and its place is free. */
+  /** Called when a call or its process ended and its slot is free. */
   onFree(call: Call): void;
-  /** Plugin code was loaded without harm. */
+  /** Called when plugin code was loaded successfully. */
   onLoaded(): void;
-  /** The process is gone; its calls have been failed. */
+  /** Called when the process has ended and its calls were rejected. */
   onExit(exit: ProcessExit): void;
 }
 
 export interface RunnerProcess {
   readonly isReady: boolean;
-  /** True once it was told to go: it takes no more calls. */
+  /** True once it was told to end: it accepts no more calls. */
   readonly isEnding: boolean;
-  /** A call of it does not stop: it takes no more until that has. */
+  /** A call did not stop after its timeout: the process accepts no more until it has. */
   readonly isStuck: boolean;
-  /** Calls it is busy with, those that timed out and have not stopped yet included. */
+  /** In-flight calls, including timed-out ones that have not stopped yet. */
   readonly load: number;
   readonly pid: number | undefined;
-  /** False when an execution of that id is there already; the call has been rejected then. */
+  /** Returns false, and rejects the call, when the execution id is already running. */
   assign(call: Call): boolean;
   end(reason: EndReason): void;
 }
 
-/** Starts one confined runner and watches over it from its start to its end. Everything it sends is untrusted. */
+/** Starts one sandboxed runner and supervises it until its end. All its frames are untrusted. */
 export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProcessEvents): RunnerProcess {
   const { plugin, memoryMb, limits, services, sink, logger, clock } = deps;
   const logFields = { pluginId: plugin.id };
@@ -105,7 +105,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     ...(deps.code ? { code: deps.code } : {}),
   });
 
-  /** False when the frame meant nothing. */
+  /** Returns false for an invalid frame. */
   function handle(frame: RawFrame, length: number): boolean {
     if (frame.type === 'ready') return becomeReady();
     if (frame.type === 'loaded') return becomeLoaded();

@@ -7,31 +7,31 @@ import { MEMORY_FOLDERS } from '../../sandbox/bwrap.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { captureOutput } from './output-capture.ts';
 
-/** For the last bytes of a process that left. */
+/** Time to read the last output of a process that exited. */
 const DRAIN_MS = 200;
-/** For bwrap to notice that Node is gone. */
+/** Time for bwrap to notice that Node has exited. */
 const REAP_MS = 1000;
 
 export interface SpawnEvents {
   onLine(stream: 'stdout' | 'stderr', line: string): void;
-  /** Once, when the process is gone and what it wrote was read; `error` when it never came to be. */
+  /** Called once, when the process has exited and its output was read; `error` when it failed to start. */
   onExit(code: number | null, signal: string | null, error?: Error): void;
 }
 
 export interface SpawnedRunner {
-  /** The frames' channel: the child's descriptor 3. */
+  /** The frame channel: file descriptor 3 of the child. */
   readonly channel: Duplex;
-  /** The Node process itself, also under bwrap; undefined until known. */
+  /** Pid of the Node process itself, even under bwrap; undefined until known. */
   readonly pid: number | undefined;
-  /** Its folders whose files are in memory. */
+  /** Its in-memory folders. */
   readonly memoryFolders: readonly string[];
   stderrTail(): string;
-  /** Closes the channel: the runner leaves by itself. */
+  /** Closes the channel, which makes the runner exit. */
   leave(): void;
   kill(): void;
 }
 
-/** Starts the confined process and watches over its descriptors and its end. */
+/** Starts the sandboxed process and supervises its descriptors and its exit. */
 export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner {
   const usesBwrap = launch.mode === 'bwrap';
   const child = spawn(launch.command, launch.args, {
@@ -64,8 +64,8 @@ export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner 
         child.kill('SIGKILL');
         return;
       }
-      // bwrap is its parent and has not reaped it, so the pid is still its own. bwrap itself is left to reap
-      // it: killed along, it would leave a zombie wherever process 1 does not reap (most containers).
+      // Kills Node, not bwrap: bwrap has not reaped it, so the pid is still valid, and a killed bwrap would
+      // leave a zombie where process 1 does not reap.
       killPid(pid);
       systemClock.after(REAP_MS, () => {
         if (!isGone()) child.kill('SIGKILL');
@@ -88,7 +88,7 @@ function watchExit(child: ChildProcess, usesBwrap: boolean, { onExit }: SpawnEve
     if (child.pid === undefined) finish(null, null, error);
   });
   child.on('close', finish);
-  // A grandchild that holds the pipes open must not hold us.
+  // A grandchild that keeps the pipes open must not delay the exit.
   child.on('exit', (code, signal) => systemClock.after(DRAIN_MS, () => finish(code, signal)));
   return () => isGone || child.exitCode !== null || child.signalCode !== null;
 }
@@ -98,12 +98,12 @@ function signalOf(code: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
 }
 
-/** When the machine itself runs out of memory, plugins go before daemons. */
+/** When the machine runs out of memory, the kernel kills plugins before services. */
 function offerToOomKiller(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, '500');
   } catch {
-    // No /proc, or the process is gone already.
+    // No /proc, or the process has already exited.
   }
 }
 
@@ -111,13 +111,13 @@ function killPid(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Gone already.
+    // Already exited.
   }
 }
 
 /**
- * The pid of what bwrap started. Only its first document counts, written before plugin code exists, so
- * that nobody can name another process for us to kill.
+ * Pid of bwrap's child. Only bwrap's first document counts, written before plugin code runs: a plugin must
+ * not make us kill another process.
  */
 function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
   let text = '';
@@ -127,7 +127,7 @@ function readChildPid(status: Readable, found: (pid: number | undefined) => void
     text += piece;
     if (!text.includes('}') && text.length < 4096) return;
     status.off('data', read);
-    // Kept open: bwrap reports the exit there, and a closed pipe would kill it.
+    // Stays open: bwrap writes the exit status there, and a closed pipe would kill it.
     status.resume();
     const pid = Number(/"child-pid":\s*(\d+)/.exec(text)?.[1]);
     found(Number.isInteger(pid) && pid > 1 ? pid : undefined);

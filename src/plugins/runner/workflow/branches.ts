@@ -2,30 +2,33 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { RunnerFailure } from '../failure.ts';
 
-/** One line of the function: its trunk, or one of the things that `ctx.all` runs side by side. */
+/**
+ * A sequential strand of a workflow function: its trunk, or one of the branches that `ctx.all` runs
+ * concurrently.
+ */
 export interface Branch {
-  /** '' for the trunk, `1-0` for the first of the first `all`, `1-0.2-1` within that. */
+  /** '' for the trunk, `1-0` for the first branch of the first `all`, `1-0.2-1` within that. */
   id: string;
-  /** Steps it has come to. */
+  /** Number of steps reached so far. */
   place: number;
-  /** How often `all` was called. */
+  /** Number of `all` calls so far. */
   forks: number;
-  /** The step it waits for. */
+  /** The step being awaited. */
   busyWith: string | null;
-  /** When its latest step ended. */
+  /** End time of its latest step. */
   now: number;
   draws: number;
-  /** Its steps are part of a clean-up: it was told that the run is being ended, or stands in `ctx.nonCancellable`. */
+  /** Its steps belong to a clean-up: it got a CancelledError, or runs inside `ctx.nonCancellable`. */
   isTold: boolean;
   shields: number;
-  /** How often each name was taken. */
+  /** Number of uses per step name. */
   names: Map<string, number>;
 }
 
-/** Where the running code stands: in a branch of the function, or inside a step. */
+/** The current branch, and the step whose function is running, if any. */
 const place = new AsyncLocalStorage<{ branch: Branch; inStep: string | null }>();
 
-/** A branch of a clean-up is one of it. */
+/** Inherits the clean-up state of its parent. */
 export function newBranch(
   id: string,
   now: number,
@@ -40,27 +43,30 @@ export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =
 
 export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
 
-/** The branch that runs now. Throws inside a step: what is there would be run again with the step, and remembered twice. */
+/**
+ * The current branch. Throws inside a step: a nested step would run again with each attempt, and be recorded
+ * twice.
+ */
 export function branchFor(trunk: Branch, what: string): Branch {
   const found = place.getStore();
   if (found?.inStep != null) {
     throw new RunnerFailure(
       'VALIDATION_ERROR',
-      `${what} was called inside the step "${found.inStep}": a step holds no other. Call it beside the step.`,
+      `${what} was called inside the step "${found.inStep}": steps cannot be nested. Call it outside of the step.`,
       { step: found.inStep },
     );
   }
   return found?.branch ?? trunk;
 }
 
-/** `charge`, `charge:2` for the second of that name, `charge@1-0` in a branch. */
+/** `charge`, `charge:2` for the second step of that name, `charge@1-0` in a branch. */
 export function stepId(branch: Branch, name: string): string {
   const nth = (branch.names.get(name) ?? 0) + 1;
   branch.names.set(name, nth);
   return `${name}${nth === 1 ? '' : `:${nth}`}${branch.id === '' ? '' : `@${branch.id}`}`;
 }
 
-/** 32 bytes of chance that are the same in each pass. */
+/** 32 deterministic pseudo-random bytes, equal in each replay. */
 export function draw(seed: string, branch: Branch): Buffer {
   return createHash('sha256')
     .update(`${seed}\n${branch.id}\n${branch.draws++}`)

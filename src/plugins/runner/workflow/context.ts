@@ -14,7 +14,10 @@ import { type Branch, branchFor, currentBranch, draw, isInStep, runInBranch, ste
 import { LazyStep } from './lazy-step.ts';
 import type { Pass, StepRequest } from './pass.ts';
 
-/** What a workflow's function receives: a handler's context, and the steps. `unstarted` names steps that were made and not begun. */
+/**
+ * Builds a workflow function's context: a handler's context plus steps. `unstarted` lists steps that were
+ * created but not awaited.
+ */
 export function createWorkflowContext(
   base: PluginContextV3,
   pass: Pass,
@@ -49,7 +52,7 @@ export function createWorkflowContext(
     return pass.take(branch, id, request);
   }
 
-  /** What `ctx.all` runs in a branch of its own: a step, which keeps the name it would have in the parent, or a function. */
+  /** The body of a `ctx.all` branch: a step, which keeps its id from the parent branch, or a function. */
   function bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
     if (item instanceof LazyStep) {
       const id = stepId(parent, item.name);
@@ -57,7 +60,7 @@ export function createWorkflowContext(
     }
     if (typeof item === 'function') return (branch) => runInBranch(branch, async () => item());
     throw wrong(
-      `ctx.all: item ${index} is neither a step nor a function. Give ctx.step(…) and its like, or async () => { … }`,
+      `ctx.all: item ${index} is neither a step nor a function. { … } => Pass a step such as ctx.step(…), or async () => { … } => { … }`,
     );
   }
 
@@ -131,7 +134,7 @@ export function createWorkflowContext(
   };
 }
 
-/** What the schema of the signal makes of its payload: a schema that changed since may refuse one that was taken. */
+/** Validates a signal's payload again: the schema may have changed since the signal was accepted. */
 function payloadReader(workflow: WorkflowParts, name: string): StepRequest['decode'] {
   const schema = signalSchema(workflow, name);
   if (!schema) return undefined;
@@ -149,7 +152,10 @@ function payloadReader(workflow: WorkflowParts, name: string): StepRequest['deco
   };
 }
 
-/** The options of a step over those of the workflow's steps. An inherited `retry` is marked: it is no consent to repeat this step. */
+/**
+ * Merges a step's options into the workflow's defaults. An inherited `retry` is marked, since it does not
+ * declare this step safe to repeat.
+ */
 function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'options' | 'inheritsRetry'> {
   const { retry = defaults.retry } = options;
   const isInherited = retry !== undefined && options.retry === undefined;
@@ -159,7 +165,7 @@ function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'o
   };
 }
 
-/** Lines that an earlier pass has written are not written again. */
+/** Suppresses lines that an earlier replay has already written. */
 function quietLog(log: PluginLog, isQuiet: () => boolean): PluginLog {
   const levels = Object.keys(log) as Array<keyof PluginLog>;
   return Object.fromEntries(
@@ -178,11 +184,11 @@ function timeOf(until: SleepUntil): Record<string, unknown> {
     until instanceof Date ? until.getTime() : typeof until === 'string' ? Date.parse(until) : Number.NaN;
   if (Number.isFinite(at)) return { until: at };
   throw wrong(
-    `ctx.sleep: give milliseconds from 0 on, a Date or a text such as "2030-01-31T08:00:00Z", not ${String(until)}`,
+    `ctx.sleep: pass milliseconds (0 or more), a Date or a string such as "2030-01-31T08:00:00Z", not ${String(until)}`,
   );
 }
 
-/** `@acme/shop/charge` is named `charge` unless told. */
+/** Default step name: `charge` for `@acme/shop/charge`. */
 function nameOf(ref: unknown): string {
   return String(ref)
     .split('/')

@@ -12,7 +12,7 @@ import { keptText } from './kept.ts';
 import { createPass, type PassLink } from './pass.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
 
-/** How the function's pass reaches its run. Throws HOST_MISMATCH when no run made this call. */
+/** Connects a replay to its run. Throws HOST_MISMATCH when the call does not come from a run. */
 export function workflowLink(
   { hostContext, handler }: RunnerRequest,
   signal: AbortSignal,
@@ -38,8 +38,8 @@ export function workflowLink(
 }
 
 /**
- * Runs a workflow's function from its first line as far as it comes. What it returns or throws ends the run; where all of it
- * waits, the function is left where it stands, and nothing of it is ever gone on with.
+ * Replays a workflow function from its start. Its result or error ends the run; when every branch waits, the
+ * replay is abandoned and never resumed.
  */
 export async function runWorkflow(
   { ref, workflow, execute }: Handler,
@@ -93,21 +93,21 @@ function threw(thrown: unknown): PassEnd {
   const { error } = faultOf(thrown);
   if (thrown instanceof CancelledError) return { end: 'threw', error, cancelled: true };
   if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };
-  // A plain error of the function is no step's.
+  // An error of the function itself is not a step's failure.
   return {
     end: 'threw',
     error: error.code === 'STEP_FAILED' ? { ...error, code: 'EXECUTION_ERROR' } : error,
   };
 }
 
-/** What nobody waits for would be cut off, now or in the next pass, and nobody would know which. */
+/** An unawaited step would be cut off at an arbitrary point, so it is reported instead. */
 function requireAllAwaited(unstarted: readonly string[], unfinished: string | undefined): void {
   const [first] = unstarted;
   if (first === undefined && unfinished === undefined) return;
   const what =
     first === undefined
-      ? `The step "${unfinished}" was begun and not awaited to its end`
-      : `${unstarted.map((name) => `"${name}"`).join(', ')} ${unstarted.length === 1 ? 'was' : 'were'} made and never awaited, and so did not run`;
+      ? `The step "${unfinished}" was started but not awaited to its end`
+      : `${unstarted.map((name) => `"${name}"`).join(', ')} ${unstarted.length === 1 ? 'was' : 'were'} created but never awaited, so it did not run`;
   throw new RunnerFailure('VALIDATION_ERROR', `${what}: await each step before the function returns.`, {
     steps: first === undefined ? [unfinished] : unstarted,
   });

@@ -1,14 +1,15 @@
 import { messageOf, RunnerFailure } from '../failure.ts';
 
 /**
- * What JSON keeps of a value: what a pass is told after a crash, and so what it is told at once too. Throws
- * VALIDATION_ERROR for what would be lost without a word: maps and sets, functions, symbols, big and endless numbers.
+ * Serializes a value as JSON: replays get the stored form, so the first execution must too. Throws
+ * VALIDATION_ERROR for values that JSON would silently drop: maps, sets, functions, symbols, non-finite
+ * numbers.
  */
 export function keptText(value: unknown, what: string): string {
   const lost = (kind: string, key: string): RunnerFailure =>
     new RunnerFailure(
       'VALIDATION_ERROR',
-      `${what} ${key === '' ? 'is' : `holds under "${key}"`} ${kind}, which JSON cannot keep. Return texts, numbers, lists and plain objects.`,
+      `${what} ${key === '' ? 'is' : `holds under "${key}"`} ${kind}, which JSON cannot represent. Return strings, numbers, arrays and plain objects.`,
     );
   try {
     return (
@@ -20,7 +21,7 @@ export function keptText(value: unknown, what: string): string {
     );
   } catch (error) {
     if (error instanceof RunnerFailure) throw error;
-    throw new RunnerFailure('VALIDATION_ERROR', `${what} cannot be kept as JSON: ${messageOf(error)}`);
+    throw new RunnerFailure('VALIDATION_ERROR', `${what} cannot be stored as JSON: ${messageOf(error)}`);
   }
 }
 

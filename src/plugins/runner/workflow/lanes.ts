@@ -1,4 +1,4 @@
-/** Lets so many pieces of work run at a time, at once where there is room; the others wait in their order. */
+/** Limits how many tasks run concurrently; others wait in FIFO order. */
 export function createLanes(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: Array<() => void> = [];
   let free = most;

@@ -1,4 +1,4 @@
-/** A step that begins when it is awaited, or handed to `ctx.all`: one that never is can be told. */
+/** A step that starts when it is awaited or passed to `ctx.all`; steps that never start can be detected. */
 export class LazyStep<Result> implements Promise<Result> {
   readonly [Symbol.toStringTag] = 'WorkflowStep';
   readonly name: string;
@@ -14,13 +14,13 @@ export class LazyStep<Result> implements Promise<Result> {
     return this.#started !== undefined;
   }
 
-  /** Begins it in the way that is given, unless it has begun. */
+  /** Starts the step with the given function, unless it has started. */
   startAs(start: () => Promise<Result>): Promise<Result> {
     this.#started ??= start();
     return this.#started;
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: it is a promise.
+  // biome-ignore lint/suspicious/noThenProperty: it implements Promise.
   then<Fulfilled = Result, Rejected = never>(
     onFulfilled?: ((value: Result) => Fulfilled | PromiseLike<Fulfilled>) | null,
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,

@@ -8,43 +8,46 @@ import { failureOf, outcomeOf } from './step-ends.ts';
 import { faultOf } from './step-failure.ts';
 import { Turns } from './turns.ts';
 
-/** The run behind the function, over the platform's channel. */
+/** The run behind the function, reached through the platform channel. */
 export interface PassLink {
   pass: PassContext;
   signal: AbortSignal;
-  /** Tells that the function runs; waits for nothing. */
+  /** Reports that the function runs; does not wait. */
   begin(): void;
   enter(step: EnterStep): Promise<StepAnswer>;
   settle(step: SettleStep): Promise<StepAnswer>;
   watch(): Promise<ReadySteps>;
 }
 
-/** A step as the function asks for it. `run` is there for those that its own code does. */
+/** A step as requested by the function. `run` is set for steps whose code is in the function. */
 export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;
   options: object;
-  /** The retry among the options is the default of the workflow's steps. */
+  /** The retry option is inherited from the workflow's defaults. */
   inheritsRetry?: true;
   run?: ((step: StepInfo) => unknown) | undefined;
-  /** Makes what the function is given of what the run kept. */
+  /** Converts the stored output to the value that the function gets. */
   decode?: ((output: unknown) => Promise<unknown>) | undefined;
 }
 
-/** Steps' functions at a time: each may have calls to the platform under way, which are limited too. */
+/** Maximum concurrent step functions: each may have platform calls in flight, which are limited too. */
 const MOST_AT_ONCE = 32;
-/** Questions to the run under way at a time. */
+/** Maximum in-flight requests to the run. */
 const MOST_QUESTIONS = 16;
-/** The run's own clock ends an attempt; this much later its signal tells the function. */
+/** The run's clock ends an attempt; the attempt's signal fires this much later. */
 const SIGNAL_LAG_MS = 100;
-/** What a function did wrong itself, and may catch; anything else that a call fails with is between us and the run. */
+/** Errors of the function itself, which it may catch; any other error is between the replay and the run. */
 const ITS_OWN_FAULT = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE']);
-/** The run has ended this pass: nothing more of its function is to happen. */
+/** The run has ended this replay: its function must not continue. */
 const OVER = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
 
 export type Pass = ReturnType<typeof createPass>;
 
-/** One pass through a function: it goes on where something is known or can be done, and is suspended where all of it waits. */
+/**
+ * One replay of a function: branches advance while results are known or work is possible, and it is suspended
+ * when all of them wait.
+ */
 export function createPass(link: PassLink) {
   const { pass, signal } = link;
   const halted = Promise.withResolvers<
@@ -53,17 +56,17 @@ export function createPass(link: PassLink) {
   const turns = new Turns();
   const lanes = createLanes(MOST_AT_ONCE);
   const questions = createLanes(MOST_QUESTIONS);
-  /** Branches that wait, by the step that each waits for. */
+  /** Waiting branches, by the step that each waits for. */
   const waiting = new Map<string, () => void>();
   const branches = new Set<Branch>();
   /** Branches that neither wait nor have forked. */
   let active = 1;
-  /** Steps that have ended, of this pass or an earlier one. */
+  /** Finished steps seen so far, including those of earlier replays. */
   let met = 0;
   let isWatching = false;
   let isOver = false;
 
-  /** Stops the steps at work, by their ids. */
+  /** Abort controllers of running step functions, by step id. */
   const atWork = new Map<string, AbortController>();
   const trunk = openBranch('', pass.startedAt, { isTold: false, shields: 0 });
 
@@ -84,12 +87,15 @@ export function createPass(link: PassLink) {
     turns.stop();
   }
 
-  /** Every branch that could go on waits for the end of a step that the function does not come to any more. */
+  /** Every runnable branch waits for the end of a step that the changed function no longer reaches. */
   function isStray(): boolean {
     return !isOver && turns.held > 0 && turns.held === active;
   }
 
-  /** Until all completions before it have been handed on. A step that waits may be one of them: the watch tells. */
+  /**
+   * Resolves once all earlier completions were delivered. A waiting step may be among them; the watch reports
+   * it.
+   */
   async function awaitTurn(order: number, branch: Branch): Promise<void> {
     const turn = turns.wait(order, branch);
     void turns.give().then(() => waiting.size === 0 && endStray());
@@ -101,7 +107,7 @@ export function createPass(link: PassLink) {
     if (isStray()) void halt({ end: 'strayed' });
   }
 
-  /** A call to the run. What the function is not to see ends the pass instead. */
+  /** Calls the run. Errors that the function must not see end the replay instead. */
   async function ask<T>(call: () => Promise<T>): Promise<T> {
     if (isOver) return NEVER;
     try {
@@ -116,13 +122,13 @@ export function createPass(link: PassLink) {
     }
   }
 
-  /** A branch goes on no more, or not now. */
+  /** The branch has ended or is suspended. */
   function leave(): void {
     if (--active === 0) void halt({ end: 'suspended' });
     else if (waiting.size === 0) endStray();
   }
 
-  /** Until the branch may go on; never, when no branch can. */
+  /** Resolves when the branch may continue; never when no branch can. */
   function blocked(id: string): Promise<void> {
     if (active === 1) return halt({ end: 'suspended' });
     active--;
@@ -181,13 +187,13 @@ export function createPass(link: PassLink) {
     }
   }
 
-  /** Asks for the step until it has ended, doing what is to be done for it. */
+  /** Requests the step until it has ended, running its function when asked to. */
   async function outlast(
     branch: Branch,
     step: EnterStep,
     run: StepRequest['run'],
   ): Promise<Extract<StepAnswer, { at: number }>> {
-    // A step of our own takes its turn before it is entered: from there on its time runs.
+    // A local step waits for its slot before it is entered, since its timeout starts then.
     const go = (): Promise<StepAnswer> =>
       run ? lanes(() => goOn(branch, step, run)) : ask(() => link.enter(step));
     let answer = await go();
@@ -226,7 +232,7 @@ export function createPass(link: PassLink) {
     try {
       return await ask(() => link.settle({ id, attempt, outcome } as SettleStep));
     } catch (error) {
-      // It was too large to travel: that is the step's failure, and not the function's.
+      // An output too large to send fails the step, not the function.
       return ask(() => link.settle({ id, attempt, outcome: faultOf(error) } as SettleStep));
     }
   }
@@ -235,7 +241,7 @@ export function createPass(link: PassLink) {
     trunk,
     halted: halted.promise,
     take,
-    /** Runs branches side by side until all of them have ended. Rejects with the first failure in their order. */
+    /** Runs branches concurrently until all have ended. Rejects with the first failure in branch order. */
     async fork(
       parent: Branch,
       bodies: ReadonlyArray<(branch: Branch) => Promise<unknown>>,
@@ -255,7 +261,7 @@ export function createPass(link: PassLink) {
             return await body(branch);
           } finally {
             parent.now = Math.max(parent.now, branch.now);
-            // The last one hands its turn on to the parent.
+            // The last branch passes its turn to the parent.
             turns.end(branch, --open === 0 ? parent : null);
             if (open > 0) leave();
           }
@@ -268,20 +274,20 @@ export function createPass(link: PassLink) {
       if (failures.length > 0) throw cancelled ?? failures[0];
       return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
     },
-    /** What steps found before this pass is being told again. */
+    /** Steps recorded before this replay are still being replayed. */
     get isReplaying() {
       return met < pass.remembered;
     },
-    /** A step that has begun and was not awaited to its end. */
+    /** A step that was started but not awaited to its end. */
     unfinished: () => [...branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined,
-    /** Whatever the function still does, it reaches its run no more. */
+    /** Cuts the function off from its run. */
     close,
   };
 }
 
-/** Between two questions, should the run answer at once and know nothing. */
+/** Minimum delay between polls, in case the run answers at once without news. */
 const WATCH_PAUSE_MS = 100;
-/** Most steps end before anybody could want to stop them. */
+/** Most steps end before a cancellation could arrive. */
 const WATCH_AFTER_MS = 50;
 const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
 const NEVER = new Promise<never>(() => {});
@@ -289,7 +295,7 @@ const NEVER = new Promise<never>(() => {});
 function sideBySide(busyWith: string, id: string): RunnerFailure {
   return new RunnerFailure(
     'VALIDATION_ERROR',
-    `"${id}" was begun while "${busyWith}" had not ended. Await one after the other, or run them side by side with ctx.all.`,
+    `"${id}" was started before "${busyWith}" had ended. Await one after the other, or run them concurrently with ctx.all.`,
     { step: id, busyWith },
   );
 }

@@ -5,7 +5,7 @@ import type { Branch } from './branches.ts';
 import { keptText } from './kept.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
 
-/** How a step's function ended, as the run is told of it. */
+/** Runs a step's function and returns its outcome in the form that the run expects. */
 export async function outcomeOf(id: string, run: () => unknown): Promise<unknown> {
   try {
     const { exitCode, result, error } = toCommandResult(await run());
@@ -17,7 +17,9 @@ export async function outcomeOf(id: string, run: () => unknown): Promise<unknown
   }
 }
 
-/** A step that was cancelled tells its branch that the run is being ended. */
+/**
+ * Converts a failed step to the error that its branch gets; a cancelled step marks the branch as cleaning up.
+ */
 export function failureOf(
   branch: Branch,
   id: string,

@@ -3,7 +3,7 @@ import { isRecord } from '../../../kit/is-record.ts';
 import { messageOf } from '../failure.ts';
 import { classOfThrown } from '../thrown-class.ts';
 
-/** A step has failed for good; functions may catch it and go on. */
+/** A step has failed after all retries; functions may catch this and continue. */
 export class WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -20,14 +20,17 @@ export class WorkflowStepError extends Error {
   }
 }
 
-/** How a step's function failed, for the run to judge. */
+/** Failure of a step's function, for the run's retry decision. */
 export interface StepFault {
   error: RunError;
   errorClass?: string;
   retryAfterMs?: number;
 }
 
-/** Whatever a step's function threw. An error may class itself: `errorClass` and `retryAfterMs`, on it or in its details. */
+/**
+ * Converts any value thrown by a step's function. An error may set `errorClass` and `retryAfterMs`, directly
+ * or in its details.
+ */
 export function faultOf(thrown: unknown): StepFault {
   const own = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as Record<string, unknown>;
   const details = isRecord(own.details) ? own.details : {};
@@ -38,7 +41,7 @@ export function faultOf(thrown: unknown): StepFault {
   };
 }
 
-/** Details that JSON cannot carry must not lose the failure itself. */
+/** Details without a JSON form must not hide the failure itself. */
 function jsonOf(details: Record<string, unknown>): Record<string, unknown> {
   try {
     return JSON.parse(JSON.stringify(details)) as Record<string, unknown>;

@@ -1,36 +1,36 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Branch } from './branches.ts';
 
-/** A branch that waits for another one comes to no step by itself; the next completion is held back for it so long. */
+/** Maximum wait for a branch to reach its next step: a branch that waits for another one never does. */
 const LONGEST_REST_MS = 20;
 
 /**
- * Hands completions of steps to the function in the order in which they were recorded, one at a time: each finds the other
- * branches where it found them in every earlier pass.
+ * Delivers step completions to the function in their recorded order, one at a time, so that all replays
+ * interleave branches identically.
  */
 export class Turns {
-  /** Completions that are known and wait for those before them, by their place in the order. */
+  /** Known completions that wait for earlier ones, by order. */
   readonly #held = new Map<number, { branch: Branch; resolve(): void }>();
   #given = 0;
   #isGiving = false;
   #isOver = false;
-  /** The branch that goes on with the latest completion; null once it has come to its next step, or ended. */
+  /** The branch that got the latest completion; null once it has reached its next step or ended. */
   #going: Branch | null = null;
   #arrived = (): void => {};
 
-  /** Branches whose completion waits for its turn, while no turn is under way. */
+  /** Number of waiting completions, while none is being delivered. */
   get held(): number {
     return this.#isGiving ? 0 : this.#held.size;
   }
 
-  /** Resolves when it is the completion's turn, for which `give` is to be called. */
+  /** Resolves when the completion is next; call `give` to deliver it. */
   wait(order: number, branch: Branch): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held.set(order, { branch, resolve });
     return promise;
   }
 
-  /** Hands on all whose turn it is. */
+  /** Delivers all completions that are next. */
   async give(): Promise<void> {
     if (this.#isGiving) return;
     this.#isGiving = true;
@@ -45,14 +45,14 @@ export class Turns {
     this.#isGiving = false;
   }
 
-  /** The branch has come to a step, or to `ctx.all`. */
+  /** The branch has reached a step or `ctx.all`. */
   arrive(branch: Branch): void {
     if (this.#going !== branch) return;
     this.#going = null;
     this.#arrived();
   }
 
-  /** The branch has ended: `next` goes on in its place, if one does. */
+  /** The branch has ended; `next` continues in its place, if any. */
   end(branch: Branch, next: Branch | null): void {
     if (this.#going !== branch) return;
     if (next) this.#going = next;
@@ -63,7 +63,7 @@ export class Turns {
     this.#isOver = true;
   }
 
-  /** Until the branch has gone as far as it can, and what it woke has too. */
+  /** Waits until the branch, and what it woke, cannot advance further. */
   async #rest(): Promise<void> {
     await nextTurn();
     if (this.#going === null) return;
