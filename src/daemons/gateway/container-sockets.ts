@@ -11,7 +11,7 @@ import type { Random } from '../../kit/random.ts';
 import { saneId } from '../../kit/trace.ts';
 import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
 
-/** Length limit of a Unix socket's address, closing zero included: 108 on Linux, 104 on macOS. */
+/** Length limit of a Unix socket's address, including the closing zero: 108 on Linux, 104 on macOS. */
 const MAX_ADDRESS_BYTES = 104;
 const MAX_CONNECTIONS = 32;
 const HEALTH = new Set(['/health', '/api/v1/health']);
@@ -19,7 +19,7 @@ const HEALTH = new Set(['/health', '/api/v1/health']);
 export interface ContainerSocket {
   /** The socket's path on this machine. */
   path: string;
-  /** Cuts every connection and removes the file. */
+  /** Closes every connection and removes the file. */
   close(): void;
 }
 
@@ -30,8 +30,9 @@ export interface ContainerSocketsDeps {
 }
 
 /**
- * A Unix socket for each container, mounted into it: the gateway's TCP port on loopback is out of reach from another
- * network namespace. It takes the token of its own execution alone. @spec Authentication 7; Container execution JWT
+ * A Unix socket per container, mounted into it: the gateway's loopback port is unreachable from another
+ * network namespace. Each accepts only the token of its own execution. @spec Authentication 7; Container
+ * execution JWT
  */
 export class ContainerSockets {
   readonly #deps: ContainerSocketsDeps;
@@ -43,7 +44,7 @@ export class ContainerSockets {
     this.#deps = deps;
   }
 
-  /** Requests that pass the checks are handed to this server. */
+  /** Sets the server that receives requests after the checks. */
   forwardTo(gateway: Server): void {
     this.#gateway = gateway;
   }
@@ -61,7 +62,7 @@ export class ContainerSockets {
       server.once('error', reject);
       server.listen(path, resolve);
     });
-    // The container's user is another one, also by user namespaces. The folder keeps other users of this machine out.
+    // Containers run as another user. The folder's mode keeps other users of this machine out.
     chmodSync(path, 0o666);
     return {
       path,
@@ -111,7 +112,7 @@ export class ContainerSockets {
       });
       throw new PlatformError(
         'UNAUTHORIZED',
-        'This socket takes the token of its own execution alone; send "Authorization: Bearer $SVC_TOKEN".',
+        'This socket accepts only the token of its own execution; send "Authorization: Bearer $SVC_TOKEN".',
         { headers: { 'www-authenticate': 'Bearer' } },
       );
     }
@@ -119,7 +120,7 @@ export class ContainerSockets {
   }
 }
 
-/** Private to the gateway's user, and without the sockets of an earlier gateway. */
+/** A folder private to the gateway's user, cleared of an earlier gateway's sockets. */
 function makeFolder(dataDir: string): string {
   const preferred = join(dataDir, 'run', 'containers');
   if (Buffer.byteLength(preferred) + '/1234567890'.length >= MAX_ADDRESS_BYTES)

@@ -9,11 +9,13 @@ const RUN = 'elsewhere.run';
 const CANCEL = 'elsewhere.cancel';
 /** Primary to sibling: the handler returned a stream. */
 const STREAM = 'elsewhere.stream';
-/** Primary to sibling: one piece of it, answered when its reader has taken it. */
+/** Primary to sibling: a chunk of it; the reply means that its reader has taken it. */
 const CHUNK = 'elsewhere.chunk';
-/** The backend keeps the handler's time, and may have to fetch a plugin first; this much later it is stuck. */
+/**
+ * The backend enforces the handler's timeout and may fetch a plugin first; it counts as hung this much later.
+ */
 const GRACE_MS = seconds(90);
-/** Whoever runs a stream ends it after an hour. */
+/** Backends end a stream after an hour. */
 const LONGEST_STREAM_MS = hours(1);
 
 interface RunQuestion {
@@ -34,7 +36,7 @@ interface ChunkNews {
   data: string;
 }
 
-/** The hosts' sockets and the containers are the first process's: the others run what belongs there through it. */
+/** Backends of a sibling: hosts' sockets and containers belong to the primary, which runs the executions. */
 export function relayedBackends({
   primary,
   answer,
@@ -45,7 +47,7 @@ export function relayedBackends({
     if (sink) return sink;
     throw new PlatformError(
       'EXECUTION_ERROR',
-      `Nobody reads the stream of execution ${executionId} any more.`,
+      `The stream of execution ${executionId} has no reader any more.`,
     );
   }
   answer(STREAM, (body) => {
@@ -78,7 +80,7 @@ export function relayedBackends({
   return { host: relayed('host'), container: relayed('container') };
 }
 
-/** What is streamed here goes to the process that asked, which tells when its reader has room. */
+/** Sends a stream to the requesting process, which reports when its reader has room. */
 function sinkAt(from: Member, { executionId, timeoutMs }: ExecutionRequest): StreamSink {
   return {
     start: (contentType) => from.ask(STREAM, { executionId, contentType } satisfies StreamNews, () => {}),
@@ -89,7 +91,7 @@ function sinkAt(from: Member, { executionId, timeoutMs }: ExecutionRequest): Str
   };
 }
 
-/** The first process's end of it. */
+/** The primary's side of the relay. */
 export function answerRelayed(
   group: Pick<PrimaryProcess, 'answer' | 'onLost'>,
   backends: ElsewhereBackends,
@@ -110,7 +112,7 @@ export function answerRelayed(
     }
   });
   group.answer(CANCEL, (executionId) => running.get(executionId as string)?.abort.abort());
-  // Whoever asked is gone, and so is the caller it asked for.
+  // The requesting process has ended, and its callers' connections with it.
   group.onLost((member) => {
     for (const { from, abort } of running.values()) if (from === member) abort.abort();
   });

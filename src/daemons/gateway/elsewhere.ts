@@ -20,12 +20,12 @@ import { createHostSessions, type HostSessions } from './domain/hosts/sessions.t
 import type { Jwts } from './domain/identity/jwt.ts';
 import type { Revocations } from './domain/identity/revocations.ts';
 
-/** What runs plugin code outside this machine's workers: made before the plugins are read, as these may run there. */
+/** Remote backends: created before the plugins are loaded, since manifest modules may run there. */
 export interface Elsewhere {
   sessions: HostSessions;
   sockets: ContainerSockets;
   create(services: PlatformServices, code: RunningCode): ElsewhereBackends;
-  /** What containers authenticate with, once that can be made. */
+  /** Sets the issuer of container credentials, once it exists. */
   usePasses(passes: ContainerPasses): void;
   close(): void;
 }
@@ -76,8 +76,7 @@ export function createElsewhere(resources: Resources): Elsewhere {
     });
     if (usesContainers(config.execution)) {
       backend.removeOrphans().then(
-        (count) =>
-          count > 0 && logger.warn(`Removed ${count} containers that an earlier gateway left behind`),
+        (count) => count > 0 && logger.warn(`Removed ${count} orphaned containers of an earlier gateway`),
         (error) => logger.warn(`Containers cannot run yet: ${messageOf(error)}`, { error }),
       );
     }
@@ -112,7 +111,7 @@ export interface ElsewhereParts {
   revocations: Revocations;
 }
 
-/** What the host socket and the internal dispatch need. */
+/** Parts for the host socket and the internal dispatch. */
 export async function elsewhereServices(
   { config, keys, clock, logger, group }: Resources,
   { sessions, sockets, usePasses }: Elsewhere,
@@ -121,7 +120,7 @@ export async function elsewhereServices(
   const { internalSecret } = keys;
   const { cache } = store;
   const passes = createContainerPasses({ jwts, revocations, cache, internalSecret, clock, logger });
-  // Before a call can come: what a killed gateway's containers hold is worth nothing any more.
+  // Before the first call: containers of a killed gateway must lose access.
   if (group.role !== 'sibling') await passes.endFormer();
   usePasses(passes);
   return {

@@ -48,7 +48,7 @@ export const gateway = defineDaemon({
     nativeMethodRoutes,
     proxyRoutes,
   ],
-  /** Deliveries that an earlier process accepted: once the other services can be told where we are. */
+  /** Runs deliveries that an earlier process accepted, once other services know this gateway's address. */
   ready: ({ dispatcher }) => dispatcher.runBacklog(),
   processes: (config) => config.gateway.processes,
   standard: { guardMetrics },
@@ -72,13 +72,13 @@ function containerSocketRoutes(
   containerSockets.forwardTo(server);
 }
 
-/** Headers by which proxies name themselves or their client. */
+/** Headers that proxies add. */
 const PROXY_HEADER =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-proxyuser-ip|x-envoy-.*|true-client-ip|client-ip|cf-.*|fastly-client-ip|fly-client-ip|x-appengine-.*|x-azure-.*|x-amzn-.*|x-arr-.*|x-nginx-proxy|x-varnish)$/;
 
 /**
- * Metrics are for this machine, and for callers with a token. A call that a local proxy forwards comes from loopback too;
- * a proxy that adds no header is not told apart. @spec docs/security.md "Boundaries"
+ * Restricts metrics to this machine and to callers with a token. Calls of a local proxy also come from loopback; they
+ * are recognised by their headers. @spec docs/security.md "Boundaries"
  */
 async function guardMetrics(request: FastifyRequest): Promise<void> {
   const isForwarded = Object.keys(request.headers).some((name) => PROXY_HEADER.test(name));

@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client';
 import { seriesBy } from '../../kit/metric-series.ts';
 import type { Metrics } from '../../kit/metrics.ts';
 
-/** `status` is the upstream's, or `error` when there was none. */
+/** `status` is the upstream's, or `error` without a response. */
 export type CountUpstreamRequest = (upstream: string, status: number | 'error') => void;
 
 /** @spec Metrics: svc_gateway_upstream_requests_total */
@@ -19,11 +19,11 @@ export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
 
 export type CountDelivery = (pluginId: string, event: string, status: string) => void;
 
-/** Labels are those of declared webhooks; `(unknown)` for all that strangers make up. */
+/** Labels come from declared webhooks; names invented by clients count as `(unknown)`. */
 export function deliveryCounter(metrics: Metrics): CountDelivery {
   const counter = new Counter({
     name: 'svc_gateway_webhook_deliveries_total',
-    help: 'Webhook deliveries by how they ended',
+    help: 'Webhook deliveries by outcome',
     labelNames: ['service', 'plugin', 'event', 'status'],
     registers: [metrics.registry],
   });
@@ -33,11 +33,11 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Requests that no handler saw and that leave no record, as more came than are kept. */
+/** Requests without a handler run that exceeded the record limit. */
 export function unrecordedCounter(metrics: Metrics): CountDelivery {
   const counter = new Counter({
     name: 'svc_gateway_webhook_unrecorded_total',
-    help: 'Webhook requests without a record: refused, challenge or duplicate ones beyond what is kept in a minute',
+    help: 'Webhook requests without a record: refused, challenge or duplicate ones above the per-minute record limit',
     labelNames: ['service', 'plugin', 'event', 'status'],
     registers: [metrics.registry],
   });
@@ -47,7 +47,7 @@ export function unrecordedCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Asked at each scrape: what waits, what runs, and who is connected. */
+/** Gauge values, read at each scrape. */
 export interface GatewayLoad {
   deliveries: () => { waiting: number; running: number };
   inboxBytes: () => number;
@@ -60,7 +60,7 @@ export function createLoadMetrics(
 ): void {
   new Gauge({
     name: 'svc_gateway_webhook_async_deliveries',
-    help: 'Async webhook deliveries that wait in memory or run now; what waits in the store alone is not in it',
+    help: 'Async webhook deliveries waiting in memory or running; those waiting only in the store are not counted',
     labelNames: ['service', 'state'],
     registers: [registry],
     collect() {
@@ -71,7 +71,7 @@ export function createLoadMetrics(
   });
   new Gauge({
     name: 'svc_gateway_inbox_waiting_bytes',
-    help: 'Deliveries that were acknowledged and are not in svc.db yet; 256 MB at most, and none for long unless svc.db takes nothing',
+    help: 'Bytes of acknowledged deliveries that are not in svc.db yet; at most 256 MB, and soon 0 unless writes to svc.db fail',
     labelNames: ['service'],
     registers: [registry],
     collect() {

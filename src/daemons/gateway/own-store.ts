@@ -5,14 +5,14 @@ import { acquireOwnerLock, type OwnerLock } from '../../store/sqlite/index.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 
 const FILE = 'svc.db';
-/** The lock files of siblings. */
+/** Lock files of siblings. */
 const SIBLING = /^(svc\.db\.process-\d+)\.lock$/;
-/** A gateway that is restarted finds its predecessor still writing its last answers. */
+/** A restarted gateway may find its predecessor finishing its last writes. */
 const WAIT_MS = seconds(5);
 
 /**
- * The right to write `svc.db`. The first process holds it for all; each sibling holds a lock of its own, so that a new
- * first process takes over what its predecessor left only when no sibling of that one is still at work. Throws CONFLICT.
+ * Takes the write lock of `svc.db`. The primary holds it for all; each sibling has its own lock, so that a
+ * new primary starts recovery only after all siblings of the previous one have ended. Throws CONFLICT.
  */
 export async function ownStore(dataDir: string, group: ProcessGroup): Promise<OwnerLock> {
   if (group.role === 'sibling') {
@@ -33,7 +33,7 @@ function take(file: string, label: string): Promise<OwnerLock> {
   return acquireOwnerLock({ file, waitMs: WAIT_MS, label });
 }
 
-/** Whoever was one at any time: the number of processes may have changed since. */
+/** All siblings that ever existed: the number of processes may have changed. */
 function siblingsOf(dataDir: string): string[] {
   return readdirSync(dataDir).flatMap((name) => SIBLING.exec(name)?.[1] ?? []);
 }

@@ -50,11 +50,11 @@ import { webhookServices } from './webhook-services.ts';
 
 export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 
-/** Opens `svc.db`, of which the gateway is the only owner, and builds the gateway's parts on it. */
+/** Opens `svc.db`, which the gateway owns exclusively, and builds the gateway's parts. */
 export async function gatewayServices(resources: Resources) {
   const { dataDir, profile, keys, clock, logger, group } = resources;
   const owns = group.role !== 'sibling';
-  // First, because it refuses a start: nothing is open yet.
+  // First, because it may refuse the start while nothing is open yet.
   const signing = signingKeys(keys, profile, logger);
   const lock = await ownStore(dataDir, group);
   let store: GatewayStore | undefined;
@@ -105,7 +105,7 @@ export async function gatewayServices(resources: Resources) {
   }
 }
 
-/** What runs plugins outside this process's own workers: there is one of each, in the first process. */
+/** Remote backends exist only in the primary; siblings use them through it. */
 function backendsElsewhere(group: ProcessGroup, elsewhere: Elsewhere): CreateElsewhere {
   if (group.role === 'sibling') return () => relayedBackends(group);
   return (services, code) => {
@@ -167,7 +167,7 @@ async function build(
   };
 }
 
-/** Who may call: tokens, clients, hosts, and what was revoked of them. */
+/** Identity: tokens, clients, hosts and revocations. */
 async function buildIdentity(
   resources: Resources,
   store: GatewayStore,
@@ -228,18 +228,21 @@ interface Closing {
   lock: OwnerLock;
 }
 
-/** A plugin's container calls the services behind the gateway; secrets, tokens and hosts are not its to administer. */
+/**
+ * A plugin's container may call the services behind the gateway, but not administer secrets, tokens and
+ * hosts.
+ */
 function refuseContainers({ kind }: Principal): void {
   if (kind !== 'container') return;
   throw new PlatformError(
     'FORBIDDEN',
-    "A container's token is for its plugin's platform calls; administer with a token of your own.",
+    "A container's token is only for its plugin's platform calls; use an administrator's token.",
   );
 }
 
 /**
- * Who calls one of the gateway's own endpoints, in the namespace that it acts on; counted against the same limits as proxied
- * calls, and told as they are.
+ * Authenticates callers of the gateway's own endpoints, with the same rate limits and headers as proxied
+ * calls.
  */
 function limited(
   { authenticator, admins }: { authenticator: Authenticator; admins: Admins },
@@ -254,7 +257,7 @@ function limited(
   };
 }
 
-/** What runs ends first, then what it runs on. */
+/** Stops work first, then closes what it uses. */
 function closer({ store, plugins, elsewhere, webhooks, stopHousekeeping, lock }: Closing) {
   return async (): Promise<void> => {
     webhooks.stopProbes();

@@ -29,12 +29,15 @@ import { createWebhookVerifier } from './domain/webhooks/verifier.ts';
 import { deliveryCounter, unrecordedCounter } from './metrics.ts';
 import { withWorkflows } from './workflow-starts.ts';
 
-/** A validator or an `onProvision` handler that takes longer holds up its sender or an admin. */
+/** Time limit of validators and `onProvision` handlers: a sender or an administrator waits for them. */
 const SIDE_CALL_TIMEOUT_MS = 10_000;
-/** The host context of an `onProvision` handler, which no delivery causes. */
+/** Host context of an `onProvision` handler, which has no delivery. */
 const NO_REQUEST = { source: 'platform', method: 'POST', path: '', query: {}, headers: {} };
 
-/** Builds what webhooks need on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without `auth`. */
+/**
+ * Builds the webhook parts on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without
+ * `auth`.
+ */
 export async function webhookServices(
   resources: Resources,
   store: GatewayStore,
@@ -64,7 +67,7 @@ export async function webhookServices(
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
   const call: CallHandler = async (accepted, target, payload, deliveryId) => {
     const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
-    // What handlers call elsewhere is seen by the first process alone.
+    // Only the primary sees calls of handlers that run remotely.
     if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
     return handled;
   };
@@ -79,7 +82,7 @@ export async function webhookServices(
     random,
     logger,
     observe,
-    // Beyond what the processes of two busy plugins take, waiting in their queues would only cost memory.
+    // More deliveries than the processes of two busy plugins can run would only take memory in their queues.
     concurrency: config.execution.worker.maxProcesses * 4,
   });
 
@@ -91,10 +94,10 @@ export async function webhookServices(
     onResume: () => dispatcher.runBacklog(),
   });
   plugins.onReload(() => use.forget());
-  // What waited for its plugin may run.
+  // Deliveries that waited for their plugin may run now.
   plugins.onReload(() => dispatcher.runBacklog());
 
-  /** Calls a handler that is not the webhook's own: a validator, `onProvision`. */
+  /** Calls a handler other than the webhook's own: a validator or `onProvision`. */
   async function callSide(
     { plugin, webhook }: DeclaredWebhook,
     handler: string,
@@ -105,7 +108,7 @@ export async function webhookServices(
       requestId: string;
       traceId: string;
       webhookId?: string;
-      /** What the handler is told of the request behind the call. */
+      /** Request fields for the handler's host context. */
       told?: Partial<ValidatorHostContext>;
     },
   ): Promise<unknown> {
@@ -193,7 +196,7 @@ export async function webhookServices(
   };
 }
 
-/** One process runs what all of them accept. */
+/** Only the primary runs accepted deliveries. */
 function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): WebhookDispatcher {
   if (group.role === 'sibling') return createSiblingDispatcher(group);
   const dispatcher = createWebhookDispatcher(deps);
@@ -201,7 +204,7 @@ function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): Web
   return dispatcher;
 }
 
-/** An endpoint that takes deliveries from anybody is a mistake nobody may run by accident. @spec Webhook declaration: auth */
+/** An endpoint without sender authentication must not run by accident. @spec Webhook declaration: auth */
 function refuseUnauthenticatedWebhooks({ registry }: PluginRuntime): void {
   const faults = registry.broken.flatMap(({ id, folder, faults }) =>
     faults
@@ -212,7 +215,7 @@ function refuseUnauthenticatedWebhooks({ registry }: PluginRuntime): void {
   const list = faults.map(({ plugin, path, message }) => `${plugin}: ${path} ${message}`).join('; ');
   throw new PlatformError(
     'INVALID_MANIFEST',
-    `The gateway does not start while a webhook would take deliveries from anybody. ${list}. Declare its "auth" in the plugin's manifest (docs/webhooks.md), or leave the plugin out.`,
+    `The gateway does not start with a webhook that would accept unauthenticated deliveries. ${list}. Declare its "auth" in the plugin's manifest (docs/webhooks.md), or remove the plugin.`,
     {
       details: { faults },
     },

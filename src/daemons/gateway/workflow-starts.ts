@@ -13,11 +13,11 @@ const START_TIMEOUT_MS = 5000;
 
 export interface StartingCall {
   call: CallHandler;
-  /** Has the workflow service asked again which webhooks start workflows. */
+  /** Invalidates the cached list of webhooks that start workflows. */
   forgetTriggers: () => Promise<void>;
 }
 
-/** Has deliveries start the workflows that the workflow service registered for them. */
+/** Starts the workflows registered for a delivery after its handler. */
 export function withWorkflows(
   call: CallHandler,
   { peers, keys, clock, logger }: Resources,

@@ -134,7 +134,7 @@ describe('a frame in parts', () => {
     }
     expect(await agent.closed).toMatchObject({
       code: HOST_CLOSE.silent,
-      reason: 'the rest of a frame does not come',
+      reason: 'the rest of a frame did not arrive',
     });
   });
 

@@ -94,7 +94,7 @@ test('an execution id runs once at a time, whichever processes it is sent to; st
   await agent.next('cancel');
   const orphan = await dispatch(primary, 'orphan');
   // The host was given it, and nobody knows how far it came: it is not run again there, but nobody holds its id.
-  expect(orphan.body.error.message).toContain('was given to host');
+  expect(orphan.body.error.message).toContain('was already sent to host');
 
   await expect.poll(() => gateway.siblingPids().filter((pid) => pid !== siblingPid)).toHaveLength(1);
   const { sibling: fresh } = await gateway.connections();

@@ -185,7 +185,7 @@ test(
     expect(ofCode('CRASH_LOOP')).toEqual([
       expect.objectContaining({
         level: 'fatal',
-        message: expect.stringMatching(/^gateway gives up: Process 2 of 2 .* 5 times .* signal SIGKILL/),
+        message: expect.stringMatching(/^gateway exits: Process 2 of 2 .* 5 times .* signal SIGKILL/),
       }),
     ]);
     await gateway.allUp();

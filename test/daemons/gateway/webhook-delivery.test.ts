@@ -286,7 +286,7 @@ test.each(['throw', 'throw later', 'reject unseen'])(
       {
         error: {
           code: 'EXECUTION_ERROR',
-          message: 'The handler of this webhook failed; its operator finds the reason under the webhookId.',
+          message: 'The handler of this webhook failed; the operator finds the reason by the webhookId.',
           details: { webhookId: expect.any(String) },
         },
       },

@@ -5,20 +5,23 @@ import type { Logger } from '../../../kit/logger.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
 
 const EVERY_MS = minutes(1);
-/** Rows a write deletes at most: a sweep must not hold up the commits of deliveries. */
+/** Maximum rows deleted per write, so that a sweep does not delay commits of deliveries. */
 const CHUNK = 500;
 
 export interface HousekeepingDeps {
   store: GatewayStore;
-  /** How long finished deliveries are kept. */
+  /** Retention of finished deliveries in days. */
   deliveriesDays: number;
-  /** What svc.db may take; deliveries make room, their bodies first. */
+  /** Maximum size of svc.db; deliveries are pruned to fit, their bodies first. */
   deliveriesMaxBytes: number;
   clock: Clock;
   logger: Logger;
 }
 
-/** Forgets what has run out, in small writes, from now until the returned function is called and its promise settles. */
+/**
+ * Deletes expired data in small writes until the returned function is called; its promise settles when the
+ * last write is done.
+ */
 export function startHousekeeping({
   store,
   deliveriesDays,
@@ -43,12 +46,12 @@ export function startHousekeeping({
       await store.mintedTokens.prune(now);
       await store.revocations.prune(now);
     } catch (error) {
-      logger.warn('What has run out could not be swept from svc.db; trying again in a minute', { error });
+      logger.warn('Expired data could not be deleted from svc.db; retrying in a minute', { error });
     }
   }
 
   const stop = every(clock, EVERY_MS, () => {
-    // A sweep that takes longer than the pause between two is not followed by a queue of others.
+    // A slow sweep must not queue up others.
     sweeping ??= sweep().finally(() => {
       sweeping = undefined;
     });

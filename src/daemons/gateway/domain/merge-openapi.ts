@@ -1,22 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OpenApiDocument } from '../../../http/index.ts';
 
-/** A service's own description, and which of its paths are reached through the gateway. */
+/** A service's API description, and which of its paths are reachable through the gateway. */
 export interface DescribedService {
   name: string;
   document: OpenApiDocument;
-  /** By path as OpenAPI writes it: `/api/v1/jobs/{jobId}`. */
+  /** `path` in OpenAPI notation: `/api/v1/jobs/{jobId}`. */
   isRouted(path: string): boolean;
-  /** `always`: the gateway wants a token before it forwards, whatever the service says; `as said`: as its operations say. */
+  /** `always`: the gateway requires a token before forwarding; `as said`: as the operations declare. */
   tokens: 'always' | 'as said';
 }
 
 type Components = Record<string, Record<string, unknown>>;
 
 /**
- * One description of all that clients reach through the gateway. Earlier services win where two claim one path.
- * Components that are alike are shared; those that share only a name are kept apart as `<service>_<name>`.
- * @spec Health, metrics, specification: /openapi-merged.json
+ * Merges the descriptions of everything reachable through the gateway. Earlier services win path conflicts.
+ * Equal components are shared; others with the same name become `<service>_<name>`. @spec Health, metrics,
+ * specification: /openapi-merged.json
  */
 export function mergeOpenApi(
   info: OpenApiDocument['info'],
@@ -25,7 +25,7 @@ export function mergeOpenApi(
 ): OpenApiDocument & { 'x-svc-unavailable'?: readonly string[] } {
   const components: Components = {};
   const paths: OpenApiDocument['paths'] = {};
-  /** The spelling that a path was first given: two that differ in parameter names alone would be one and the same. */
+  /** First spelling of each path: paths that differ only in parameter names are the same. */
   const spellings = new Map<string, string>();
   const takenIds = new Set<string>();
   const tags = new Map<string, { name: string; description?: string }>();
@@ -53,7 +53,7 @@ export function mergeOpenApi(
   };
 }
 
-/** The document with its components added to `all`, renamed where another service has taken the name for something else. */
+/** Adds the document's components to `all`, renaming those whose name another service uses differently. */
 function withOwnNames({ name, document }: DescribedService, all: Components): OpenApiDocument {
   const renamed = new Map<string, string>();
   const own = (document.components ?? {}) as unknown as Components;

@@ -4,9 +4,9 @@ import { seconds } from '../../../kit/duration.ts';
 import type { Logger } from '../../../kit/logger.ts';
 import { type DescribedService, mergeOpenApi } from './merge-openapi.ts';
 
-/** Where a service's description is found. */
+/** Source of a service's description. */
 export interface DescriptionSource {
-  /** As `x-svc-unavailable` names it. */
+  /** Name in `x-svc-unavailable`. */
   name: string;
   fetch(): Promise<OpenApiDocument>;
   isRouted(path: string): boolean;
@@ -22,10 +22,10 @@ export interface MergedDescriptionDeps {
 
 export type MergedDescription = (own: OpenApiDocument) => Promise<OpenApiDocument>;
 
-/** Anybody may ask, so upstreams are asked at most once in a while. */
+/** Cache TTL: unauthenticated clients may request it, so upstreams are queried at most this often. */
 const FRESH_MS = seconds(5);
 
-/** The merged description; a service that does not answer is left out and named. */
+/** The merged description; services that do not answer are omitted and listed. */
 export function createMergedDescription({
   sources,
   version,
@@ -55,7 +55,7 @@ export function createMergedDescription({
     const now = clock.monotonic();
     if (!last || now - last.at >= FRESH_MS) last = { at: now, fetched: fetchAll() };
     const { services, unavailable } = await last.fetched;
-    // What failed is asked for again at once.
+    // Failed services are queried again at the next request.
     if (unavailable.length > 0) last = undefined;
     const gateway = { name: 'gateway', document: own, isRouted: () => true, tokens: 'as said' as const };
     const info = { title: 'svc', version, description: 'Everything that clients reach through the gateway.' };

@@ -1,4 +1,4 @@
-/** A page of what was read one beyond its limit: the extra row tells whether there is more. */
+/** Builds a page from rows read with `limit + 1`: the extra row shows that there are more. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

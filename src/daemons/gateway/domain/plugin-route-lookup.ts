@@ -5,15 +5,15 @@ import {
   type RoutedPlugin,
 } from '../../plugin-routes/route-table.ts';
 
-/** The plugins as they are loaded now, and word of when that changes. */
+/** The loaded plugins, with reload notifications. */
 export interface LoadedPlugins {
   readonly registry: { readonly plugins: Iterable<RoutedPlugin> };
   onReload(listener: (registry: LoadedPlugins['registry']) => void): unknown;
 }
 
-/** Finds plugin routes by the table that the REST API serves them from. */
+/** Finds plugin routes with the same table as the REST API. */
 export interface PluginRouteLookup {
-  /** `path` is raw, with or without its query. */
+  /** `path` is raw, with or without the query. */
   find(method: string, path: string): PluginRoute | undefined;
 }
 

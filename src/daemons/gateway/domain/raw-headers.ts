@@ -1,7 +1,10 @@
-/** What `singleHeader` answers for a header that was sent more than once. */
+/** Result of `singleHeader` for a header that was sent more than once. */
 export const REPEATED = Symbol('repeated');
 
-/** One header's value from node's flat list of names and values. Two of the same name are never joined: which one would count? */
+/**
+ * A header's value from Node's flat list of names and values. Repeated headers are never joined, since it is
+ * unclear which one counts.
+ */
 export function singleHeader(
   rawHeaders: readonly string[],
   name: string,

@@ -4,33 +4,32 @@ import { minutes } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/rate-limiter.ts';
 
-/** Whom a request counts against. */
+/** Identities that a request counts against. */
 export interface Counted {
-  /** The token as sent; for a public route without one, something of its address. */
+  /** The token as sent; for a public route without one, a key derived from the address. */
   token: string;
   namespaceId: string;
   ip: string;
 }
 
-/** What the tightest limit says, as the `RateLimit-*` headers put it; flat names and values. */
+/** `RateLimit-*` headers of the tightest limit; flat names and values. */
 export type LimitHeaders = string[];
 
 /**
- * Counts one request; null when nothing is limited. Throws RATE_LIMIT_EXCEEDED; at once, or by a promise where several
- * processes count.
+ * Counts one request; null without limits. Throws RATE_LIMIT_EXCEEDED; asynchronous with several processes.
  */
 export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
 
 interface Rule {
   limiter: SharedLimiter;
   keyOf(request: Counted): string;
-  /** Requests a minute; null: as many as they like. */
+  /** Requests per minute; null: unlimited. */
   limitOf(request: Counted): number | null;
 }
 
 /**
- * Limits per token, tenant and address; off unless configured. A tenant's own `requestsPerMinute` wins over the common
- * one. @spec Limits: gateway-wide limits
+ * Limits per token, tenant and address; off by default. A tenant's `requestsPerMinute` overrides the common
+ * limit. @spec Limits: gateway-wide limits
  */
 export function createRequestLimits(
   { gateway, tenants }: Pick<PlatformConfig, 'gateway' | 'tenants'>,
@@ -58,7 +57,7 @@ export function createRequestLimits(
   return rules.length === 0 ? null : (request) => count(rules, request);
 }
 
-/** The verdict that leaves least, of those asked so far. */
+/** The limit with the fewest remaining requests so far. */
 type Tightest = { limit: number; remaining: number; resetMs: number } | undefined;
 
 function count(

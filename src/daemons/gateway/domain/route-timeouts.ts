@@ -1,15 +1,12 @@
 import type { PluginRouteLookup } from './plugin-route-lookup.ts';
 
-/** A route's time begins once its plugin's process runs: starting one, or waiting for one, comes on top. */
+/** A route's timeout starts when its plugin's process runs; this covers starting one or waiting for one. */
 const MARGIN_MS = 30_000;
 
-/** How long a call of this method and raw path may take to be answered, in ms. */
+/** Response timeout for a method and raw path, in ms. */
 export type TimeoutFor = (method: string, path: string) => number;
 
-/**
- * The gateway's limit, or that of a plugin route that declares more. Other routes keep the gateway's limit.
- * @spec Limits: Route timeout
- */
+/** The gateway's timeout, or a plugin route's if that is longer. @spec Limits: Route timeout */
 export function createRouteTimeouts(
   lookup: PluginRouteLookup,
   { upstreamTimeoutMs, routeTimeoutMs }: { upstreamTimeoutMs: number; routeTimeoutMs: number },

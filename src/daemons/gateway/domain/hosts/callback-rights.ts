@@ -4,8 +4,8 @@ import { PlatformError } from '../../../../kit/errors.ts';
 type Right = 'workflows' | 'dispatch';
 
 /**
- * The permission under `permissions.platform` that a container needs for each part of the API. Jobs need `dispatch`,
- * because the API submits jobs of any plugin and `ctx.jobs` does not.
+ * The permission under `permissions.platform` that each part of the API requires of a container. Jobs require
+ * `dispatch`, because the API, unlike `ctx.jobs`, submits jobs of any plugin.
  */
 const AREAS: ReadonlyArray<[prefix: string, right: Right]> = [
   ['/api/v1/workflows', 'workflows'],
@@ -15,7 +15,7 @@ const AREAS: ReadonlyArray<[prefix: string, right: Right]> = [
   ['/internal/dispatch', 'dispatch'],
 ];
 
-/** Throws PERMISSION_DENIED for a path that the manifest does not open to the plugin's containers. */
+/** Throws PERMISSION_DENIED for a path that the manifest does not permit to the plugin's containers. */
 export function requireCallbackRight(target: string, permissions: Permissions): void {
   const path = target.split('?', 1)[0]!;
   const area = AREAS.find(([prefix]) => path === prefix || path.startsWith(`${prefix}/`));
@@ -28,7 +28,7 @@ export function requireCallbackRight(target: string, permissions: Permissions): 
   if (permissions.platform?.[right]) return;
   throw new PlatformError(
     'PERMISSION_DENIED',
-    `The manifest does not ask for permissions.platform.${right}, which ${path.slice(0, 200)} needs.`,
+    `The manifest does not request permissions.platform.${right}, which ${path.slice(0, 200)} requires.`,
     { details: { permission: `platform.${right}` } },
   );
 }

@@ -8,34 +8,34 @@ import type { Jwts } from '../identity/jwt.ts';
 import type { Revocations } from '../identity/revocations.ts';
 import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
 
-/** Beyond the execution itself: a container's token must outlive its last call. */
+/** Added to the execution's time limit: the token must outlive the container's last call. */
 const EXTRA_SECONDS = 60;
-/** Of the tokens in force, in the platform cache. */
+/** Prefix of active tokens in the platform cache. */
 const KEY_PREFIX = 'container-pass:';
 const PAGE = 100;
 
-/** What a container of one execution is given to call the platform by. */
+/** Credentials that a container of one execution calls the platform with. */
 export interface ContainerPass {
   /** The container execution JWT. */
   token: string;
-  /** For `X-Internal-Secret`; good for this execution alone, and only together with the token. */
+  /** For `X-Internal-Secret`; valid only for this execution and together with the token. */
   internalSecret: string;
-  /** Nothing of it is accepted any more. */
+  /** Revokes the credentials. */
   end(): Promise<void>;
 }
 
 export interface ContainerPasses {
   issue(request: ExecutionRequest): Promise<ContainerPass>;
-  /** Ends those that a gateway which was killed left in force; how many those were. */
+  /** Revokes tokens left active by a killed gateway; returns their number. */
   endFormer(): Promise<number>;
-  /** Whether the secret is the one issued with the container token of these claims. */
+  /** Whether the secret was issued with the token of this execution. */
   isOwn(internalSecret: string, executionId: string): boolean;
 }
 
 export interface ContainerPassesDeps {
   jwts: Jwts;
   revocations: Revocations;
-  /** Remembers what is in force, so that it ends with its gateway however that one ends. */
+  /** Stores active tokens, so that the next gateway can revoke those of a crashed one. */
   cache: KeyValueStore;
   internalSecret: string;
   clock: Clock;
@@ -43,8 +43,8 @@ export interface ContainerPassesDeps {
 }
 
 /**
- * Mints what plugin containers authenticate with. Their internal secret is derived from ours and from their execution:
- * with the secret itself, a container that left its token out could dispatch for every namespace.
+ * Issues credentials for plugin containers. Their internal secret is derived from ours and the execution: with the
+ * real one, a container that omits its token could dispatch for any namespace.
  * @spec Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasses {
@@ -53,7 +53,7 @@ export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasse
   const secretOf = (executionId: string): string =>
     createHmac('sha256', key).update(executionId).digest('base64url');
 
-  /** Refused from now on; forgotten only then. */
+  /** Deletes the entry only after the revocation took effect. */
   async function revoke(jti: string, refusedUntil: number): Promise<void> {
     await revocations.revokeToken(jti, refusedUntil);
     await cache.delete(PLATFORM_SCOPE, KEY_PREFIX + jti);
@@ -69,7 +69,7 @@ export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasse
         ttlSeconds: Math.ceil(timeoutMs / 1000) + EXTRA_SECONDS,
       });
       const refusedUntil = expiresAt + LIMITS.jwtClockToleranceSeconds * 1000;
-      // On disk before anybody has the token.
+      // On disk before the token is handed out.
       await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { refusedUntil }, refusedUntil - clock.now());
       return {
         token,
@@ -78,7 +78,7 @@ export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasse
           try {
             await revoke(jti, refusedUntil);
           } catch (error) {
-            logger.error('The token of a container that ended could not be revoked; it expires by itself', {
+            logger.error('The token of an ended container could not be revoked; it expires by itself', {
               meta: { executionId, expiresAt },
               error,
             });
@@ -99,7 +99,7 @@ export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasse
   };
 }
 
-/** The execution that a container's host id speaks of. */
+/** The execution id within a container's host id. */
 export function executionOf({ hostId }: { hostId: string }): string {
   return hostId.slice(CONTAINER_HOST_PREFIX.length);
 }

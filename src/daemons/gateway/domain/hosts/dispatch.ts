@@ -5,9 +5,9 @@ import { declaredPermissions, type RunOptions, requireDeclaredHost } from '../..
 import type { PluginRuntime } from '../../../plugin-runtime/runtime.ts';
 import type { ExecutionClaims } from './execution-claims.ts';
 
-/** On whose behalf an execution is dispatched: a daemon for any tenant, a container for its own. */
+/** The caller of a dispatch: a service for any tenant, or a container for its own. */
 export interface Dispatcher {
-  /** The namespace it may act for; null: any. */
+  /** The namespace it may dispatch for; null: any. */
   namespaceId: string | null;
   /** Whether the caller is a service that records events, metrics and spans of its executions itself. */
   records: boolean;
@@ -18,12 +18,12 @@ export interface DispatchDeps {
   claims: ExecutionClaims;
 }
 
-/** With the ids that were made for what the caller left out. */
+/** A request whose missing ids were generated. */
 export type NamedRequest = DispatchRequest &
   Record<'executionId' | 'requestId' | 'traceId' | 'spanId', string>;
 
 export interface Dispatch {
-  /** Throws CONFLICT for an execution that is running already, and what running it throws. */
+  /** Throws CONFLICT for a running execution id, and errors of the execution. */
   run(
     request: NamedRequest,
     by: Dispatcher,
@@ -32,8 +32,8 @@ export interface Dispatch {
 }
 
 /**
- * Runs what another daemon, or a container, asks for. What is sent says which declared handler to run and with what;
- * where the plugin lies, what it is configured with and what it may do stand in the registry. @spec Internal dispatch
+ * Runs executions for other services and containers. The request names a declared handler and its input; the
+ * plugin's folder, config and permissions come from the registry. @spec Internal dispatch
  */
 export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
   return {
@@ -89,14 +89,14 @@ function namespaceOf({ tenantId }: DispatchRequest, { namespaceId }: Dispatcher)
   );
 }
 
-/** A container cannot say that somebody else is calling. */
+/** A container must not act for a user. */
 function userOf({ user }: DispatchRequest, { namespaceId }: Dispatcher): DispatchRequest['user'] {
   return namespaceId === null ? user : null;
 }
 
 /**
- * The permissions that the manifest declares for the handler. Where it declares several sets (two routes share a
- * handler), the one sent chooses among them; without one, the narrowest reading holds: the call is refused.
+ * The permissions that the manifest declares for the handler. If it declares several sets, the request must
+ * name one of them; otherwise the call is rejected.
  */
 function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: DispatchRequest): Permissions {
   requireDeclaredHost(manifest, handler, host);
@@ -117,7 +117,7 @@ function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: Dis
     'PERMISSION_DENIED',
     permissions
       ? `The permissions sent are not those that ${manifest.id} declares for "${handler}".`
-      : `${manifest.id} declares "${handler}" several times with different permissions; send those that are meant.`,
+      : `${manifest.id} declares "${handler}" several times with different permissions; send the intended set.`,
     { details: { pluginId: manifest.id, handler } },
   );
 }

@@ -22,9 +22,12 @@ export interface EnrolmentsDeps {
 
 export type Enrolments = ReturnType<typeof createEnrolments>;
 
-/** Tokens that let one machine register itself: single use, 15 minutes, for one namespace. @spec docs/operations.md "Agents" */
+/**
+ * Single-use tokens that let a machine register itself in one namespace within 15 minutes.
+ * @spec docs/operations.md "Agents"
+ */
 export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
-  // Only a digest is kept: whoever reads the database enrols nothing.
+  // Stores only a digest, so that read access to the database does not allow enrolment.
   const keyOf = (token: string): string =>
     `enrolment:${createHash('sha256').update(token).digest('base64url')}`;
   return {
@@ -35,7 +38,7 @@ export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
       return { token, namespaceId, expiresAt };
     },
     looksLikeOne: (token: string): boolean => token.startsWith(PREFIX),
-    /** Spends the token: the namespace it was made for, or undefined. Of racing callers one gets it. */
+    /** Spends the token and returns its namespace, or undefined. One of several racing callers succeeds. */
     async redeem(token: string): Promise<string | undefined> {
       const entry = await cache.get(PLATFORM_SCOPE, keyOf(token));
       if (!entry || !(await cache.delete(PLATFORM_SCOPE, keyOf(token)))) return undefined;

@@ -4,13 +4,13 @@ import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from '../..
 const CLAIM = 'execution.claim';
 const RELEASE = 'execution.release';
 
-/** Which executions run, over all processes of the gateway: an id runs once at a time. */
+/** Running executions over all gateway processes: an id runs once at a time. */
 export interface ExecutionClaims {
-  /** Returns what ends the claim. Throws CONFLICT while somebody else holds it. */
+  /** Returns a function that releases the claim. Throws CONFLICT while the id is claimed. */
   take(executionId: string): Promise<() => void>;
 }
 
-/** The first process keeps the book for all; what a process held that died is free again. */
+/** The primary process keeps all claims; those of a dead process are released. */
 export function createExecutionClaims(group: ProcessGroup): ExecutionClaims {
   return group.role === 'sibling' ? claimsOfSibling(group) : ownClaims(group);
 }
@@ -19,7 +19,7 @@ function ownClaims(group: Exclude<ProcessGroup, SiblingProcess>): ExecutionClaim
   const holders = new Map<string, Member | 'here'>();
   function take(executionId: string, holder: Member | 'here'): void {
     if (holders.has(executionId))
-      throw new PlatformError('CONFLICT', `The execution ${executionId} is running already.`);
+      throw new PlatformError('CONFLICT', `The execution ${executionId} is already running.`);
     holders.set(executionId, holder);
   }
   function release(executionId: string, holder: Member | 'here'): void {

@@ -25,15 +25,15 @@ import { givenAlready, lost, reported, tooLarge } from './failures.ts';
 import type { AgentFrameOf } from './frames.ts';
 import { createLateReports } from './late-answers.ts';
 
-/** The agent keeps the handler's time itself; this much later we stop waiting for its word. */
+/** The agent enforces the handler's timeout; the gateway gives up this much later. */
 const GRACE_MS = seconds(2);
-/** To fetch a plugin that the host lacks, and to start a process. */
+/** Additional time to fetch a missing plugin and to start a process. */
 const PREPARE_MS = seconds(60);
-/** A caller that is told when the handler begins waits so long for its turn on the host. */
+/** Maximum wait in the host's queue, for callers that wait for the start of the handler. */
 const TURN_MS = days(1);
-/** Slower than this a large input or result counts as late, in bytes a millisecond. */
+/** Assumed minimum transfer rate, in bytes per ms; extends the timeouts of large inputs and results. */
 const SLOWEST_TRANSFER = 256;
-/** Executions that ended lately: a result for one of them comes too late, one for another is made up. */
+/** Recently ended executions: a result for one of them is late, any other unknown id is invalid. */
 const REMEMBERED = 1024;
 
 interface Pending {
@@ -41,17 +41,17 @@ interface Pending {
   sink: RunOptions['stream'];
   abort: AbortController;
   calls: CallRouter;
-  /** Whom to tell that the handler begins; undefined once told. */
+  /** Called when the handler starts, then undefined. */
   onBegun: (() => void) | undefined;
-  /** Once the handler has returned a stream. */
+  /** Set once the handler has returned a stream. */
   stream?: OpenStream;
-  /** Whether it was given time for a long frame of the agent's. */
+  /** Whether the timeout was already extended for a long frame of the agent. */
   hasBegun: boolean;
-  /** How far the agent has said it is. */
+  /** Last reported progress. */
   progress: 'given' | AgentFrameOf<'progress'>['state'];
   reject(error: PlatformError): void;
   resolve(result: CommandResult): void;
-  /** Rejects, and tells the agent. */
+  /** Rejects and sends a cancel frame to the agent. */
   giveUp(error: PlatformError, reason: string): void;
   armTimer(ms: number): void;
   stopTimer(): void;
@@ -62,36 +62,42 @@ export interface HostExecutionsDeps {
   services: PlatformServices;
   clock: Clock;
   logger: Logger;
-  /** False when the frame could not be sent because it is too large; frames of one execution arrive in order. */
+  /** Returns false when the frame is too large; frames of one execution stay in order. */
   send(frame: GatewayFrame, executionId?: string): boolean;
-  /** What was sent and has not left yet, in bytes. */
+  /** Bytes sent but not yet flushed. */
   backlog(): number;
-  /** Takes back what of an execution has not left. */
+  /** Discards unsent frames of an execution. */
   withdraw(executionId: string): void;
-  /** The agent breaks the protocol: its socket is to be closed. */
+  /** Called on a protocol violation of the agent: the socket must be closed. */
   refuse(why: string): void;
 }
 
-/** The frames that speak of an execution. */
+/** Frames that belong to an execution. */
 export type ExecutionFrame = AgentFrameOf<
   'progress' | 'begun' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
 >;
 
-/** The executions of one session. Each settles once: by result, error, timeout, cancel, or the end of the session. */
+/**
+ * Executions of one session. Each settles once: by result, error, timeout, cancellation, or the end of the
+ * session.
+ */
 export interface HostExecutions {
   readonly size: number;
   run(request: ExecutionRequest, plugin: HostPlugin, options: RunOptions): Promise<CommandResult>;
   take(frame: ExecutionFrame): void;
-  /** A long frame of that execution is on its way, perhaps its result: it is waited for, whatever the handler's time. */
+  /** A long frame of that execution, possibly its result, is being received: extends its timeout. */
   expectLong(executionId: string): void;
-  /** Fails whatever is under way with HOST_UNAVAILABLE: nobody knows how far it went, so it is not run elsewhere. */
+  /**
+   * Rejects in-flight executions with HOST_UNAVAILABLE. They are not retried elsewhere, since their progress
+   * is unknown.
+   */
   failAll(why: string): void;
 }
 
 export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   const { hostId, services, clock, logger, send, backlog, withdraw, refuse } = deps;
   const live = new Map<string, Pending>();
-  /** For their last words; without what may be large. */
+  /** Requests of ended executions, for late frames; without large fields. */
   const ended = createBoundedCache<ExecutionRequest>(REMEMBERED);
 
   const reportLate = createLateReports(hostId, clock, logger);
@@ -145,19 +151,20 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   function reply(callId: number, outcome: ReplyOutcome): void {
     const sent = send({ type: 'reply', callId, outcome });
     if (sent) return;
-    const message = `The answer is larger than the ${HOST_SOCKET.gatewayFrameBytes} bytes that a host is sent.`;
+    const message = `The reply is larger than the ${HOST_SOCKET.gatewayFrameBytes} bytes that a host accepts.`;
     send({ type: 'reply', callId, outcome: { ok: false, error: { code: 'PAYLOAD_TOO_LARGE', message } } });
   }
 
   function progress({ state }: AgentFrameOf<'progress'>, pending: Pending): void {
     const { timeoutMs } = pending.request;
-    // Each once and in this order, or an agent could put off the end for ever. A stream keeps time by itself.
+    // Each state extends the time once, so that an agent cannot delay the timeout forever. A stream has its
+    // own timeout.
     if (pending.progress === 'running' || pending.progress === state || pending.stream) return;
     pending.progress = state;
     if (!pending.onBegun) pending.armTimer(timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
   }
 
-  /** The handler's time begins; a second frame prolongs nothing. */
+  /** Starts the handler's time limit; a second frame does not extend it. */
   function begin(pending: Pending): void {
     const { onBegun, request } = pending;
     pending.onBegun = undefined;
@@ -186,24 +193,24 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
         windowBytes: HOST_SOCKET.streamWindowBytes,
         pull: (bytes) => void send({ type: 'pull', executionId, bytes }),
         onTimeout: () =>
-          pending.giveUp(timedOut({ request, timeoutMs: request.timeoutMs }), 'the stream stands still'),
+          pending.giveUp(timedOut({ request, timeoutMs: request.timeoutMs }), 'the stream stalled'),
       });
     if (opened) {
       pending.stopTimer();
       pending.stream = opened;
-    } else refuse('sent a stream that was not asked for, or of no content type');
+    } else refuse('sent a stream that was not requested, or without a valid content type');
   }
 
   function takeChunk({ data }: AgentFrameOf<'chunk'>, { stream }: Pending): void {
-    if (!stream?.take(Buffer.from(data, 'base64'))) refuse('sent more of a stream than it was asked for');
+    if (!stream?.take(Buffer.from(data, 'base64'))) refuse('sent more of a stream than was requested');
   }
 
   function result(frame: AgentFrameOf<'result'>, pending: Pending): void {
     try {
       const result = readResult({ result: frame.result });
-      // An agent of an earlier release does not tell.
+      // Agents of earlier releases send no `begun` frame.
       pending.onBegun?.();
-      // The end of a stream is told once its last piece was taken.
+      // Resolves after the reader took the last chunk.
       const taken = pending.stream?.drained;
       if (!taken) pending.resolve(result);
       else
@@ -216,10 +223,10 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     }
   }
 
-  /** A frame of an execution that ended; one that answers it is worth a line, as its work was in vain. */
+  /** Handles frames of ended executions; a late result is reported, since its work was lost. */
   function takeLate(frame: ExecutionFrame): void {
     const request = ended.get(frame.executionId);
-    // A handler that was called off may still say why it stops.
+    // A cancelled handler may still log why it stops.
     if (frame.type === 'log' && request) log(frame, request, AbortSignal.abort());
     if (frame.type === 'result' || frame.type === 'error')
       reportLate(frame.type, frame.executionId, request !== undefined);
@@ -238,7 +245,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
       if (signal?.aborted) throw cancelled(request);
       const deferred = Promise.withResolvers<CommandResult>();
       const pending = open(request, { stream, onBegun }, deferred);
-      const onAbort = (): void => pending.giveUp(cancelled(request), 'its caller left');
+      const onAbort = (): void => pending.giveUp(cancelled(request), 'its caller disconnected');
       signal?.addEventListener('abort', onAbort, { once: true });
       const frame: GatewayFrame = {
         type: 'execute',
@@ -272,7 +279,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     },
     expectLong(executionId) {
       const pending = live.get(executionId);
-      // Once, or an agent could put off the end for ever.
+      // Once only: an agent could otherwise delay the timeout forever.
       if (!pending || pending.stream || pending.hasBegun) return;
       pending.hasBegun = true;
       pending.armTimer(pending.request.timeoutMs + GRACE_MS + transferMs(HOST_SOCKET.agentFrameBytes));

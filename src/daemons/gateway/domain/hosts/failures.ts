@@ -8,7 +8,7 @@ import { boundedDetails } from '../../../../kit/bounded-details.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { AgentFrameOf } from './frames.ts';
 
-/** What an agent may report; any other code is EXECUTION_ERROR. */
+/** Error codes that an agent may report; others become EXECUTION_ERROR. */
 const REPORTABLE = new Set<PlatformCode>([
   'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',
@@ -25,7 +25,7 @@ const REPORTABLE = new Set<PlatformCode>([
   'VALIDATION_ERROR',
 ]);
 
-/** The session ended while it ran; `why` in the words of the close. */
+/** The session ended during the execution; `why` is the close reason. */
 export function lost({ handler, executionId }: ExecutionRequest, hostId: string, why: string): PlatformError {
   return new PlatformError(
     'HOST_UNAVAILABLE',
@@ -37,16 +37,16 @@ export function lost({ handler, executionId }: ExecutionRequest, hostId: string,
 export function tooLarge({ handler }: ExecutionRequest): PlatformError {
   return new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `The input of "${handler}" is larger than the ${HOST_SOCKET.gatewayFrameBytes} bytes that a host is sent.`,
+    `The input of "${handler}" is larger than the ${HOST_SOCKET.gatewayFrameBytes} bytes that a host accepts.`,
     { details: { maxBytes: HOST_SOCKET.gatewayFrameBytes } },
   );
 }
 
 export function givenAlready({ executionId }: ExecutionRequest, hostId: string): PlatformError {
-  return new PlatformError('CONFLICT', `The execution ${executionId} was given to host ${hostId} already.`);
+  return new PlatformError('CONFLICT', `The execution ${executionId} was already sent to host ${hostId}.`);
 }
 
-/** What an agent says went wrong; it cannot speak for the platform. */
+/** The error reported by an agent, restricted so that it cannot forge platform errors. */
 export function reported(error: AgentFrameOf<'error'>['error'], hostId: string): PlatformError {
   const { code, message, details = {} } = error;
   const known = isPlatformCode(code) && REPORTABLE.has(code) ? code : 'EXECUTION_ERROR';

@@ -13,28 +13,28 @@ import { answerTimes } from '../../../../kit/json-cost.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
-/** A frame that was put together, if it came in parts. */
+/** A complete frame, reassembled if it came in parts. */
 export type WholeFrame = Exclude<AgentFrame, PartFrame>;
 
 export interface FrameReaderDeps {
   clock: Clock;
   onFrame(frame: WholeFrame): void;
-  /** A frame, of that execution if of one, has begun to come in parts. */
+  /** Called with the first part of a frame, and its execution if it has one. */
   onBegun(executionId: string | undefined): void;
-  /** A type that we do not know: a newer agent's. */
+  /** Called for an unknown frame type of a newer agent. */
   onUnknown(type: string): void;
-  /** What came cannot be read; the socket is to be closed with that code. */
+  /** Called for an unreadable message; close the socket with that code. */
   onFault(code: number, why: string): void;
 }
 
 export interface FrameReader {
-  /** When the latest part came of a frame that is not whole yet; null while there is none. */
+  /** When the latest part of an incomplete frame arrived; null without one. */
   readonly latestPartAt: number | null;
   /** Reads one text message of an agent. Never throws. */
   read(text: string): void;
 }
 
-/** The frames of one agent. What it sends is untrusted. */
+/** Reads the frames of one agent, which are untrusted. */
 export function createFrameReader({
   clock,
   onFrame,
@@ -50,7 +50,7 @@ export function createFrameReader({
     if (read.kind === 'unknown') onUnknown(read.type);
     else if (read.kind === 'malformed') onFault(HOST_CLOSE.malformed, read.why);
     else if (read.frame.type !== 'part') onFrame(read.frame);
-    else if (isJoined) onFault(HOST_CLOSE.malformed, 'a part that comes in parts');
+    else if (isJoined) onFault(HOST_CLOSE.malformed, 'a part frame inside of a part frame');
     else join(read.frame);
   }
 
@@ -70,7 +70,7 @@ export function createFrameReader({
   };
 }
 
-/** An agent passes on the answer to a webhook's body, of 1 MB unless its plugin takes more. */
+/** Limit for JSON complexity: agents forward results of webhook bodies, by default up to 1 MB. */
 const MAX_INPUT_CHARS = 1024 * 1024;
 
 type ReadFrame =
@@ -86,7 +86,7 @@ function readAgentFrame(text: string): ReadFrame {
     return { kind: 'malformed', why: messageOf(error) };
   }
   const type = (value as { type?: unknown } | null)?.type;
-  if (typeof type !== 'string') return { kind: 'malformed', why: 'a frame is an object with a "type"' };
+  if (typeof type !== 'string') return { kind: 'malformed', why: 'a frame must be an object with a "type"' };
   if (!Object.hasOwn(AGENT_FRAMES, type)) return { kind: 'unknown', type: type.slice(0, 64) };
   const parsed = AGENT_FRAMES[type as AgentFrameType].safeParse(value);
   if (parsed.success) return { kind: 'frame', frame: parsed.data };

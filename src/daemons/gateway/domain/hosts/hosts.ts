@@ -23,15 +23,15 @@ export interface HostsDeps {
 
 export type Hosts = ReturnType<typeof createHosts>;
 
-/** The machines that run plugin handlers. @spec Host agent registration; Host record */
+/** Machines that run plugin handlers. @spec Host agent registration; Host record */
 export function createHosts({ store, clients, revocations, admins, clock, random, logger }: HostsDeps) {
-  /** Another tenant's host looks absent. */
+  /** Hosts of other tenants appear not to exist. */
   async function find(caller: Caller, hostId: string): Promise<HostRecord> {
     const host = await store.find(hostId);
     if (host && (host.namespaceId === caller.namespaceId || admins.is(caller))) return host;
     throw new PlatformError(
       'HOST_NOT_FOUND',
-      `There is no host "${hostId}"; \`svc hosts list\` shows those there are.`,
+      `There is no host "${hostId}"; list all with \`svc hosts list\`.`,
     );
   }
   return {
@@ -66,7 +66,7 @@ export function createHosts({ store, clients, revocations, admins, clock, random
       return pageOf(records, limit, ({ hostId }) => hostId, hostOf);
     },
     get: async (caller: Caller, hostId: string): Promise<Host> => hostOf(await find(caller, hostId)),
-    /** Its client id, tokens and sockets are refused from when this settles. */
+    /** When this settles, the host's client, tokens and sockets are rejected. */
     async revoke(caller: Caller, hostId: string): Promise<void> {
       admins.require(caller);
       const { name, namespaceId } = await find(caller, hostId);

@@ -2,10 +2,12 @@ import type { Clock } from '../../../../kit/clock.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import { createTokenBucket } from '../../../../plugins/index.ts';
 
-/** Diagnostics of one session: a hostile agent may answer a thousand unknown executions a second. */
+/**
+ * Rate limit of one session's diagnostics: a hostile agent may answer a thousand unknown executions a second.
+ */
 const RATE = { perSecond: 1, atOnce: 20 };
 
-/** Reports an answer to an execution that has ended (`late`), or that the host was never given. */
+/** Reports a result for an execution that has ended (`late`) or was never sent to the host. */
 export type ReportLate = (type: string, executionId: string, late: boolean) => void;
 
 export function createLateReports(hostId: string, clock: Clock, logger: Logger): ReportLate {
@@ -22,8 +24,8 @@ export function createLateReports(hostId: string, clock: Clock, logger: Logger):
       level: 'warn',
       reasonCode: late ? 'LATE_RESULT' : 'UNKNOWN_EXECUTION',
       message: late
-        ? `Host ${hostId} answered an execution that had ended already; the answer is dropped`
-        : `Host ${hostId} answered an execution it was not given; the answer is dropped`,
+        ? `Host ${hostId} answered an execution that had already ended; the result was dropped`
+        : `Host ${hostId} answered an execution that was not sent to it; the result was dropped`,
       outcome: 'refused',
       evidence: { hostId, executionId, type, ...(unreported > 0 ? { unreported } : {}) },
     });

@@ -10,35 +10,35 @@ import type { Principal } from '../identity/authenticator.ts';
 import { createHostExecutions, type HostExecutions } from './executions.ts';
 import { type AgentFrameOf, createFrameReader, type WholeFrame } from './frames.ts';
 
-/** What the agent has not read yet; beyond it, its socket is taken for dead. */
+/** Unsent bytes above which the agent counts as dead. */
 const MAX_BACKLOG = 128 * 1024 * 1024;
-/** An agent that has so much to read yet is given nothing more to do. */
+/** Unsent bytes above which the agent gets no new executions. */
 const BUSY_BACKLOG = 32 * 1024 * 1024;
 const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.silentBeats;
-/** A sign of life is written down this often: five thousand agents must not write a row at each beat. */
+/** Interval for storing `lastSeenAt`: five thousand agents must not write a row per heartbeat. */
 const SEEN_EVERY_MS = minutes(1);
 
 /** The socket of one agent. */
 export interface Wire extends OutboxWire {
-  /** Says why and ends the connection, by force within a second. */
+  /** Sends the close reason and closes the connection, by force after a second. */
   close(code: number, reason: string): void;
 }
 
 export interface HostSessionDeps {
   sessionId: string;
   wire: Wire;
-  /** By whose token the socket was opened. */
+  /** The principal whose token opened the socket. */
   principal: Principal;
   store: HostStore;
   services: PlatformServices;
   clock: Clock;
   logger: Logger;
-  /** Whose token it is; rejects for one that is not valid. */
+  /** Resolves with the token's principal; rejects for an invalid token. */
   authenticate(accessToken: string): Promise<Principal>;
   isRevoked(principal: Principal): boolean;
-  /** The agent has proved who it is; from now on the session may be given work. */
+  /** Called when the agent has proved its identity; the session may get executions from now on. */
   onOpen(session: HostSession): void;
-  /** Called once, before whatever ran on it fails. */
+  /** Called once, before the session's executions fail. */
   onClosed(session: HostSession): void;
 }
 
@@ -47,20 +47,20 @@ export interface HostSession {
   readonly sessionId: string;
   readonly hostId: string;
   readonly namespaceId: string;
-  /** Once open. */
+  /** Set once the session is open. */
   readonly host: HostRecord | undefined;
   readonly capabilities: ReadonlySet<string>;
   readonly executions: HostExecutions;
-  /** Whether it may be given work at all: welcomed, and not about to leave. */
+  /** Whether it may get executions: authenticated and not draining. */
   readonly isOpen: boolean;
-  /** Whether it has to read what it was sent before it may be given more. */
+  /** Whether it has too much unsent data to get more executions. */
   readonly isBusy: boolean;
   start(): void;
   receive(text: string): void;
-  /** Closes what broke a limit of time: hello, silence, token. */
+  /** Closes the session if a time limit passed: hello, heartbeat, token. */
   tick(): void;
   close(code: number, reason: string): void;
-  /** The socket is gone. */
+  /** Called when the socket was closed. */
   ended(): void;
 }
 
@@ -101,7 +101,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
   function send(frame: GatewayFrame, executionId?: string): boolean {
     if (phase === 'closed') return true;
     if (!outbox.send(frame, executionId)) return false;
-    if (outbox.backlog > MAX_BACKLOG) close(HOST_CLOSE.silent, 'does not read what it is sent');
+    if (outbox.backlog > MAX_BACKLOG) close(HOST_CLOSE.silent, 'the agent does not read its socket');
     return true;
   }
 
@@ -135,18 +135,15 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
   }
 
   async function greet(hello: AgentFrameOf<'hello'>): Promise<void> {
-    if (phase !== 'greeting') return close(HOST_CLOSE.protocol, 'hello is sent once');
+    if (phase !== 'greeting') return close(HOST_CLOSE.protocol, 'hello was sent twice');
     phase = 'checking';
     if (hello.protocol !== HOST_PROTOCOL) {
-      return close(
-        HOST_CLOSE.protocol,
-        `this gateway speaks protocol ${HOST_PROTOCOL}, not ${hello.protocol}`,
-      );
+      return close(HOST_CLOSE.protocol, `this gateway uses protocol ${HOST_PROTOCOL}, not ${hello.protocol}`);
     }
     const found = await store.find(hostId);
     if (isOver()) return;
     if (!found || found.namespaceId !== namespaceId) {
-      return close(HOST_CLOSE.revoked, 'the token is not that of a registered host');
+      return close(HOST_CLOSE.revoked, 'the token does not belong to a registered host');
     }
     if (found.revokedAt !== null || deps.isRevoked(principal)) return close(HOST_CLOSE.revoked, 'revoked');
     if (!hello.proof || !challenge?.accepts(hello.proof, hostId, found.publicKey)) {
@@ -154,14 +151,15 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     }
     challenge = undefined;
     host = found;
-    // Those of the registration, which an administrator sees; an agent's own claim would draw executions to it.
+    // Uses the registered capabilities, which an administrator can see; an agent's own claim could attract
+    // executions.
     capabilities = new Set(found.capabilities);
     await store.connect(hostId, sessionId, clock.now());
     if (isOver()) return note(store.disconnect(hostId, sessionId, clock.now()));
     welcome(hello);
   }
 
-  // The compiler does not see that a socket can go while its host is being looked up.
+  // A function, since the compiler would assume that `phase` is unchanged after an await.
   function isOver(): boolean {
     return phase === 'closed';
   }
@@ -189,7 +187,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
       const next = await deps.authenticate(accessToken);
       if (isOver()) return;
       if (next.hostId !== hostId || next.namespaceId !== namespaceId) {
-        return close(HOST_CLOSE.unauthenticated, 'the new token is of another host');
+        return close(HOST_CLOSE.unauthenticated, 'the new token belongs to another host');
       }
       principal = next;
       send({ type: 'renewed', expiresAt: Number.isFinite(next.expiresAt) ? next.expiresAt : null });
@@ -210,7 +208,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     if (isOver()) return;
     if (frame.type === 'hello') {
       greet(frame).catch((error) => {
-        logger.error(`Host ${hostId} could not be let in`, { error });
+        logger.error(`Host ${hostId} could not be authenticated`, { error });
         close(1011, 'the gateway failed to look up the host');
       });
     } else if (phase !== 'open') close(HOST_CLOSE.protocol, 'the first frame must be hello');
@@ -225,7 +223,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     else if (executionId !== undefined) executions.expectLong(executionId);
   }
 
-  /** Once a session: a newer agent that speaks of something new at each beat must not fill the log. */
+  /** Once per session: a newer agent must not fill the log. */
   function reportUnknown(type: string): void {
     if (reportedUnknown) return;
     reportedUnknown = true;
@@ -234,7 +232,7 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
       event: 'host.unknown_frame',
       level: 'warn',
       reasonCode: 'UNKNOWN_FRAME',
-      message: `Host ${hostId} sends frames of the unknown type "${type}"; they are ignored`,
+      message: `Host ${hostId} sends frames of the unknown type "${type}", which are ignored`,
       outcome: 'degraded',
       evidence: { ...evidence, type },
     });
@@ -270,14 +268,14 @@ export function createHostSession(deps: HostSessionDeps): HostSession {
     tick() {
       const now = clock.monotonic();
       if (phase === 'closed') return;
-      // In every phase: a revoked host must not stay connected until its hello is overdue.
+      // In every phase, so that a revoked host does not stay connected until its hello times out.
       if (deps.isRevoked(principal)) close(HOST_CLOSE.revoked, 'revoked');
       else if (clock.now() >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
       else if (phase !== 'open') {
         if (now - openedAt >= HOST_SOCKET.helloMs) close(HOST_CLOSE.silent, 'no hello in time');
       } else if (now - lastFrameAt >= SILENT_MS) close(HOST_CLOSE.silent, 'silent');
       else if (now - (reader.latestPartAt ?? now) >= SILENT_MS)
-        close(HOST_CLOSE.silent, 'the rest of a frame does not come');
+        close(HOST_CLOSE.silent, 'the rest of a frame did not arrive');
     },
     close,
     ended() {

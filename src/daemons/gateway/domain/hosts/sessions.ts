@@ -12,25 +12,27 @@ import type { RunOptions } from '../../../../plugins/index.ts';
 import type { HostStore } from '../../../../store/ports/index.ts';
 import type { HostSession } from './session.ts';
 
-/** Limits of time are looked at this often, over all sessions: a timer each would cost more at five thousand. */
+/**
+ * Interval for checking the time limits of all sessions; one timer per session would cost more at five
+ * thousand.
+ */
 const SWEEP_MS = seconds(1);
-/** How long executions under way may take to finish once the gateway stops. */
+/** Time for in-flight executions to finish when the gateway stops. */
 const DRAIN_MS = seconds(5);
 const DRAIN_POLL_MS = 50;
 
 export interface HostSessions {
-  /** Sessions that may be given work. */
+  /** Sessions that may get executions. */
   readonly connected: number;
   readonly running: number;
-  /** A socket that has not proved itself yet; its limits of time count from now. */
+  /** Registers a socket that has not been authenticated yet; its time limits start now. */
   greet(session: HostSession): void;
-  /** The session is its host's one from now on; an older one is closed with 4409. */
+  /** Makes the session its host's current one; closes the previous one with 4409. */
   adopt(session: HostSession): void;
   remove(session: HostSession): void;
   /**
-   * Runs on the host of the namespace that fits and has least to do. Throws HOST_UNAVAILABLE when none does, or when it
-   * is lost meanwhile: an execution is sent once, to one host. Throws SERVICE_UNAVAILABLE when all that fit have much to
-   * read yet.
+   * Runs on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE without one, or when the
+   * connection is lost: an execution is sent only once. Throws SERVICE_UNAVAILABLE when all are busy.
    */
   run(
     request: ExecutionRequest,
@@ -38,18 +40,20 @@ export interface HostSessions {
     target: HostTarget,
     options: RunOptions,
   ): Promise<CommandResult>;
-  /** Closes those whose host or token is revoked. */
+  /** Closes sessions with a revoked host or token. */
   checkRevoked(): void;
-  /** Takes no more work, waits a moment for what runs, then tells the agents to come back later. */
+  /**
+   * Accepts no more executions, waits a moment for running ones, then tells the agents to reconnect later.
+   */
   drain(): Promise<void>;
   close(): void;
 }
 
-/** The hosts that are connected to this process. @spec docs/operations.md "Agents" */
+/** Hosts connected to this process. @spec docs/operations.md "Agents" */
 export function createHostSessions(clock: Clock): HostSessions {
   const greeting = new Set<HostSession>();
   const byHost = new Map<string, HostSession>();
-  /** In the order of their latest work, so that equals take turns. */
+  /** Order of the latest executions, for round robin between equally loaded sessions. */
   const lastGiven = new WeakMap<HostSession, number>();
   let given = 0;
   let isDraining = false;
@@ -104,7 +108,7 @@ export function createHostSessions(clock: Clock): HostSessions {
     },
     remove(session) {
       greeting.delete(session);
-      // The late close of a replaced session must not unregister the one that replaced it.
+      // A late close of a replaced session must not unregister its successor.
       if (byHost.get(session.hostId) === session) byHost.delete(session.hostId);
     },
     async run(request, plugin, target, options) {
@@ -117,7 +121,7 @@ export function createHostSessions(clock: Clock): HostSessions {
     },
     async drain() {
       isDraining = true;
-      // Real time: what is waited for is other machines.
+      // Real time even under a test clock, since it waits for other machines.
       const until = systemClock.monotonic() + DRAIN_MS;
       while (running() > 0 && systemClock.monotonic() < until)
         await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
@@ -135,7 +139,8 @@ function fits({ host, capabilities }: HostSession, { labels = {}, capability }: 
 }
 
 function unavailable({ plugin, tenantId }: ExecutionRequest, target: HostTarget): PlatformError {
-  const asked = Object.keys(target).length === 0 ? 'No host' : `No host that fits ${JSON.stringify(target)}`;
+  const asked =
+    Object.keys(target).length === 0 ? 'No host' : `No host that matches ${JSON.stringify(target)}`;
   return new PlatformError(
     'HOST_UNAVAILABLE',
     `${asked} of namespace ${tenantId} is connected, and the plugin ${plugin.id} runs on hosts; \`svc hosts list\` shows them.`,
@@ -143,16 +148,16 @@ function unavailable({ plugin, tenantId }: ExecutionRequest, target: HostTarget)
   );
 }
 
-/** Never sent, so that it may safely be sent again. */
+/** The execution was never sent, so it is safe to retry. */
 function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
   return new PlatformError(
     'SERVICE_UNAVAILABLE',
-    `The ${hosts} hosts that plugin ${plugin.id} may run on are still being sent large inputs; try again in a moment.`,
+    `The ${hosts} hosts that plugin ${plugin.id} may run on are still receiving large inputs; retry in a moment.`,
     { headers: { 'retry-after': '5' }, details: { pluginId: plugin.id, retryAfterSeconds: 5 } },
   );
 }
 
-/** A gateway that was killed could not note that its sockets went with it. */
+/** A killed gateway could not store that its sockets were closed. */
 export async function forgetFormerSessions(store: HostStore, now: number): Promise<void> {
   const limit = 1000;
   for (let after: string | undefined; ; ) {

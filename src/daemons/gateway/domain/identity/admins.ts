@@ -1,14 +1,17 @@
 import { type Caller, ChosenHostId } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 
-/** Who may act beyond its own namespace. @spec docs/decisions/0035 */
+/** Callers that may act beyond their own namespace. @spec docs/decisions/0035 */
 export interface Admins {
   is(caller: Caller): boolean;
   /** Throws FORBIDDEN. */
   require(caller: Caller): void;
-  /** The namespace a call acts on: the caller's own, or for administrators any. Throws FORBIDDEN for another's. */
+  /**
+   * The namespace that a call acts on: the caller's own, or any for administrators. Throws FORBIDDEN for
+   * another one.
+   */
   scope(caller: Caller, asked: string | undefined): string;
-  /** As `scope` for lists, where an administrator who names none sees all. */
+  /** Like `scope`, for lists: administrators who name no namespace see all. */
   listScope(caller: Caller, asked: string | undefined): string | undefined;
 }
 
@@ -20,7 +23,7 @@ export function createAdmins(hostIds: readonly string[]): Admins {
     if (!is(caller))
       throw new PlatformError(
         'FORBIDDEN',
-        "This is for administrators: add the host id to gateway.admins, or use the operator's login.",
+        "Only administrators may do this: add the host id to gateway.admins, or use the operator's login.",
       );
   }
   function requireOwn(caller: Caller, asked: string | undefined): void {

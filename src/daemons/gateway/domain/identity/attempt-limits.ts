@@ -2,21 +2,27 @@ import { rateLimited } from '../../../../http/index.ts';
 import { minutes } from '../../../../kit/duration.ts';
 import type { CreateLimiter } from '../../../../kit/rate-limiter.ts';
 
-/** Failures a minute. One address may be an office; one client at one address is one program that has it wrong. */
+/**
+ * Failed attempts per minute. An address may be shared by an office; a client at an address is one
+ * misconfigured program.
+ */
 const PER_ADDRESS = 30;
 const PER_CLIENT_AND_ADDRESS = 10;
-/** Of one address, tried at once: as many as there are threads for scrypt. */
+/** Concurrent attempts per address: as many as there are scrypt threads. */
 const AT_ONCE = 4;
 
 export interface AttemptLimits {
   /**
-   * Runs an attempt at credentials; failed ones count against the address, and against the client at that address, so
-   * that nobody can lock a client out from elsewhere. Throws RATE_LIMIT_EXCEEDED without trying once they are too many.
+   * Runs a login attempt. Failures count against the address, and against the client at that address, so that
+   * others cannot lock a client out. Throws RATE_LIMIT_EXCEEDED above the limit, without trying.
    */
   guard<T>(ip: string, clientId: string | null, attempt: () => Promise<T>): Promise<T>;
 }
 
-/** Brute force: bounds the guesses, and the scrypt work that strangers can ask for. @spec docs/security.md "Guessing" */
+/**
+ * Brute-force protection: bounds guesses and the scrypt work of unauthenticated clients.
+ * @spec docs/security.md "Guessing"
+ */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
   const failures = createLimiter('login attempts', { windowMs: minutes(1), exact: true });
   const inLine = createLines();
@@ -24,7 +30,7 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
   async function counted<T>(keys: ReadonlyArray<[string, number]>, attempt: () => Promise<T>): Promise<T> {
     const taken: string[] = [];
     const giveBack = (): void => taken.forEach(failures.giveBack);
-    // Counted before the outcome is known: a thousand attempts at once must not all find the count at zero.
+    // Counted before the attempt, so that a thousand concurrent attempts do not all see a count of zero.
     for (const [key, limit] of keys) {
       const { allowed, resetMs } = await failures.take(key, limit);
       if (!allowed) {
@@ -40,7 +46,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 
   return {
     guard(ip, clientId, attempt) {
-      // The client first: a program that is refused again and again must not use up what its whole office has.
+      // The client's limit first, so that one misconfigured program does not use up the limit of its whole
+      // office.
       const keys: Array<[string, number]> = [[ip, PER_ADDRESS]];
       if (clientId !== null) keys.unshift([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
       return inLine(ip, () => counted(keys, attempt));
@@ -49,8 +56,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 }
 
 /**
- * Runs what is asked for each key, a few at a time and in order. Without it, attempts under way, which count until they
- * succeed, would use up the failures that an address has: when fifty agents log in at once, after a restart.
+ * Runs attempts of each key in order, with limited concurrency. In-flight attempts count as failures until
+ * they succeed, so that fifty agents that log in at once would otherwise exceed the limit.
  */
 function createLines() {
   const lines = new Map<string, { running: number; waiting: Array<() => void> }>();
@@ -63,7 +70,7 @@ function createLines() {
       return await run();
     } finally {
       const next = line.waiting.shift();
-      // Whose place it was goes to the next.
+      // The slot passes to the next waiter.
       if (next) next();
       else if (--line.running === 0) lines.delete(key);
     }

@@ -11,18 +11,18 @@ import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './
 import type { Claims, Jwts } from './jwt.ts';
 import type { StaticTokens } from './static-tokens.ts';
 
-/** Who calls, and by which token. */
+/** An authenticated caller and its token. */
 export interface Principal extends Caller {
   kind: 'static' | 'access' | 'container' | 'oauth';
-  /** The JWT's id, where it has one. */
+  /** The JWT's id, if it has one. */
   jti: string | null;
-  /** The login that an access token came of, where it came of one. */
+  /** The login that an access token belongs to, if any. */
   sid?: string | undefined;
-  /** Epoch ms from which on it is refused; infinite for static tokens. */
+  /** Expiry in epoch ms; infinite for static tokens. */
   expiresAt: number;
 }
 
-/** The request as far as authentication looks at it. */
+/** The parts of a request that authentication uses. */
 export interface Subject {
   rawHeaders: readonly string[];
   requestId: string;
@@ -31,11 +31,14 @@ export interface Subject {
 }
 
 export interface Authenticator {
-  /** The caller of a token seen before and still in force; undefined: `authenticate` has to find out. */
+  /** The caller of a cached token; undefined: call `authenticate`. */
   recall(rawHeaders: readonly string[]): Principal | undefined;
-  /** Who calls; at once for a token seen before, else a promise. Throws or rejects with UNAUTHORIZED, and logs why. */
+  /**
+   * Authenticates the caller; synchronous for a cached token. Throws or rejects with UNAUTHORIZED, and logs
+   * the reason.
+   */
   authenticate(subject: Subject): Principal | Promise<Principal>;
-  /** Forgets what it verified: the next call of each token is checked anew. */
+  /** Clears the cache: the next call of each token is verified again. */
   forget(): void;
 }
 
@@ -43,14 +46,14 @@ export interface AuthenticatorDeps {
   staticTokens: StaticTokens;
   jwts: Jwts;
   revocations: { isRevoked(principal: Principal): boolean };
-  /** Of the issuer in `gateway.oauth`, where there is one. */
+  /** Verifies tokens of the issuer in `gateway.oauth`, if configured. */
   verifyOAuth: VerifyOAuth | undefined;
   clock: Clock;
   logger: Logger;
 }
 
 const REMEMBERED_TOKENS = 10_000;
-/** How long what may be withdrawn without our knowing is not looked up again: a static token, an issuer's key. */
+/** Cache TTL for credentials that can be revoked out of band: static tokens, an issuer's keys. */
 const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds(30), oauth: minutes(1) };
 
 interface Remembered {
@@ -60,9 +63,9 @@ interface Remembered {
 }
 
 /**
- * Resolves callers by static token or JWT. Verified tokens are remembered by their whole header value: a proxied call
- * then costs a map look-up instead of a signature. Expiry is looked at on each hit, and a revocation empties the memory.
- * @spec Authentication 1
+ * Resolves callers by static token or JWT. Verified tokens are cached by their whole header value, so a
+ * proxied call costs a map lookup instead of a signature check. Each hit checks the expiry; a revocation
+ * clears the cache. @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { staticTokens, jwts, revocations, verifyOAuth, clock, logger } = deps;
@@ -82,7 +85,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (token === undefined) throw refused('MALFORMED_AUTHORIZATION', subject);
     const principal = await resolve(token);
     if (typeof principal === 'string') throw refused(principal, subject);
-    // Between this look and the next line nothing runs, so that a revocation cannot slip in and be forgotten.
+    // No await between this check and caching: a revocation cannot slip in between.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
     const recheckMs = RECHECK_MS[principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;
@@ -117,10 +120,10 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
-/** What the caller reads; how a token failed stays in our log, where it helps the operator and no guesser. */
-const INVALID = 'The token is not valid here; get a new one with POST /auth/token or `svc login`.';
+/** Message for the caller. The exact fault is only logged, so that it does not help an attacker. */
+const INVALID = 'The token is not valid; get a new one with POST /auth/token or `svc login`.';
 const MESSAGES: Record<AuthFault, string> = {
-  MISSING_AUTHORIZATION: 'This needs a token; send it as "Authorization: Bearer <token>".',
+  MISSING_AUTHORIZATION: 'This request needs a token; send it as "Authorization: Bearer <token>".',
   DUPLICATE_AUTHORIZATION: 'There is more than one Authorization header; send exactly one.',
   MALFORMED_AUTHORIZATION:
     'The Authorization header must read "Bearer <token>", with one space and no other scheme.',
@@ -133,7 +136,7 @@ const MESSAGES: Record<AuthFault, string> = {
   TOKEN_REVOKED: INVALID,
 };
 
-/** Its messages name issuer and claims, which is for the log: they stay behind. */
+/** The verifier's messages name issuer and claims and are only logged. */
 async function resolveOAuth(verifyOAuth: VerifyOAuth, token: string): Promise<Principal | AuthFault> {
   try {
     return { ...(await verifyOAuth(token)), kind: 'oauth', jti: null };
@@ -173,7 +176,7 @@ const REASONS: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'no Authorization header',
   DUPLICATE_AUTHORIZATION: 'several Authorization headers',
   MALFORMED_AUTHORIZATION: 'a malformed Authorization header',
-  UNKNOWN_TOKEN: 'no token that is accepted here',
+  UNKNOWN_TOKEN: 'an unknown token',
   JWT_SIGNATURE_INVALID: 'a JWT with a wrong signature',
   JWT_KEY_UNKNOWN: 'a JWT signed by a key that its issuer does not publish',
   JWT_EXPIRED: 'an expired JWT',

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../../contracts/index.ts';
 import { type REPEATED, singleHeader } from '../raw-headers.ts';
 
-/** Why a call was not let in; the `reasonCode` of its diagnostic. @spec Authentication 13 */
+/** Why authentication failed; the `reasonCode` of the diagnostic. @spec Authentication 13 */
 export type AuthFault =
   | 'MISSING_AUTHORIZATION'
   | 'DUPLICATE_AUTHORIZATION'
@@ -17,29 +17,29 @@ export type AuthFault =
 const SCHEME = 'bearer ';
 
 /**
- * The value of the one Authorization header. Node keeps the first of several and hides the rest, and two parties that
- * read different ones is how a request is smuggled past a check: so several are a fault of their own.
+ * The value of the only Authorization header. Repeated headers are an error: if two parties read different
+ * ones, a request could bypass a check (Node keeps the first and hides the others).
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined | typeof REPEATED {
   return singleHeader(rawHeaders, 'authorization');
 }
 
 /**
- * The token as one text, whatever the case of its scheme: what is counted by token must not be had anew by spelling
- * `bearer` in another way.
+ * The token in one spelling, whatever the case of its scheme, so that per-token limits cannot be evaded by
+ * varying `bearer`.
  */
 export function tokenText(authorization: string): string {
   return authorization.slice(SCHEME.length);
 }
 
-/** Whether each part is the one way to write its bytes: else one signature could be sent in several spellings. */
+/** Whether each part is canonical base64url: otherwise one token could be sent in several spellings. */
 export function isCanonicalJwt(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }
 
 /**
- * The token of `Bearer <token>`; undefined when malformed. Exactly one space ends the scheme, so that whitespace before
- * a token is seen (behind it HTTP itself drops it), and inside it belongs to the token.
+ * The token of `Bearer <token>`; undefined when malformed. Exactly one space separates the scheme, so leading
+ * blanks are rejected; inner blanks belong to the token.
  */
 export function bearerToken(authorization: string): string | undefined {
   if (authorization.length > LIMITS.tokenChars + SCHEME.length) return undefined;
@@ -48,7 +48,7 @@ export function bearerToken(authorization: string): string | undefined {
   return token === '' || hasOuterBlank(token) ? undefined : token;
 }
 
-/** The blanks of HTTP alone: the last byte of a letter in UTF-8 may be what Unicode has as a blank. */
+/** Only HTTP's blanks: the last UTF-8 byte of a letter may equal a Unicode blank. */
 export function hasOuterBlank(token: string): boolean {
   return /^[ \t]|[ \t]$/.test(token);
 }

@@ -16,7 +16,7 @@ export interface ClientRegistryDeps {
 
 export type ClientRegistry = ReturnType<typeof createClientRegistry>;
 
-/** Who may exchange a secret for tokens. @spec Client credentials and token pair */
+/** Clients that exchange a secret for tokens. @spec Client credentials and token pair */
 export function createClientRegistry({ store, clock, random }: ClientRegistryDeps) {
   async function revokeOthers({
     hostId,
@@ -28,7 +28,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
     }
   }
 
-  /** Verifies the secret of a client; the hash of a former scheme is replaced once it matched. */
+  /** Verifies a client's secret; on a match, an outdated hash is replaced. */
   async function matches(client: ClientRecord | undefined, clientSecret: string): Promise<boolean> {
     if (!(await verifySecret(clientSecret, client?.secretHash)) || !client) return false;
     const { clientId, secretHash } = client;
@@ -37,7 +37,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
   }
 
   return {
-    /** A new client, not yet stored, and its secret, which is nowhere else. */
+    /** Creates a client without storing it; the secret is returned only here. */
     async draft(identity: Pick<ClientRecord, 'hostId' | 'namespaceId' | 'name'>) {
       const clientSecret = `svcs_${random.secret(32)}`;
       const secretHash = await hashSecret(clientSecret);
@@ -52,8 +52,8 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       return { client, clientSecret };
     },
     /**
-     * Makes the operator's credentials of this machine valid, as they are now, and those alone: who replaces them does so
-     * because somebody else may have them. Hashes only what changed: starting must not cost 30 ms of scrypt each time.
+     * Stores the operator's current credentials and revokes previous ones, which may have leaked. Hashes only
+     * on a change, since scrypt costs 30 ms per start.
      */
     async adopt(client: Credentials & { hostId: string; namespaceId: string; name: string }): Promise<void> {
       const { clientId, clientSecret, hostId, namespaceId, name } = client;
@@ -65,7 +65,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
         known.namespaceId === namespaceId &&
         (await matches(known, clientSecret));
       if (unchanged) return;
-      // First, so that a crash in between has the next start do it.
+      // First, so that the next start repeats it after a crash in between.
       await revokeOthers(client);
       const secretHash = await hashSecret(clientSecret);
       await store.upsert({
@@ -78,10 +78,13 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
         revokedAt: null,
       });
     },
-    /** The client whose secret this is; undefined alike for unknown, revoked and wrong, and after the same time. */
+    /**
+     * Returns the client if the secret matches. Unknown, revoked and wrong credentials give undefined after
+     * the same time.
+     */
     async verify({ clientId, clientSecret }: Credentials): Promise<ClientRecord | undefined> {
       const isGenuine = await matches(await store.find(clientId), clientSecret);
-      // Read again: a revocation may have come while the secret was being hashed.
+      // Read again: the client may have been revoked while the secret was hashed.
       return isGenuine ? this.valid(clientId) : undefined;
     },
     async valid(clientId: string): Promise<ClientRecord | undefined> {

@@ -5,20 +5,26 @@ const COST = { N: 16384, r: 8, p: 1 };
 const KEY_BYTES = 32;
 /** scrypt of the secret's SHA-256. */
 const PREFIX = 'scrypt-sha256';
-/** scrypt of the secret itself. scrypt keys an HMAC, which pads short keys with NUL bytes: `secret` and `secret\0` match alike. */
+/**
+ * scrypt of the secret itself, an outdated scheme: scrypt keys an HMAC, which pads short keys with NUL bytes,
+ * so `secret` and `secret\0` match alike.
+ */
 const FORMER_PREFIX = 'scrypt';
 
-/** As stored: `scrypt-sha256$N$r$p$<salt>$<key>`. The parameters are stored so that they can be raised. */
+/** Stored as `scrypt-sha256$N$r$p$<salt>$<key>`, with the parameters, so that they can be raised. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(16);
   const key = await derive(digestOf(secret), salt, COST);
   return [PREFIX, COST.N, COST.r, COST.p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** Stands in for the hash of an unknown client: verification takes as long as a real one and never matches. */
+/** Dummy hash for unknown clients: verification takes as long as a real one and never matches. */
 const NOBODY = [PREFIX, COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$');
 
-/** Verifies a secret. Without a hash it takes the same time and returns false, so that time does not tell which clients exist. */
+/**
+ * Verifies a secret. Without a hash it takes the same time and returns false, so that timing does not reveal
+ * which clients exist.
+ */
 export async function verifySecret(secret: string, hash: string | undefined): Promise<boolean> {
   const [prefix, N, r, p, salt, key] = (hash ?? NOBODY).split('$');
   const isFormer = prefix === FORMER_PREFIX;
@@ -33,7 +39,7 @@ export async function verifySecret(secret: string, hash: string | undefined): Pr
   return timingSafeEqual(actual, expected) && hash !== undefined && !isPadded;
 }
 
-/** Whether a hash is of a former scheme; it is replaced at its next use. */
+/** Whether the hash uses the outdated scheme; it is replaced at its next use. */
 export function isOutdated(hash: string): boolean {
   return !hash.startsWith(`${PREFIX}$`);
 }

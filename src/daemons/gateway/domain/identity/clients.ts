@@ -15,13 +15,13 @@ export interface ClientsDeps {
   admins: Admins;
   random: Random;
   logger: Logger;
-  /** The operator's client of now: it comes from a file and cannot be revoked here. */
+  /** The operator's current client, which comes from a file and cannot be revoked here. */
   operator: Pick<ClientRecord, 'clientId' | 'hostId'> | null;
 }
 
 export type Clients = ReturnType<typeof createClients>;
 
-/** Client credentials as an administrator handles them. @spec docs/gateway.md "Who may call" */
+/** Administration of client credentials. @spec docs/gateway.md "Who may call" */
 export function createClients({
   store,
   registry,
@@ -35,7 +35,7 @@ export function createClients({
     async create(caller: Caller, asked: { namespaceId?: string | undefined; name: string }) {
       admins.require(caller);
       const namespaceId = admins.scope(caller, asked.namespaceId);
-      // An identity of its own: revoking it then takes nothing else along.
+      // Each client has its own host id, so that revoking one does not affect others.
       const hostId = `client:${random.uuid()}`;
       const { client, clientSecret } = await registry.draft({ hostId, namespaceId, name: asked.name });
       await store.create(client);
@@ -61,7 +61,7 @@ export function createClients({
       if (!client)
         throw new PlatformError(
           'NOT_FOUND',
-          `There is no client "${clientId}"; \`svc clients list\` shows those there are.`,
+          `There is no client "${clientId}"; list all with \`svc clients list\`.`,
         );
       if (clientId === operator?.clientId) {
         throw new PlatformError(
@@ -69,7 +69,7 @@ export function createClients({
           "The operator's client comes from credentials.json in the data folder; delete that file and restart to replace it.",
         );
       }
-      // A former one of the operator's was revoked when it was replaced; its host id is that of the one of now.
+      // Previous operator clients are already revoked, and share their host id with the current one.
       if (client.hostId === operator?.hostId) return;
       await revocations.revokeHost(client.hostId);
       logger.diagnostic({

@@ -12,15 +12,15 @@ import type { Random } from '../../../../kit/random.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
 import type { SigningKeys } from './signing-secrets.ts';
 
-/** Told apart so that a container's token never passes for a client's. */
+/** Separate types, so that a container's token is never accepted as a client's. */
 export type TokenType = 'access' | 'container';
 
 const ALGORITHM = 'HS256';
 
 /**
- * Times in epoch seconds, as JWTs have them. `typ` and `jti` are ours: a token that somebody else signs with the secret
- * need not have them, and is then of the type that its host id tells. `sid` names the login that an access token came of.
- * Host ids that the platform alone gives (`oauth:…`, `anonymous`) are refused, whoever signed. @spec JWT claims; Authentication 1
+ * Times in epoch seconds. `typ` and `jti` are optional, as in tokens that others sign with the secret; the
+ * host id then determines the type. `sid` names the login. Reserved host ids (`oauth:…`, `anonymous`) are
+ * rejected. @spec JWT claims; Authentication 1
  */
 const Claims = z
   .object({
@@ -41,9 +41,9 @@ export interface TokenGrant {
   namespaceId: string;
   typ: TokenType;
   ttlSeconds: number;
-  /** Of a container token. */
+  /** For container tokens. */
   executionId?: string;
-  /** The login that an access token comes of: the family of its refresh token. */
+  /** The login: the family of its refresh token. */
   sid?: string;
 }
 
@@ -56,11 +56,11 @@ export interface MintedToken {
 
 export interface Jwts {
   mint(grant: TokenGrant): Promise<MintedToken>;
-  /** The claims of a token that is genuine and in force, or why it is not. */
+  /** The claims of a valid token, or the fault of an invalid one. */
   verify(token: string): Promise<Claims | AuthFault>;
 }
 
-/** Signs and verifies our tokens: HS256 and nothing else, whatever a token's own header asks for. @spec JWT claims */
+/** Signs and verifies our tokens with HS256 only, whatever the token's header says. @spec JWT claims */
 export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Random }): Jwts {
   const { keys, clock, random } = deps;
 
@@ -119,6 +119,6 @@ function faultOf(error: unknown): AuthFault {
   if (error instanceof errors.JWTClaimValidationFailed)
     return error.claim === 'nbf' ? 'JWT_NOT_ACTIVE' : 'JWT_CLAIMS_INVALID';
   if (error instanceof errors.JWTInvalid) return 'JWT_CLAIMS_INVALID';
-  // No JWT at all, another algorithm, a header that asks for what we do not do.
+  // Not a JWT, another algorithm, or an unsupported header.
   return 'UNKNOWN_TOKEN';
 }

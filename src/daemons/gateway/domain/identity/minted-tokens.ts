@@ -20,7 +20,7 @@ export interface MintedTokensDeps {
 
 export type MintedTokens = ReturnType<typeof createMintedTokens>;
 
-/** Access tokens that an administrator makes by hand, and takes back. @spec docs/gateway.md "Who may call" */
+/** Access tokens that administrators issue and revoke manually. @spec docs/gateway.md "Who may call" */
 export function createMintedTokens({ store, jwts, revocations, admins, clock, logger }: MintedTokensDeps) {
   return {
     async mint(
@@ -33,7 +33,7 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
       if (revocations.isRevoked({ hostId, jti: null })) {
         throw new PlatformError(
           'CONFLICT',
-          `The host "${hostId}" was revoked: no token of its can be valid.`,
+          `The host "${hostId}" was revoked, so its tokens cannot be valid.`,
         );
       }
       const { token, jti, expiresAt } = await jwts.mint({ hostId, namespaceId, typ: 'access', ttlSeconds });
@@ -69,10 +69,10 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
       if (!token) {
         throw new PlatformError(
           'NOT_FOUND',
-          `No token minted by hand has the id "${jti}"; \`svc tokens list\` shows them. Tokens of a client go with it: \`svc clients revoke\`.`,
+          `There is no minted token with the id "${jti}"; list all with \`svc tokens list\`. To revoke a client's tokens, use \`svc clients revoke\`.`,
         );
       }
-      // Accepted a little beyond its expiry, it must be refused as long.
+      // Includes the clock tolerance, during which an expired token is still accepted.
       await revocations.revokeToken(jti, token.expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
       logger.diagnostic({
         domain: 'auth',

@@ -4,26 +4,29 @@ import type { Logger } from '../../../../kit/logger.ts';
 import type { Revocation, RevocationStore } from '../../../../store/ports/index.ts';
 import type { ProcessGroup } from '../../../group/process-group.ts';
 
-/** How soon a process learns what another one revoked, should it not be told. */
+/** Fallback delay for revocations by other processes, in case their broadcast is lost. */
 const POLL_MS = 200;
 const PAGE = 1000;
 const NEWS = 'revocations';
 
-/** The part of a caller that can be revoked. */
+/** Fields of a caller that can be revoked. */
 export interface Revocable {
   hostId: string;
   jti: string | null;
-  /** The login that a token came of. */
+  /** The login that the token belongs to. */
   sid?: string | undefined;
 }
 
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
-  /** Refuses a host and all that is its own; in force in all processes when the promise settles. False when it was so before. */
+  /**
+   * Revokes a host and everything it owns; effective in all processes when the promise settles. Returns false
+   * if already revoked.
+   */
   revokeHost(hostId: string): Promise<boolean>;
-  /** Refuses a token by its `jti`, or all access tokens of a login by their `sid`, until `expiresAt`. */
+  /** Revokes a token by its `jti`, or all access tokens of a login by their `sid`, until `expiresAt`. */
   revokeToken(id: string, expiresAt: number): Promise<boolean>;
-  /** Called at each revocation, wherever it was asked for, after it is in force here. */
+  /** Called after each revocation, from any process, once it is effective here. */
   onRevoked(listener: () => void): void;
   close(): void;
 }
@@ -37,8 +40,8 @@ export interface RevocationsDeps {
 }
 
 /**
- * What is revoked, in memory, so that authentication asks without waiting. It is written down before it is told here:
- * a revocation that somebody saw confirmed is never forgotten by a restart. @spec Gateway: DELETE /api/v1/hosts
+ * Revocations in memory, so that authentication checks them synchronously. They are stored first: a restart
+ * cannot lose a confirmed one. @spec Gateway: DELETE /api/v1/hosts
  */
 export async function createRevocations({
   store,

@@ -5,7 +5,7 @@ import type { Logger } from '../../../../kit/logger.ts';
 
 const MIN_BYTES = 32;
 
-/** Known to everybody who reads this file: what it signs proves nothing. */
+/** Public in this source file, so its signatures prove nothing. */
 const INSECURE_DEFAULT = 'svc-insecure-development-secret-that-everybody-knows';
 
 /** The first key signs; all of them verify. */
@@ -15,9 +15,9 @@ export interface SigningKeys {
 }
 
 /**
- * Returns the JWT keys. Without `GATEWAY_JWT_SECRET` development warns and uses the generated secret, else a known default.
- * Production throws VALIDATION_ERROR for these, and for a secret under 32 bytes, which a graphics card can guess from one
- * token. @spec Authentication 4; docs/decisions/0028
+ * Returns the JWT keys. Without `GATEWAY_JWT_SECRET`, development warns and uses the generated secret or the known
+ * default. Production throws VALIDATION_ERROR then, and for secrets under 32 bytes, which can be brute-forced.
+ * @spec Authentication 4; docs/decisions/0028
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
   const problem = problemOf(keys);
@@ -42,7 +42,7 @@ export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger):
 interface Problem {
   reasonCode: 'JWT_SECRET_MISSING' | 'JWT_SECRET_GENERATED' | 'JWT_SECRET_WEAK';
   message: string;
-  /** What it means in development. */
+  /** The risk in development. */
   risk: string;
 }
 
@@ -51,7 +51,7 @@ function problemOf({ jwtSecret, isJwtSecretGenerated }: KeyMaterial): Problem | 
     return {
       reasonCode: 'JWT_SECRET_MISSING',
       message: 'GATEWAY_JWT_SECRET is not set.',
-      risk: 'Tokens are signed with a default that everybody knows.',
+      risk: 'Tokens are signed with a publicly known default.',
     };
   }
   if (isJwtSecretGenerated) {
@@ -74,7 +74,7 @@ function refusedInProduction({ message, reasonCode }: Problem): PlatformError {
     reasonCode === 'JWT_SECRET_GENERATED' ? ' The one in .svc/keys.json is for development only.' : '';
   return new PlatformError(
     'VALIDATION_ERROR',
-    `${message}${generated} Production needs one of at least ${MIN_BYTES} bytes: "svc init --production" writes one to .env; or set GATEWAY_JWT_SECRET to the output of \`openssl rand -base64 48\`.`,
+    `${message}${generated} Production requires at least ${MIN_BYTES} bytes: run "svc init --production", which writes one to .env, or set GATEWAY_JWT_SECRET to the output of \`openssl rand -base64 48\`.`,
     { details: { variable: 'GATEWAY_JWT_SECRET', minBytes: MIN_BYTES } },
   );
 }

@@ -3,7 +3,7 @@ import type { Logger } from '../../../../kit/logger.ts';
 import type { JsonValue, KeyValueStore } from '../../../../store/ports/index.ts';
 import { hasOuterBlank } from './bearer.ts';
 
-/** Where the platform's own entries stand in the cache. */
+/** Cache scope of the platform's own entries. */
 export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
@@ -11,15 +11,15 @@ const PAGE = 500;
 /** @spec Static token entry */
 export interface StaticTokens {
   /**
-   * Whom the token stands for: an exact look-up, case and whitespace included. Beyond ASCII both ways count in which
-   * clients write text into a header: as UTF-8, and each character as one byte.
+   * Returns the token's caller: an exact lookup, including case and whitespace. Non-ASCII tokens match in
+   * both header encodings that clients use, UTF-8 and Latin-1.
    */
   find(token: string): Promise<Caller | undefined>;
 }
 
 /**
- * Makes the cache hold exactly the config's static tokens, each under `host:token:<token>`: an entry that was removed
- * from the config goes, so that a restart takes its access away. @spec Static token entry; Authentication 5
+ * Makes the cache hold exactly the config's static tokens, as `host:token:<token>`: a restart revokes those
+ * removed from the config. @spec Static token entry; Authentication 5
  */
 export async function syncStaticTokens(
   cache: KeyValueStore,
@@ -36,10 +36,10 @@ export async function syncStaticTokens(
   return storedStaticTokens(cache);
 }
 
-/** The static tokens as another process of this gateway wrote them. */
+/** Static tokens stored by another process of this gateway. */
 export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
   async function lookUp(token: string): Promise<Caller | undefined> {
-    // What cannot be a key of the cache cannot be a token of the config either.
+    // Such a token cannot be a cache key, so the config cannot contain it either.
     if (token.includes('\0') || !token.isWellFormed()) return undefined;
     return callerOf((await cache.get(PLATFORM_SCOPE, PREFIX + token))?.value);
   }
@@ -48,7 +48,7 @@ export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
       const found = await lookUp(token);
       if (found) return found;
       const text = Buffer.from(token, 'latin1').toString('utf8');
-      // What is no UTF-8 must not match by the marks that stand for it.
+      // Invalid UTF-8 must not match by its replacement characters.
       return text !== token && Buffer.from(text).toString('latin1') === token ? lookUp(text) : undefined;
     },
   };

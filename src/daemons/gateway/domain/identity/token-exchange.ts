@@ -13,7 +13,7 @@ import type { Revocations } from './revocations.ts';
 
 const REFRESH_LIFE_MS = days(30);
 const ACCESS_LIFE_MS = seconds(LIMITS.accessTokenSeconds + LIMITS.jwtClockToleranceSeconds);
-/** A client whose reply was lost asks again within seconds; a thief comes later. */
+/** A client whose response was lost retries within seconds; a later reuse suggests theft. */
 const LOST_REPLY_MS = seconds(10);
 
 export interface TokenPair {
@@ -33,12 +33,15 @@ export interface TokenExchangeDeps {
   logger: Logger;
 }
 
-/** Where refused credentials came from; the name that they claim attributes them to no tenant. */
+/** Origin of rejected credentials. The client id they claim is not trusted for a tenant. */
 export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
 export type TokenExchange = ReturnType<typeof createTokenExchange>;
 
-/** Credentials or a refresh token against a pair of tokens. @spec Authentication 3; docs/security.md "Refresh tokens" */
+/**
+ * Exchanges credentials or a refresh token for a token pair.
+ * @spec Authentication 3; docs/security.md "Refresh tokens"
+ */
 export function createTokenExchange({
   clients,
   refreshTokens,
@@ -101,7 +104,7 @@ export function createTokenExchange({
       return pair(client, token, record.familyId);
     },
 
-    /** Trades a refresh token in. One that was spent before tells of a thief: its whole family goes. */
+    /** Exchanges a refresh token. Reuse of a spent one suggests theft: its whole family is revoked. */
     async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
       const tokenHash = hashOf(refreshToken);
       const known = await refreshTokens.find(tokenHash);
@@ -117,13 +120,13 @@ export function createTokenExchange({
       const outcome = await refreshTokens.rotate(tokenHash, record, clock.now(), LOST_REPLY_MS);
       if (outcome === 'rotated' || outcome === 'repeated') return pair(client, token, familyId);
       if (outcome === 'unknown')
-        throw refused('REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its family is gone.', sender);
+        throw refused('REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its login was revoked.', sender);
       const revoked = await refreshTokens.revokeFamily(familyId);
-      // Those minted a moment ago included: all carry the family's id.
+      // Also revokes access tokens issued a moment ago: all carry the family's id.
       await revocations.revokeToken(familyId, clock.now() + ACCESS_LIFE_MS);
       throw refused(
         'REFRESH_TOKEN_REUSED',
-        'A spent refresh token came again: every token of its login was revoked, as either side may be a thief.',
+        'A spent refresh token was reused: every token of its login was revoked, since one of the two senders may be an attacker.',
         sender,
         { clientId, revoked },
       );
@@ -134,7 +137,9 @@ export function createTokenExchange({
 const TOLD =
   'These credentials are not valid; check them, or ask an administrator for new ones with `svc clients create`.';
 
-/** The store keeps digests alone: 256 random bits need no salt, and a stolen database logs nobody in. */
+/**
+ * The store keeps only digests: 256 random bits need no salt, and a stolen database contains no usable token.
+ */
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
 }

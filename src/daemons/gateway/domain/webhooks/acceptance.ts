@@ -21,32 +21,35 @@ export interface AcceptanceDeps {
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-/** What a sender is told of an authentic delivery; `duplicate`: another one with its id came through. */
+/** Response to an authentic delivery; `duplicate`: another delivery with its id was processed. */
 export type Accepted =
   | {
       status: number;
       body: unknown;
       headers?: Record<string, string> | undefined;
-      /** To be called once the answer is written, or cannot be. */
+      /** Call it once the response is written, or cannot be. */
       answered?: () => void;
     }
   | 'duplicate';
 
-/** For what is neither waiting for a process nor the handler's own time: starting workflows, writing the end. */
+/** Lease margin for starting workflows and storing the outcome. */
 const LEASE_MARGIN_MS = minutes(1);
 
-/** Step 7: on disk first, then to the handler. `markerKey` names the delivery's id, where it has one. @spec Webhook delivery step 7 */
+/**
+ * Step 7: stores the delivery, then runs the handler. `markerKey` identifies the delivery id, if there is
+ * one. @spec Webhook delivery step 7
+ */
 export function createAcceptance({ inbox, dispatcher, call, clock, observe }: AcceptanceDeps) {
   const waits = createMarkerWaits(inbox, clock);
 
-  /** Of racing deliveries with one id, one runs; the others wait for it and run only when it failed. */
+  /** Of concurrent deliveries with one id, one runs; the others wait for it, and run only if it failed. */
   async function claimOrWait(
     marker: MarkerClaim | undefined,
     claim: () => Promise<ClaimResult>,
   ): Promise<'begun' | 'done'> {
     for (;;) {
       const result = await claim().catch(
-        notStored('The delivery could not be stored, so it was not accepted; send it again.'),
+        notStored('The delivery could not be stored and was not accepted; send it again.'),
       );
       if (result !== 'pending') return result;
       await waits.settled(marker!.key);
@@ -54,7 +57,10 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
   }
 
   return {
-    /** 202 once it is on disk; the handler runs afterwards. Throws SERVICE_UNAVAILABLE when it cannot be written. */
+    /**
+     * Answers 202 once the delivery is on disk; the handler runs later. Throws SERVICE_UNAVAILABLE if storing
+     * fails.
+     */
     async accept(
       passage: Passage,
       target: DeclaredWebhook,
@@ -82,7 +88,9 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
       }
     },
 
-    /** The handler's outcome, once that is on disk too. Throws SERVICE_UNAVAILABLE when it cannot be written. */
+    /**
+     * Answers with the handler's result, once that is on disk. Throws SERVICE_UNAVAILABLE if storing fails.
+     */
     async handle(
       passage: Passage,
       target: DeclaredWebhook,
@@ -90,7 +98,8 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
       markerKey: string | undefined,
     ): Promise<Accepted> {
       const delivery = deliveryOf(passage, 'sync', null);
-      // A live winner always ends before its lease, a dead one is overtaken after it: a handler may wait for a process as long as it may run.
+      // The lease outlasts a live handler, which may wait for a process as long as it may run; after it, a
+      // dead one is superseded.
       const marker = markerOf(markerKey, clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS);
       const claim = await claimOrWait(marker, () => inbox.begin(delivery, marker));
       if (claim === 'done') return 'duplicate';
@@ -110,9 +119,7 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
         const expiresAt = handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null;
         await inbox
           .finish(passage.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
-          .catch(
-            notStored('The handler ran, but how it ended could not be stored; send the delivery again.'),
-          );
+          .catch(notStored('The handler ran, but its result could not be stored; send the delivery again.'));
         observe(target.plugin.id, target.webhook.event, status);
         return { status: httpStatus, body, headers };
       } finally {
@@ -132,7 +139,7 @@ function notStored(message: string): (cause: unknown) => never {
   };
 }
 
-/** Text or a number; anything else has no order. */
+/** A string or a number; other values impose no order. */
 function orderKeyOf({ orderBy }: WebhookHandlerDecl, payload: unknown): string | null {
   const value = orderBy === undefined ? undefined : readDotPath(payload, orderBy);
   return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : null;

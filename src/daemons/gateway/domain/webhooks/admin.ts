@@ -18,11 +18,11 @@ import { describe, type WebhookSecrets } from './secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
 export interface ProvisionOptions {
-  /** Undefined: as it was. */
+  /** Undefined: unchanged. */
   namespaceInUrl: boolean | undefined;
-  /** A secret that the sender made. */
+  /** A secret that the provider generated. */
   given?: string | undefined;
-  /** Makes a secret although the provider makes its own and one is provisioned. */
+  /** Generates a secret even if one is provisioned and the provider generates its own. */
   generate?: boolean | undefined;
   requestId: string;
   traceId: string;
@@ -47,16 +47,16 @@ export interface WebhookAdminDeps {
   targets: WebhookTargets;
   secrets: WebhookSecrets;
   runOnProvision: RunOnProvision;
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   publicUrl: () => string;
   pauses: () => WebhookPauses;
-  /** Requests without a record since up to a day ago, by endpoint name. */
+  /** Requests without a record within the last day, by endpoint name. */
   unrecorded: (namespaceId: string) => Promise<ReadonlyMap<string, number>>;
   random: Random;
   logger: Logger;
 }
 
-/** Provisions, lists and revokes. @spec Webhook admin API; States: Webhook secret */
+/** Provisions, lists and revokes webhook secrets. @spec Webhook admin API; States: Webhook secret */
 export function createWebhookAdmin({
   targets,
   secrets,
@@ -77,8 +77,8 @@ export function createWebhookAdmin({
 
   return {
     /**
-     * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for a wrong instance id or given secret; CONFLICT where a
-     * secret of ours would replace the provider's.
+     * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for an invalid instance id or given
+     * secret; CONFLICT when a generated secret would replace the provider's.
      */
     async provision(key: SecretKey, options: ProvisionOptions) {
       const target = requireForAdmin(key);
@@ -93,7 +93,7 @@ export function createWebhookAdmin({
       return { url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute };
     },
 
-    /** Async webhooks hold what they accept, sync ones refuse with 503. */
+    /** Paused async webhooks queue accepted deliveries; sync ones answer 503. */
     async pause(key: SecretKey) {
       const { webhook } = requireEndpoint(key);
       await pauses().pause(key);
@@ -112,7 +112,7 @@ export function createWebhookAdmin({
       return { revoked: true as const };
     },
 
-    /** Of all plugins, or of one. */
+    /** Lists the webhooks of all plugins, or of one. */
     async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
       const [records, sums] = await Promise.all([secrets.list(namespaceId), unrecorded(namespaceId)]);
       const wanted = targets.all().filter(({ plugin }) => pluginId === undefined || plugin.id === pluginId);
@@ -148,28 +148,30 @@ export function createWebhookAdmin({
     },
   };
 
-  /** In 24 hours a secret of ours would make every delivery of such a provider a 401. */
+  /**
+   * A generated secret would make every delivery of such a provider fail with 401 after the 24-hour grace.
+   */
   async function refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
     const maker = auth.type === 'provider' ? SECRET_MAKERS[auth.provider] : undefined;
     if (!maker || !(await secrets.find(key))) return;
     throw new PlatformError(
       'CONFLICT',
-      `Webhook ${describe(key)} has a secret, and ${maker} makes its secrets itself: a new one of ours would refuse its deliveries.`,
+      `Webhook ${describe(key)} has a secret, and ${maker} generates its own secrets: deliveries signed with them would fail after a replacement.`,
       {
         details: {
-          hint: `Send the secret that ${maker} shows as "secret" (--secret-stdin), or "generate": true (--generate) to replace it all the same.`,
+          hint: `Send the secret that ${maker} shows as "secret" (--secret-stdin), or replace it anyway with "generate": true (--generate).`,
         },
       },
     );
   }
 
-  /** As `requireForAdmin`, but without an instance id all instances are meant. */
+  /** Like `requireForAdmin`, but a missing instance id means all instances. */
   function requireEndpoint(key: SecretKey): DeclaredWebhook {
     const declared = targets.find(key.pluginId, key.event);
     return declared && key.instanceId === '' ? declared : requireForAdmin(key);
   }
 
-  /** As for a delivery, but an instance id that is missing or superfluous is the admin's slip: 400. */
+  /** Like for a delivery, but a missing or unexpected instance id is a client error: 400. */
   function requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
     const declared = targets.find(pluginId, event);
     if (declared && declared.webhook.multi !== (instanceId !== '')) {

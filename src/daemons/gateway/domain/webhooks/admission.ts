@@ -24,19 +24,19 @@ export interface Admitted {
   keys: VerificationKeys | undefined;
 }
 
-/** Namespaces of which it is remembered that they are well-formed. */
+/** Maximum cached valid namespaces. */
 const REMEMBERED = 1000;
-/** Addresses and webhooks of unprovisioned namespaces counted apart at a time; further ones share one budget. */
+/** Addresses and webhooks of unprovisioned namespaces with a separate limit; any further ones share one. */
 const MAX_UNPROVISIONED = 20_000;
 
-/** Steps 1 to 3, which look at the request line and the headers alone. @spec Webhook delivery */
+/** Steps 1 to 3, which read only the request line and the headers. @spec Webhook delivery */
 export function createAdmission({ targets, secrets, createLimiter }: AdmissionDeps) {
   const permits = createLimiter('webhook deliveries', { windowMs: minutes(1) });
   const unprovisioned = createLimiter('deliveries without a secret', {
     windowMs: minutes(1),
     maxKeys: MAX_UNPROVISIONED,
   });
-  /** Names are few and come again and again; a stranger's made-up ones push each other out. */
+  /** A bounded cache: invented names evict each other. */
   const namespaces = createBoundedCache<true>(REMEMBERED);
 
   function isNamespace(text: string): boolean {
@@ -46,10 +46,10 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
     return isValid;
   }
 
-  /** Step 2. The secret's record tells whether the URL may name the namespace, so it is read here. */
+  /** Step 2. Reads the secret's record, which says whether the URL may name the namespace. */
   function findNamespace(passage: Passage): MaybePromise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = passage.incoming;
-    // An empty one names nothing: it is missing.
+    // An empty header counts as missing.
     const sent = singleHeader(rawHeaders, HEADERS.namespace) || undefined;
     const named = sent ?? namespaceInUrl;
     const isNamed = typeof named === 'string' && isNamespace(named);
@@ -73,8 +73,8 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
   }
 
   /**
-   * Step 3. Of a provisioned endpoint it only looks: a permit is taken once the delivery is authentic, so that nobody else
-   * uses the budget up. Namespaces without a secret have a budget for each webhook and address.
+   * Step 3. For a provisioned endpoint only checks the limit; the permit is taken after authentication, so
+   * that others cannot use it up. Namespaces without a secret have a limit per webhook and address.
    */
   function limit(passage: Passage, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
@@ -100,7 +100,9 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
   }
 
   return {
-    /** Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED. */
+    /**
+     * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED.
+     */
     admit(passage: Passage): MaybePromise<Admitted> {
       const { pluginId, event, instanceId } = passage.incoming;
       const target = step(passage, 'route', () => targets.require(pluginId, event, instanceId));
@@ -110,20 +112,23 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
       });
     },
 
-    /** Takes a permit of the endpoint for an authentic delivery. Throws RATE_LIMIT_EXCEEDED: others came first. */
+    /**
+     * Takes a permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED when concurrent deliveries took
+     * the last ones.
+     */
     takePermit(passage: Passage, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
       const { requestsPerMinute } = rateLimit;
       const taken = permits.take(endpointName(passage), requestsPerMinute);
-      // Step 3 stands in the record already.
+      // Step 3 is already in the record.
       if (!(taken instanceof Promise) && taken.allowed) return undefined;
       return judged(passage, taken, requestsPerMinute);
     },
-    /** For what turned out to be a duplicate. */
+    /** For a delivery that turned out to be a duplicate. */
     givePermitBack: (passage: Passage): void => permits.giveBack(endpointName(passage)),
   };
 }
 
-/** Without the namespace: made-up names cost no memory and win no further tries. */
+/** Without the namespace, so that invented names use no memory and gain no attempts. */
 function unprovisionedKey({ incoming, pluginId, event }: Passage): string {
   const anybody = { namespaceId: '', pluginId, event, instanceId: '' };
   return `${endpointName(anybody)} ${senderNetwork(incoming.source)}`;
@@ -131,7 +136,11 @@ function unprovisionedKey({ incoming, pluginId, event }: Passage): string {
 
 function requireRoom({ allowed, resetMs }: RateVerdict, requestsPerMinute: number): void {
   if (allowed) return;
-  throw tooMany(`This webhook takes ${requestsPerMinute} deliveries a minute`, requestsPerMinute, resetMs);
+  throw tooMany(
+    `This webhook accepts ${requestsPerMinute} deliveries per minute`,
+    requestsPerMinute,
+    resetMs,
+  );
 }
 
 function faultOf(sent: string | typeof REPEATED): string | undefined {

@@ -1,8 +1,8 @@
 import type { QueuedDelivery } from './attempts.ts';
 
-/** Holds deliveries back whose 202 is not written yet. */
+/** Delays handlers until the 202 of their delivery is written. */
 export class AnswerGate {
-  /** With the delivery once its turn came; it has its lane and its order. */
+  /** Holds the delivery once it is next in the queue, with its lane and order taken. */
   readonly #unanswered = new Map<string, QueuedDelivery | undefined>();
   readonly #released: QueuedDelivery[] = [];
 
@@ -10,7 +10,7 @@ export class AnswerGate {
     this.#unanswered.set(webhookId, undefined);
   }
 
-  /** Returns whether a delivery whose turn came was waiting for it; `next` has it then. */
+  /** Returns whether the delivery was already waiting; `next` returns it then. */
   answered(webhookId: string): boolean {
     const item = this.#unanswered.get(webhookId);
     this.#unanswered.delete(webhookId);
@@ -19,7 +19,7 @@ export class AnswerGate {
     return true;
   }
 
-  /** Keeps a delivery whose turn came too early; returns false where it may start. */
+  /** Holds a delivery whose 202 is pending; returns false if it may start. */
   keeps(item: QueuedDelivery): boolean {
     const { webhookId } = item.delivery;
     if (!this.#unanswered.has(webhookId)) return false;
@@ -27,7 +27,7 @@ export class AnswerGate {
     return true;
   }
 
-  /** The first of those that were held back and are answered now. They start before all others. */
+  /** The first held delivery that is answered by now. These start before all others. */
   next(): QueuedDelivery | undefined {
     return this.#released.shift();
   }

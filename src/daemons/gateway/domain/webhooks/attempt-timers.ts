@@ -2,10 +2,10 @@ import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { NewDelivery } from '../../../../store/ports/index.ts';
 
-/** Deliveries whose next attempt has a timer; those beyond it are looked for in the store. */
+/** Maximum deliveries with a retry timer; any further ones are polled from the store. */
 const MAX_TIMERS = 10_000;
 
-/** The timers of deliveries that wait for their next attempt. */
+/** Retry timers of deliveries. */
 export class AttemptTimers {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
@@ -16,7 +16,7 @@ export class AttemptTimers {
     this.#deadlines = deadlines;
   }
 
-  /** In an order each may have one timer, whatever their number: those behind it would overtake it. */
+  /** Deliveries with an order always get a timer: otherwise their successors would overtake them. */
   mayHave({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;
   }

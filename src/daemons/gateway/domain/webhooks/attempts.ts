@@ -21,26 +21,26 @@ export interface AttemptsDeps {
 /** An accepted delivery in memory. */
 export interface QueuedDelivery {
   delivery: NewDelivery;
-  /** As it was when the delivery was taken in: its lane. */
+  /** The webhook at the time of enqueueing; determines the lane. */
   target: DeclaredWebhook;
-  /** Undefined while another attempt waits, when only the store has it. */
+  /** Undefined while it waits for a retry; the store has it. */
   payload: JsonPayload | undefined;
-  /** Runs so far. */
+  /** Number of attempts so far. */
   attempts: number;
   marker: Uint8Array | null;
 }
 
 export interface AttemptEnd {
-  /** Epoch ms; undefined: there is no other attempt. */
+  /** Epoch ms; undefined: no further attempt. */
   nextAttemptAt: number | undefined;
-  /** It could not be read back and did not run: it is still to do. */
+  /** Reading it back failed, so it did not run and stays open. */
   isUnread: boolean;
 }
 
-/** This share of a backoff is left to chance, so that what failed together does not come back together. */
+/** Share of a backoff that is random, so that simultaneous failures do not retry simultaneously. */
 const JITTER = 0.2;
 
-/** One run of an accepted delivery, and what follows from how it ended. @spec docs/webhooks.md "Async" */
+/** One attempt of an accepted delivery, and its consequences. @spec docs/webhooks.md "Async" */
 export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
   const { call, inbox, clock, deadlines, random, logger, observe } = deps;
 
@@ -66,7 +66,7 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
         event: 'webhook.delivery_dead',
         level: 'error',
         reasonCode: 'ATTEMPTS_EXHAUSTED',
-        message: `Delivery ${delivery.webhookId} of ${delivery.pluginId} ${delivery.event} failed ${attempts} times and is given up; \`svc webhooks replay ${delivery.webhookId}\` runs it again`,
+        message: `Delivery ${delivery.webhookId} of ${delivery.pluginId} ${delivery.event} failed ${attempts} times and is a dead letter now; replay it with \`svc webhooks replay ${delivery.webhookId}\``,
         outcome: 'failed',
         evidence: { webhookId: delivery.webhookId, attempts },
       },
@@ -91,17 +91,17 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
         durationMs: Math.max(0, clock.now() - delivery.receivedAt),
         nextAttemptAt,
       });
-      // The sender's own redelivery of what a replay brought through would run it once more.
+      // Otherwise the sender's redelivery would run a successfully replayed delivery again.
       if (handled.succeeded && delivery.origin === 'replay' && marker)
         await inbox.settleMarker(marker, clock.now() + LIMITS.idempotencyWindowMs);
     } catch (error) {
-      // Still open in the store: the next start runs it again rather than lose it.
+      // It stays open in the store: the next start runs it again rather than lose it.
       logger.error('The end of an accepted delivery could not be written', { error, meta: { webhookId } });
     }
   }
 
   return {
-    /** Runs the handler as it is loaded now and writes how it ended. Never rejects. */
+    /** Runs the currently loaded handler and stores the outcome. Never rejects. */
     async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
       const { delivery } = item;
       const startedAt = clock.now();
@@ -110,7 +110,7 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
       item.payload = undefined;
       if (payload === 'gone' || payload === 'unread')
         return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-      // It is on disk with its id, or an operator replays it: its own id alone names what it starts.
+      // No delivery id: an async or replayed delivery identifies what it starts by its webhook id.
       const handled = await call(delivery, target, payload, null);
       item.attempts++;
       const { retry } = target.webhook;

@@ -28,11 +28,15 @@ export interface AuthenticationDeps {
 type Refusal = Extract<SignatureVerdict, { valid: false }>;
 
 const EXPLANATIONS_PER_MINUTE = 300;
-/** Validations of one endpoint for addresses whose budget is used up: at a time, and waiting. Addresses take turns. */
+/**
+ * Validator calls per endpoint for addresses over their budget: concurrent, and queued. Addresses take turns.
+ */
 const MAX_DOUBTED_AT_ONCE = 2;
 const MAX_DOUBTED_WAITING = 100;
 
-/** Step 6: who sends, and for the operator alone why somebody was refused. @spec Webhook delivery step 6 */
+/**
+ * Step 6: authenticates the sender, and explains failures to the operator only. @spec Webhook delivery step 6
+ */
 export function createAuthentication({
   verifier,
   secrets,
@@ -42,10 +46,13 @@ export function createAuthentication({
 }: AuthenticationDeps) {
   const budget = new SenderBudget(createLimiter);
   const doubted = new BoundedTurns({ concurrency: MAX_DOUBTED_AT_ONCE, maxWaiting: MAX_DOUBTED_WAITING });
-  /** Of each process: what it bounds is each one's own work. */
+  /** Per process, since it bounds the CPU time of each. */
   const explanations = createRateLimiter(clock, minutes(1));
 
-  /** An exhausted budget keeps no signature from being checked, but validators are plugin code: they run a few at a time. */
+  /**
+   * Signatures are checked even without budget; validators, which are plugin code, run with limited
+   * concurrency then.
+   */
   function verify(passage: Passage, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
     const run = () => verifier.verify(target, passage.incoming.rawHeaders, passage.body!, keys, passage);
     const refusal = target.webhook.auth.type === 'custom' && keys ? budget.refusal(passage) : undefined;
@@ -58,11 +65,11 @@ export function createAuthentication({
       : run();
   }
 
-  /** Explained by what usually goes wrong, as long as explaining does not become the work. */
+  /** Explains a failure by common causes, with a rate limit on the cost. */
   function explain({ incoming, body }: Passage, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
     if (auth.type === 'custom')
-      return { reason: refusal.fault, hint: "The plugin's own validator said no; see its log." };
+      return { reason: refusal.fault, hint: "The plugin's validator rejected it; see its log." };
     if (!explanations.take('', EXPLANATIONS_PER_MINUTE).allowed) return null;
     const { rawHeaders } = incoming;
     return explainRefusal({ auth, ...refusal, rawHeaders, body: body!, keys, nowMs: clock.now() });
@@ -91,7 +98,8 @@ export function createAuthentication({
           authType: admitted.target.webhook.auth.type,
         },
       },
-      // No tenant: an unauthenticated sender chooses the namespace, and would write into the log of its victim.
+      // Without a tenant: an unauthenticated sender chooses the namespace, and could write into a victim's
+      // log.
       { requestId: incoming.requestId, traceId: incoming.traceId, pluginId },
     );
     return new PlatformError(
@@ -100,7 +108,7 @@ export function createAuthentication({
     );
   }
 
-  /** Undefined, with the reason in the record, where a validator failed. */
+  /** Undefined when a validator failed; the record says why. */
   function undecidedAs(
     passage: Passage,
     verified: MaybePromise<SignatureVerdict>,
@@ -120,7 +128,10 @@ export function createAuthentication({
   }
 
   return {
-    /** The passage has its body and gets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED, HOST_UNAVAILABLE. */
+    /**
+     * Requires the body in the context and sets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED,
+     * HOST_UNAVAILABLE.
+     */
     authenticate(passage: Passage, admitted: Admitted): MaybePromise<void> {
       return onceKnown(verify(passage, admitted), (verdict) => {
         if (!verdict.valid) throw refused(passage, admitted, verdict);
@@ -129,9 +140,9 @@ export function createAuthentication({
     },
 
     /**
-     * Lets in what is answered without proof, a challenge or a known delivery id, and charges the sender's address. Throws
-     * RATE_LIMIT_EXCEEDED when the budget of the address is used up and the request proves nothing. With `tries` the record
-     * says whether it was authentic; a validator that cannot run then changes nothing.
+     * Allows a challenge or a known delivery id without authentication, at the cost of the sender's budget.
+     * Throws RATE_LIMIT_EXCEEDED without budget, unless authentic. `tries` records the authenticity too, if
+     * the validator can run.
      */
     tolerate(passage: Passage, admitted: Admitted, { tries }: { tries: boolean }): MaybePromise<void> {
       const exhausted = budget.refusal(passage);

@@ -3,7 +3,7 @@ interface Waiting {
   refuse(error: Error): void;
 }
 
-/** Who waits for one key, by lane: the lane that is served next first. */
+/** Waiting calls of one key, by lane in round-robin order. */
 interface Turns {
   running: number;
   waiting: number;
@@ -11,15 +11,15 @@ interface Turns {
 }
 
 export interface BoundedTurnsOptions {
-  /** Calls of one key at a time. */
+  /** Concurrent calls per key. */
   concurrency: number;
-  /** Calls of one key that wait. */
+  /** Waiting calls per key. */
   maxWaiting: number;
 }
 
 /**
- * Runs a few calls of each key at a time; others wait in lanes, which take turns. Of a full queue the longest lane loses its
- * latest call, so that one lane cannot keep the others out.
+ * Limits concurrent calls per key; waiting calls are queued in lanes, served round robin. A full queue drops
+ * the last call of its longest lane, so that one lane cannot lock out others.
  */
 export class BoundedTurns {
   readonly #keys = new Map<string, Turns>();
@@ -29,7 +29,7 @@ export class BoundedTurns {
     this.#options = options;
   }
 
-  /** Rejects with the error of `full` when the queue of the key has no room for the lane. */
+  /** Rejects with the error of `full` when the key's queue has no room for the lane. */
   async run<T>(
     { key, lane }: { key: string; lane: string },
     call: () => Promise<T>,
@@ -59,7 +59,7 @@ export class BoundedTurns {
   }
 }
 
-/** Behind its turn a lane goes to the end of the row. */
+/** A served lane moves to the end. */
 function takeNext(turns: Turns): Waiting | undefined {
   const [first] = turns.lanes;
   if (!first) return undefined;
@@ -71,7 +71,7 @@ function takeNext(turns: Turns): Waiting | undefined {
   return next;
 }
 
-/** False for the longest lane itself. */
+/** Returns false if the lane is the longest one itself. */
 function makeRoom(turns: Turns, lane: string, full: () => Error): boolean {
   let longest: Waiting[] = [];
   for (const waiting of turns.lanes.values()) if (waiting.length > longest.length) longest = waiting;

@@ -19,7 +19,7 @@ import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
 export interface WebhookDeliveriesDeps {
   inbox: WebhookInbox;
-  /** Shared by all processes of the gateway. */
+  /** Shared by all gateway processes. */
   cache: KeyValueStore;
   targets: WebhookTargets;
   dispatcher: WebhookDispatcher;
@@ -40,17 +40,17 @@ export interface BulkReplay {
   limit: number;
 }
 
-/** Never reached a handler, so there is nothing to repeat. */
+/** Statuses without a handler run, which cannot be replayed. */
 const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
 const PAGE = 200;
-/** Before every delivery. */
+/** A position before every delivery. */
 const FIRST: DeliveryPlace = { receivedAt: 0, position: 0 };
-/** Of the one bulk replay that may replay a delivery; once it has lapsed, the record says that it was replayed. */
+/** Claims of bulk replays; each lasts until the record says that the delivery was replayed. */
 const CLAIMS = 'webhook-replay';
 const CLAIM_MS = minutes(1);
 
-/** The records of deliveries, and running them again. @spec docs/webhooks.md "Records" */
+/** Records and replays of deliveries. @spec docs/webhooks.md "Records" */
 export function createWebhookDeliveries({
   inbox,
   cache,
@@ -59,27 +59,33 @@ export function createWebhookDeliveries({
   clock,
   random,
 }: WebhookDeliveriesDeps) {
-  /** Throws DELIVERY_NOT_FOUND, also for another tenant's. */
+  /** Throws DELIVERY_NOT_FOUND, also for another tenant's delivery. */
   async function require(namespaceId: string, webhookId: string): Promise<DeliveryRecord> {
     const record = await inbox.find(webhookId);
     if (record?.namespaceId === namespaceId) return record;
-    throw new PlatformError('DELIVERY_NOT_FOUND', `There is no delivery ${webhookId} (any more).`);
+    throw new PlatformError(
+      'DELIVERY_NOT_FOUND',
+      `There is no delivery ${webhookId}; it may have been pruned.`,
+    );
   }
 
-  /** Throws CONFLICT that says why it cannot run, WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND when its handler is gone. */
+  /**
+   * Throws CONFLICT with the reason when it cannot be replayed; WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND without
+   * its handler.
+   */
   function targetFor(record: DeliveryRecord): DeclaredWebhook {
     const { webhookId, status, pluginId, event, instanceId } = record;
     if (UNHANDLED.has(status))
       throw new PlatformError(
         'CONFLICT',
-        `Delivery ${webhookId} was answered without a handler (${status}): there is nothing to run again.`,
+        `Delivery ${webhookId} was answered without a handler (${status}) and cannot be replayed.`,
       );
     if (UNFINISHED.has(status))
       throw new PlatformError('CONFLICT', `Delivery ${webhookId} is ${status}: it has not ended yet.`);
     if (record.body === null)
       throw new PlatformError(
         'CONFLICT',
-        `The body of delivery ${webhookId} is no longer kept; see retention.deliveriesMaxBytes.`,
+        `The body of delivery ${webhookId} was pruned; see retention.deliveriesMaxBytes.`,
       );
     return targets.require(pluginId, event, instanceId === '' ? undefined : instanceId);
   }
@@ -109,7 +115,7 @@ export function createWebhookDeliveries({
     return { webhookId: delivery.webhookId, replayOf: record.webhookId };
   }
 
-  /** Those that match by now, oldest first: what failed first runs first. Replays of this call are not among them. */
+  /** Matching deliveries up to now, oldest first. Replays made by this call are excluded. */
   async function* matching(namespaceId: string, filter: DeliveryFilter): AsyncGenerator<string> {
     const newest = await inbox.latest();
     for (let after: DeliveryPlace | null = FIRST; after; ) {
@@ -119,7 +125,7 @@ export function createWebhookDeliveries({
     }
   }
 
-  /** The delivery, if it can be replayed and nobody has done so, nor its sender brought it through. */
+  /** The delivery, unless it cannot be replayed, was replayed, or its redelivery succeeded. */
   async function findUnhandled(webhookId: string): Promise<DeliveryRecord | undefined> {
     const record = await inbox.find(webhookId);
     if (!record || record.body === null || record.replayedBy !== null) return undefined;
@@ -128,13 +134,13 @@ export function createWebhookDeliveries({
     return isSettled ? undefined : record;
   }
 
-  /** Undefined: nothing is left to do. Of bulk replays that come to it at once, in whichever process, one replays it. */
+  /** Undefined: nothing to do. Of concurrent bulk replays in any process, only one replays a delivery. */
   async function replayOnce(webhookId: string, call: Call) {
     if (!(await findUnhandled(webhookId))) return undefined;
     if (!(await cache.setIfAbsent(CLAIMS, webhookId, call.requestId, CLAIM_MS))) return undefined;
     let replayed: Awaited<ReturnType<typeof replayRecord>> | undefined;
     try {
-      // Another may have had the claim since it was looked at.
+      // Another replay may have finished since the first check.
       const record = await findUnhandled(webhookId);
       replayed = record && (await replayRecord(record, call));
       return replayed;
@@ -180,5 +186,5 @@ function placeOf(cursor: string | undefined): DeliveryPlace | undefined {
   const [, receivedAt, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(cursor) ?? [];
   if (receivedAt !== undefined && position !== undefined)
     return { receivedAt: Number(receivedAt), position: Number(position) };
-  throw new PlatformError('VALIDATION_ERROR', 'query.cursor: must be the nextCursor of the page before.');
+  throw new PlatformError('VALIDATION_ERROR', 'query.cursor: must be the nextCursor of the previous page.');
 }

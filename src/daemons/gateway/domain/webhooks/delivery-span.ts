@@ -2,8 +2,8 @@ import { spanIdOf } from '../../../../kit/trace.ts';
 import type { NewDelivery } from '../../../../store/ports/index.ts';
 
 /**
- * The span of the request that brought a delivery, for what is done about it later, in whichever process and after any
- * restart: it is made of the delivery's id. Samples and replays were brought by none.
+ * Span id of the request that sent a delivery, derived from the delivery's id, so that later work in any
+ * process can refer to it. Undefined for samples and replays.
  */
 export function deliverySpan({
   origin,

@@ -3,7 +3,7 @@ import type { DeliveryRecord } from '../../../../store/ports/index.ts';
 import { shownHeaders } from './request-head.ts';
 import { parseSteps } from './steps.ts';
 
-/** A delivery as lists and streams show it. */
+/** A delivery in lists and streams. */
 export function viewOf(record: DeliveryRecord): WebhookDelivery {
   const { webhookId, pluginId, event, namespaceId, mode, origin, source, receivedAt } = record;
   const { status, httpStatus, durationMs, attempts, nextAttemptAt, bodyBytes } = record;
@@ -32,7 +32,7 @@ export function viewOf(record: DeliveryRecord): WebhookDelivery {
   };
 }
 
-/** With all that is known; for the operator, never for the sender. */
+/** All details, for operators; never shown to the sender. */
 export function detailsOf(record: DeliveryRecord): WebhookDeliveryDetails {
   const outcome = parse(record.outcome) as { explanation?: WebhookDeliveryDetails['explanation'] } | null;
   const { body, bodyEncoding } = textOf(record.body);
@@ -65,7 +65,7 @@ function reasonOf({ status, outcome }: DeliveryRecord): string | null {
   return error ? `${error.code}: ${error.message}` : null;
 }
 
-/** Text as it is, anything else as base64. */
+/** UTF-8 text unchanged, other bytes as base64. */
 export function textOf(body: Uint8Array | null): { body: string | null; bodyEncoding: 'utf8' | 'base64' } {
   if (body === null) return { body: null, bodyEncoding: 'utf8' };
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

@@ -29,9 +29,9 @@ export interface DeliveryAnswer {
   body: unknown;
   headers: Record<string, string>;
   webhookId: string;
-  /** Known once authenticated. */
+  /** Set once authenticated. */
   caller: Caller | null;
-  /** To be called once the answer is written, or cannot be: an async handler starts no earlier. */
+  /** Call it once the response is written, or cannot be: an async handler starts only then. */
   answered: () => void;
 }
 
@@ -41,18 +41,18 @@ export interface WebhookDeliveryDeps {
   verifier: WebhookVerifier;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
-  /** The platform services that plugins may call; without it, all of them answer. */
+  /** State of the services that plugins call; default: all are available. */
   services?: Pick<NeededServices, 'isAway' | 'confirm'>;
   pauses: () => WebhookPauses;
   inbox: WebhookInbox;
   createLimiter: CreateLimiter;
-  /** Ids of the deliveries that are on their way through the steps; kept only where it is given. */
+  /** Ids of in-flight deliveries, if they are tracked. */
   underWay?: Set<string> | undefined;
   clock: Clock;
   logger: Logger;
   /** Counts finished deliveries. */
   observe: (pluginId: string, event: string, status: string) => void;
-  /** Which of the requests that no handler saw leave a record. */
+  /** Decides which requests without a handler run are recorded. */
   samples: RefusalSamples;
 }
 
@@ -66,17 +66,20 @@ interface Answered {
 
 const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
 const PAUSED_RETRY_SECONDS = '60';
-/** What is unavailable does not always say for how long; a sender is told when to come again all the same. */
+/** Default Retry-After for errors that give none. */
 const RETRY_SECONDS = '5';
 
-/** The steps of a delivery, in the spec's order. @spec Webhook delivery; docs/webhooks.md "What the sender does" */
+/**
+ * Processes a delivery in the order of the spec's steps.
+ * @spec Webhook delivery; docs/webhooks.md "What the sender does"
+ */
 export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   const { targets, dispatcher, pauses, inbox, clock, logger } = deps;
   const { admit, takePermit, givePermitBack } = createAdmission(deps);
   const { authenticate, tolerate } = createAuthentication(deps);
   const { accept, handle } = createAcceptance(deps);
 
-  /** Answers whatever happens; never rejects. */
+  /** Always answers; never rejects. */
   async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
     const passage = beginPassage(incoming, clock);
     dispatcher.receiving(1);
@@ -103,7 +106,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
 
   async function pass(passage: Passage): Promise<Answered> {
     const { rawHeaders } = passage.incoming;
-    // Awaited only where there is something to wait for, here and below.
+    // Awaits only real promises, here and below: an await costs a turn.
     const admission = admit(passage);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
@@ -158,7 +161,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
       mark(passage, 'body', 'encoded');
       throw new PlatformError(
         'UNSUPPORTED_MEDIA_TYPE',
-        'Send the body without Content-Encoding: its signature is over the bytes as they are.',
+        'Send the body without Content-Encoding: the signature covers the unencoded bytes.',
       );
     }
     const keep = (body: Buffer): Buffer => {
@@ -178,7 +181,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     }
   }
 
-  /** The sender of a sync one waits for its handler, so it cannot be held. */
+  /** The sender of a sync delivery waits for its handler, so a paused one is rejected. */
   function requireRunning(passage: Passage): void {
     if (!pauses().isPaused(passage)) return;
     mark(passage, 'dispatch', 'paused');
@@ -187,7 +190,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     });
   }
 
-  /** Before anything is claimed, so that the sender's next try runs the handler. */
+  /** Before the marker is claimed, so that the sender's retry runs the handler. */
   function requireServices(passage: Passage, target: DeclaredWebhook): Promise<void> | undefined {
     const unsure = deps.services?.confirm(target);
     if (unsure) return unsure.then(() => refuseHeld(passage, target));
@@ -200,17 +203,17 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     mark(passage, 'dispatch', 'held');
     throw new PlatformError(
       'SERVICE_UNAVAILABLE',
-      'A service of the platform that this webhook needs does not answer; send the delivery again later.',
+      'A platform service that this webhook needs is unavailable; send the delivery again later.',
     );
   }
 
-  /** Keeps a record of what no handler saw; bodies of strangers are not kept. */
+  /** Records a request without a handler run; its body is not stored. */
   function note(passage: Passage, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
     const { pluginId, event } = passage;
-    // Labels of metrics come from manifests alone: a stranger must not be able to make new ones.
+    // Metric labels come only from manifests: unauthenticated clients must not create new ones.
     if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);
     else deps.observe('(unknown)', '(unknown)', status);
-    // Without a plugin or a namespace there is nobody to show the record to.
+    // Without a plugin or namespace, no operator could see the record.
     if (passage.namespaceId === '' || !deps.samples.admits(passage, status)) return;
     inbox.note(
       { ...deliveryOf(passage, 'sync', null), body: null },

@@ -14,25 +14,28 @@ import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: () => WebhookPauses;
-  /** The platform services that plugins may call; without it, all of them answer. */
+  /** State of the services that plugins call; default: all are available. */
   services?: Pick<NeededServices, 'isAway' | 'confirm'>;
-  /** How many async deliveries run at a time, over all plugins. */
+  /** Concurrent async deliveries over all plugins. */
   concurrency: number;
 }
 
-/** Async deliveries held in memory, by count and by body bytes; more stay in the store alone until there is room. */
+/** Maximum async deliveries in memory, by count and body bytes; further ones stay in the store. */
 const HELD = 1000;
 const HELD_BYTES = 32 * 1024 * 1024;
 const PAGE = 200;
 const LOOK_AGAIN_MS = seconds(30);
-/** While deliveries come in faster than they are answered, so many handlers run at a time: senders give up, the inbox waits. */
+/**
+ * Handler concurrency while more deliveries arrive than responses are sent: senders time out, the inbox can
+ * wait.
+ */
 const BUSY_CONCURRENCY = 2;
-/** Deliveries being received at which accepting goes first. */
+/** Deliveries being received at which accepting gets priority over handlers. */
 const BUSY_FROM = 16;
 export interface WebhookDispatcher {
   /**
-   * Runs an accepted delivery as soon as there is room. It is in the store already. A promise only where the order of
-   * deliveries needs the caller to wait before it tells its sender.
+   * Queues an accepted, stored delivery. Returns a promise only if the caller must wait before it answers, to
+   * preserve the order of deliveries.
    */
   enqueue(
     delivery: NewDelivery,
@@ -41,35 +44,38 @@ export interface WebhookDispatcher {
     marker?: Uint8Array | null,
   ): void | Promise<void>;
   /**
-   * The 202 of this delivery is not written yet: its handler does not start before `answered`. To be called before the
-   * delivery is committed, since a look into the store may find it from then on.
+   * Delays the handler of this delivery until `answered`. Call it before the commit, since a refill from the
+   * store may find the delivery from then on.
    */
   expectAnswer(webhookId: string): void;
-  /** The 202 was written, or there will be none. */
+  /** The 202 was written, or never will be. */
   answered(webhookId: string): void;
-  /** How many async deliveries are held in memory, and how many run. */
+  /** Async deliveries waiting in memory, and running. */
   readonly load: { waiting: number; running: number };
-  /** One delivery more, or less, is being received. */
+  /** Adjusts the number of deliveries being received. */
   receiving(change: 1 | -1): void;
-  /** Runs what the store has and memory has not: of an earlier process, or held until now. */
+  /** Runs stored deliveries that are not in memory: from an earlier process, or held back until now. */
   runBacklog(): void;
-  /** Waits for what runs; what waits stays in the store for the next start. */
+  /** Waits for running deliveries; waiting ones stay in the store for the next start. */
   close(): Promise<void>;
 }
 
-/** Other processes of the gateway hand their deliveries to it. */
+/** The dispatcher of the primary process; other gateway processes hand over their deliveries. */
 export interface LeadingDispatcher extends WebhookDispatcher {
-  /** Takes in what another process accepted, in this order. */
+  /** Adds deliveries that another process accepted, in this order. */
   admit(webhookIds: readonly string[]): Promise<void>;
 }
 
-/** Runs what was accepted: from memory, or from the durable inbox. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
+/**
+ * Runs accepted deliveries, from memory or from the durable inbox. @spec Webhook delivery step 7;
+ * docs/webhooks.md "Async"
+ */
 export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDispatcher {
   const { inbox, targets, pauses, clock, logger } = deps;
   const deadlines = createDeadlines(clock);
   const { attempt } = createAttempts({ ...deps, deadlines });
   const queue = createQueue<QueuedDelivery>({
-    // Bytes and text; what was parsed of it is about as much again.
+    // Bytes and text; the parsed value takes about as much again.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
     laneOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
@@ -81,13 +87,16 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   const running = new Map<string, Promise<void>>();
   const timers = new AttemptTimers(clock, deadlines);
   const gate = new AnswerGate();
-  /** Waiting, running, or finished while a page that still lists it was being read: never dispatched twice. */
+  /**
+   * Waiting or running deliveries, and those finished while a page that still lists them was read: never
+   * dispatched twice.
+   */
   const known = new Set<string>();
-  /** Deliveries lie in the store that are not held here. */
+  /** The store has deliveries that are not in memory. */
   let backlog = false;
   /**
-   * Up to this position what is to do is held here, or set aside until somebody asks for all of it. Without it each refill
-   * would read every delivery of a paused webhook again: after 60,000 of them, two thirds of the gateway's time.
+   * Up to this position, open deliveries are in memory or on hold. Without it, each refill would rescan a
+   * paused webhook's backlog: two thirds of the CPU time at 60,000 deliveries.
    */
   let lookedUntil = 0;
   let fromTheStart = false;
@@ -96,12 +105,12 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   let closed = false;
   let receiving = 0;
   let stopLooking: (() => void) | undefined;
-  /** Webhooks of which was told that their deliveries wait for their plugin. */
+  /** Webhooks already reported as blocked on their plugin. */
   const toldOf = new Set<string>();
 
   const isFull = (): boolean => queue.size >= HELD || queue.bytes >= HELD_BYTES;
 
-  /** Whether a delivery that just came is to be left to the store: what lies there alone goes before it. */
+  /** Whether a new delivery must stay in the store, behind older ones that are only there. */
   function goesBehind({ orderKey }: NewDelivery): boolean {
     if (!backlog && !closed && !isFull() && !(refilling && orderKey !== null)) return false;
     backlog = true;
@@ -114,7 +123,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     while (!closed && running.size < concurrency) {
       const item = gate.next() ?? queue.take();
       if (!item) break;
-      // It keeps none of the slots that all webhooks share: an answer behind a slow one of its connection takes long.
+      // Frees its slot: a response queued behind a slow one on its connection can take long.
       if (gate.keeps(item)) continue;
       const target = runnableTarget(item.delivery);
       if (target) running.set(item.delivery.webhookId, runItem(item, target));
@@ -130,7 +139,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     try {
       const unsure = deps.services?.confirm(target);
       if (unsure) await unsure;
-      // A service that answers again from now on finds this delivery in the store, not held here.
+      // A service that recovers from now on finds this delivery in the store.
       isHeld = deps.services?.isAway(target) ?? false;
       if (isHeld) return;
       const end = await attempt(item, target);
@@ -144,7 +153,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     }
   }
 
-  /** It lies in the store, as does what stands behind it in its order, until all that waits is looked at again. */
+  /** It stays in the store, with its successors in the same order, until the next full scan. */
   function putBack(item: QueuedDelivery): void {
     for (const { delivery } of queue.drop(item)) known.delete(delivery.webhookId);
   }
@@ -153,7 +162,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     const { webhookId } = item.delivery;
     queue.done(item, { keepsOrder: again !== undefined });
     if (again !== undefined && timers.mayHave(item.delivery)) {
-      // Its body waits in the store.
+      // The store keeps its body meanwhile.
       schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
       return;
     }
@@ -178,7 +187,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     pump();
   }
 
-  /** Takes the oldest stored deliveries that are not held yet, page by page, until memory is full or the store has no more. */
+  /** Loads the oldest stored deliveries page by page, until memory is full or none are left. */
   async function refill(): Promise<void> {
     backlog = false;
     if (fromTheStart) lookedUntil = 0;
@@ -193,7 +202,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
       backlog ||= isFull();
     } catch (error) {
       backlog = true;
-      logger.error('Accepted deliveries could not be read back; trying again', { error });
+      logger.error('Accepted deliveries could not be read back; retrying', { error });
       await new Promise<void>((resolve) => setTimeout(resolve, 1000).unref());
     }
   }
@@ -224,7 +233,10 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     });
   }
 
-  /** What it runs on now. Undefined: it lies in the store until it is resumed, or its plugin or a service is back. */
+  /**
+   * Its current target. Undefined: it stays in the store until its webhook is resumed, or its plugin or a
+   * service is back.
+   */
   function runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
     if (pauses().isPaused(delivery)) return undefined;
     const { pluginId, event } = delivery;
@@ -253,7 +265,7 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
   return {
     enqueue(delivery, target, payload, marker = null) {
       if (pauses().isPaused(delivery)) return;
-      // Between its commit and the word of it, a look into the store may have found it.
+      // A refill may have found it between its commit and this call.
       if (known.has(delivery.webhookId)) return;
       if (!goesBehind(delivery)) {
         known.add(delivery.webhookId);

@@ -1,6 +1,9 @@
 import type { SecretKey } from '../../../../store/ports/index.ts';
 
-/** Asked for several times for each delivery, in a row: making it anew each time cost as much as hashing the body. */
+/**
+ * Cache of one: the name is needed several times per delivery, and building it costs as much as hashing the
+ * body.
+ */
 let latest: SecretKey & { name: string } = {
   namespaceId: '',
   pluginId: '',
@@ -9,7 +12,7 @@ let latest: SecretKey & { name: string } = {
   name: '["","","",""]',
 };
 
-/** One text for a webhook of one namespace and instance. JSON keeps the parts apart whatever characters they hold. */
+/** Name of a webhook of one namespace and instance. JSON, because any separator could be part of a field. */
 export function endpointName({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   const isLatest =
     latest.namespaceId === namespaceId &&

@@ -6,7 +6,7 @@ import { type Claim, type SharedSecretAuth, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './secrets.ts';
 import type { SignatureFault } from './signature.ts';
 
-/** For the operator alone: it tells what would have been right. */
+/** For operators only: it reveals what a valid request would look like. */
 export interface Explanation {
   reason: string;
   hint: string;
@@ -23,25 +23,25 @@ export interface RefusedDelivery {
   nowMs: number;
 }
 
-/** Larger bodies are not serialised again: it would hold up others for the sake of an explanation. */
+/** Larger bodies are not re-serialized: an explanation must not delay other requests. */
 const LARGEST_REWRITTEN = 256 * 1024;
-/** Nor are still larger ones hashed a dozen times: a stranger would pay for one of them. */
+/** Larger bodies are not hashed: unauthenticated clients could cause a dozen hashes per request. */
 const LARGEST_HASHED = 1024 * 1024;
 
 const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tolerance'>, string> = {
-  unprovisioned: 'There is no secret: `svc webhooks provision` makes one, or the sender is to stop.',
-  header_missing: 'The sender does not send the header that is to prove it, or a proxy drops it.',
-  header_repeated: 'The header came more than once: a proxy adds its own.',
+  unprovisioned: 'There is no secret: create one with `svc webhooks provision`, or stop the sender.',
+  header_missing: 'The sender does not send the authentication header, or a proxy drops it.',
+  header_repeated: 'The header was sent more than once: a proxy may add its own.',
   prefix_missing:
-    'The header does not begin as declared: compare `prefix` or the provider with what the sender sends.',
-  encoding: 'The signature is not written as declared: lower-case hex, or base64 with its padding.',
+    'The header does not start with the declared prefix: compare `prefix` or the provider with what the sender sends.',
+  encoding: 'The signature does not have the declared encoding: lower-case hex, or base64 with padding.',
   timestamp_malformed: 'The signed timestamp is missing or not in whole seconds since 1970.',
-  validator_refused: "The plugin's own validator said no; its log lines have this delivery's request id.",
+  validator_refused: "The plugin's validator rejected it; its log lines have this delivery's request id.",
 };
 
 /**
- * Why a signature did not match: tries what goes wrong in practice, and says the first that fits. Costs a dozen HMACs,
- * so callers bound how often. @spec docs/webhooks.md "Why was it refused?"
+ * Explains a signature mismatch by testing common mistakes and returning the first that matches. Costs a
+ * dozen HMACs, so callers must limit the rate. @spec docs/webhooks.md "Why was it refused?"
  */
 export function explainRefusal(refused: RefusedDelivery): Explanation {
   const { auth, fault, skewSeconds, keys } = refused;
@@ -55,7 +55,7 @@ export function explainRefusal(refused: RefusedDelivery): Explanation {
       reason: fault === 'mismatch' ? 'wrong_secret' : fault,
       hint:
         fault === 'mismatch'
-          ? 'The signature was made with another secret, or over another body: give the sender the secret again.'
+          ? 'The signature was made with another secret, or over another body: configure the secret at the sender again.'
           : PLAIN[fault],
     }
   );
@@ -67,7 +67,7 @@ function clockExplanation(auth: SharedSecretAuth, skewSeconds: number): Explanat
   return {
     reason: 'clock_skew',
     skewSeconds,
-    hint: `The signed time lies ${Math.abs(skewSeconds)} s ${direction}; ${tolerance} s are allowed. Check the clocks, or whether an old delivery was sent again.`,
+    hint: `The signed time is ${Math.abs(skewSeconds)} s ${direction}; ${tolerance} s are allowed. Check the clocks, or whether an old delivery was sent again.`,
   };
 }
 
@@ -78,21 +78,21 @@ function explainSecret(
 ): Explanation | undefined {
   const sent = singleHeader(rawHeaders, header);
   if (typeof sent !== 'string') return undefined;
-  // In constant time here as well: the answer waits for the explanation.
+  // Constant time here too, since the response waits for the explanation.
   const is = (text: string | undefined, claimed = sent): boolean =>
     text !== undefined && text !== '' && safeEqual(text, claimed);
   const { text } = keys.current;
   if (is(keys.lapsed?.text)) return previousExpired();
   if (is(text, sent.trim()) || is(`"${text}"`, sent.trim()))
-    return { reason: 'trailing_newline', hint: 'The sender adds blanks or a line end to the secret.' };
+    return { reason: 'trailing_newline', hint: 'The sender adds whitespace or a line break to the secret.' };
   const stripped = sent.replace(/^(?:Bearer|Basic|Token)\s+/i, '');
   if (stripped !== sent && is(text, stripped))
     return {
       reason: 'other_encoding',
-      hint: `The header is to be the secret alone, without "${sent.split(' ')[0]!.slice(0, 16)}".`,
+      hint: `The header must be the secret alone, without "${sent.split(' ')[0]!.slice(0, 16)}".`,
     };
   if (is(Buffer.from(text).toString('base64')) || is(Buffer.from(text).toString('hex')))
-    return { reason: 'other_encoding', hint: 'The sender encodes the secret; it is to be sent as it is.' };
+    return { reason: 'other_encoding', hint: 'The sender encodes the secret; it must be sent unencoded.' };
   return undefined;
 }
 
@@ -108,11 +108,11 @@ function explainSignature(refused: RefusedDelivery, keys: VerificationKeys): Exp
     const expected = scheme.expected(key, message);
     return claimed.some((digest) => timingSafeEqual(digest, expected));
   };
-  // Right but for its spelling.
+  // Correct except for its encoding.
   if (claim.digests.length === 0 && matches(keys.current, claim.message))
     return {
       reason: 'other_encoding',
-      hint: 'The signature is right but written in another way: hex for base64, capitals, or another prefix. Change `encoding` or `prefix` in the declaration.',
+      hint: 'The signature is correct but encoded differently: hex instead of base64, upper case, or another prefix. Change `encoding` or `prefix` in the declaration.',
     };
   if (keys.lapsed && matches(keys.lapsed, claim.message)) return previousExpired();
   for (const [reason, hint, key] of keyVariants(keys.current))
@@ -127,13 +127,13 @@ function explainSignature(refused: RefusedDelivery, keys: VerificationKeys): Exp
 function previousExpired(): Explanation {
   return {
     reason: 'previous_secret_expired',
-    hint: 'The sender still uses the former secret, whose 24 hours are over: give it the current one.',
+    hint: 'The sender still uses the previous secret, whose 24-hour grace period has ended: configure the current one there.',
   };
 }
 
 function keyVariants({ text }: VerificationKey): Variant<VerificationKey>[] {
   const newline =
-    'The sender signs with the secret and a line end: it was pasted or read from a file with its newline.';
+    'The sender signs with the secret plus a newline: it was pasted or read from a file with a trailing newline.';
   const bare = text.replace(/^whsec_/, '');
   const decoded = Buffer.from(bare, 'base64');
   return [
@@ -142,12 +142,12 @@ function keyVariants({ text }: VerificationKey): Variant<VerificationKey>[] {
     ['trailing_newline', newline, verificationKey(` ${text}`)],
     [
       'other_encoding',
-      'The sender signs with the text of the secret; the scheme wants its decoded bytes.',
+      'The sender signs with the text of the secret; the scheme requires its decoded bytes.',
       { ...verificationKey(text), standardKey: () => verificationKey(text).hmacKey },
     ],
     [
       'other_encoding',
-      'The sender leaves out "whsec_" and signs with the rest as text.',
+      'The sender removes "whsec_" and signs with the rest as text.',
       { ...verificationKey(bare), standardKey: () => verificationKey(bare).hmacKey },
     ],
     ['other_encoding', 'The sender decodes the secret; here it is used as text.', rawKey(decoded)],
@@ -169,18 +169,18 @@ function bodyVariants(body: Buffer): Variant<Buffer>[] {
   const newline: Variant<Buffer>[] = [
     [
       'body_newline',
-      'A line end at the end of the body was added or removed on the way.',
+      'A trailing newline of the body was added or removed in transit.',
       Buffer.concat([body, Buffer.from('\n')]),
     ],
     [
       'body_newline',
-      'A line end at the end of the body was added or removed on the way.',
+      'A trailing newline of the body was added or removed in transit.',
       Buffer.from(body.toString().trimEnd()),
     ],
   ];
   if (body.length > LARGEST_REWRITTEN) return newline;
   const hint =
-    'The signature is over the same JSON written differently: the sender, or something in between, parses the body and writes it again. Sign the bytes that are sent.';
+    'The signature covers the same JSON in another formatting: the sender, or a proxy, parses and re-serializes the body. Sign the exact bytes that are sent.';
   try {
     const value: unknown = JSON.parse(body.toString());
     const compact = JSON.stringify(value);
@@ -195,7 +195,7 @@ function bodyVariants(body: Buffer): Variant<Buffer>[] {
   }
 }
 
-/** As Python's `json.dumps` writes it. */
+/** Formats JSON as Python's `json.dumps` does. */
 function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
   if (typeof value === 'object' && value !== null)
@@ -205,7 +205,7 @@ function spacedJson(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Anything in the signature headers that could be 32 bytes, however it is spelled. */
+/** All values in the signature headers that decode to 32 bytes in any encoding. */
 function lenientDigests({ auth, rawHeaders }: RefusedDelivery): Buffer[] {
   const names =
     auth.type === 'hmac' ? [auth.header.toLowerCase()] : auth.type === 'provider' ? SIGNATURE_HEADERS : [];

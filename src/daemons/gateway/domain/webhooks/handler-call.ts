@@ -24,12 +24,12 @@ export type Execute = (call: {
   timeoutMs: number;
 }) => Promise<CommandResult>;
 
-/** How a handler's run ends for the sender and for the record. */
+/** Outcome of a handler's run, for the sender and for the record. */
 export interface Handled {
   succeeded: boolean;
   httpStatus: number;
   body: unknown;
-  /** Of the answer: when to come again. */
+  /** Response headers, such as Retry-After. */
   headers?: Record<string, string>;
   /** JSON for the delivery's record. */
   record: string;
@@ -39,21 +39,23 @@ export type CallHandler = (
   delivery: NewDelivery,
   target: DeclaredWebhook,
   payload: JsonPayload,
-  /** The sender's id, where a redelivery is a delivery of its own: what it starts is started once for the id. */
+  /**
+   * The sender's id, if redeliveries get their own record: what the delivery starts is started once per id.
+   */
   deliveryId: string | null,
 ) => Promise<Handled>;
 
-/** Records keep this much of a handler's result. */
+/** Maximum characters of a handler's result in the record. */
 const LARGEST_RECORD = 16 * 1024;
 
-/** How long a handler may take, in milliseconds. */
+/** Time limit of a handler in ms. */
 export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
   return webhook.timeoutMs ?? plugin.manifest.permissions.quotas?.timeoutMs ?? LIMITS.routeTimeoutMs;
 }
 
 /** Step 7: calls the handler. Never throws. @spec Webhook delivery step 7; Webhook handler context */
 export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
-  /** The sender of an async delivery never sees the failure, so the log and the record are the only places for it. */
+  /** The sender of an async delivery never sees the failure, so it is logged and recorded. */
   function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
     const { webhookId, pluginId, event, mode } = delivery;
     const code = error?.code ?? 'EXECUTION_ERROR';
@@ -108,11 +110,14 @@ function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery)
   return { requestId, traceId, tenantId: namespaceId, pluginId };
 }
 
-/** What a handler throws is for the operator's record and the log: its text may hold what a sender must not see. */
+/**
+ * The text of an exception is only for the operator's record and the log: it may hold data that a sender must
+ * not see.
+ */
 function publicPart({ code, message, details }: PlatformError, webhookId: string) {
   if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };
   return {
-    message: 'The handler of this webhook failed; its operator finds the reason under the webhookId.',
+    message: 'The handler of this webhook failed; the operator finds the reason by the webhookId.',
     details: { webhookId },
   };
 }

@@ -3,8 +3,8 @@ import { formatBytes } from '../../../../kit/bytes.ts';
 import type { WebhookInbox } from '../../../../store/ports/index.ts';
 
 /**
- * What health says of an inbox whose database takes nothing: deliveries go on being accepted while their journal has room,
- * so it is no reason to take the gateway out of service. Anybody may ask, so names of files and causes are left to the log.
+ * Health status while the database rejects writes: deliveries are accepted as long as the journal has room, so the
+ * gateway stays in service. The endpoint is public, so file names and causes are only logged.
  * @spec docs/decisions/0007
  */
 export function inboxDegradations({
@@ -15,7 +15,7 @@ export function inboxDegradations({
   return [
     {
       reasonCode: 'INBOX_NOT_FILED',
-      message: `The database takes no deliveries. They are accepted all the same and lie safe in their journal (${formatBytes(waitingBytes)}) while that has room; lists and searches of deliveries fail until then. Why: svc logs gateway --level error`,
+      message: `The database accepts no deliveries. New ones are accepted into the journal (${formatBytes(waitingBytes)}) while it has room; lists and searches of deliveries fail meanwhile. For the cause, see: svc logs gateway --level error`,
     },
   ];
 }

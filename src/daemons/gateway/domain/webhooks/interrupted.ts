@@ -11,7 +11,7 @@ interface InterruptedDeps {
   logger: Logger;
 }
 
-/** Before anything is received: what is `running` in the store then, an earlier gateway was in the middle of. */
+/** Call before any delivery is received: an earlier gateway left those that are `running`. */
 export async function markInterrupted({ inbox, logger }: Pick<InterruptedDeps, 'inbox' | 'logger'>) {
   const interrupted = await inbox.interrupt();
   if (interrupted > 0)
@@ -19,8 +19,8 @@ export async function markInterrupted({ inbox, logger }: Pick<InterruptedDeps, '
 }
 
 /**
- * Sync deliveries that a dead process was in the middle of are shown as interrupted: those received before its end
- * that no living process has under way.
+ * Marks sync deliveries of a dead process as interrupted: those received before its end that no live process
+ * has in flight.
  */
 export function watchInterrupted(
   group: ProcessGroup,
@@ -38,12 +38,12 @@ export function watchInterrupted(
   }
   group.onLost(() => {
     mark(clock.now()).catch((error) =>
-      logger.warn('What a process that died was in the middle of could not be marked', { error }),
+      logger.warn('Deliveries of a dead process could not be marked as interrupted', { error }),
     );
   });
 }
 
-/** Throws when one does not answer: then nothing may be marked. */
+/** Throws if a process does not answer: nothing may be marked then. */
 async function underWayAnywhere(group: PrimaryProcess, here: ReadonlySet<string>): Promise<string[]> {
   const others = await Promise.all(group.members().map((member) => member.call(UNDER_WAY)));
   return [...here, ...(others as string[][]).flat()];

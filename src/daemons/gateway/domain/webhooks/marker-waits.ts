@@ -1,17 +1,20 @@
 import type { Clock } from '../../../../kit/clock.ts';
 import type { WebhookInbox } from '../../../../store/ports/index.ts';
 
-/** How often a wait looks at the store: the winner may run in another process, or have died. */
+/** Poll interval: the winner may run in another process, or have died. */
 const LOOK_EVERY_MS = 100;
 
 export interface MarkerWaits {
-  /** Says that this process runs the delivery behind `key`; call the returned function when it ended. */
+  /** Registers a delivery running in this process; call the returned function at its end. */
   hold(key: string | undefined): () => void;
-  /** Settles when the delivery behind `key` ended, or its claim lapsed. */
+  /** Resolves when the delivery behind `key` has ended, or its claim has expired. */
   settled(key: string): Promise<void>;
 }
 
-/** Lets the losers of a race for one delivery id wait for the winner, without a poll when it runs here. */
+/**
+ * Lets concurrent deliveries with one id wait for the running one, without polling if it runs in this
+ * process.
+ */
 export function createMarkerWaits(inbox: WebhookInbox, clock: Clock): MarkerWaits {
   const running = new Map<string, { ended: Promise<void>; end: () => void }>();
   return {

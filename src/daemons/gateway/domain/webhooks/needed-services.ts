@@ -9,13 +9,13 @@ export interface NeededServicesDeps {
   peers: Pick<Peers, 'known'>;
   use: Pick<ServiceUse, 'neededBy'>;
   logger: Logger;
-  /** A service answers again: held deliveries may run. */
+  /** Called when a service is available again: deliveries on hold may run. */
   onBack: () => void;
-  /** Of the machine: it paces requests to other processes. */
+  /** Real time: it paces requests to other processes. */
   clock?: Clock;
 }
 
-/** How long an answer counts. A handler takes a service for granted that answered this recently. */
+/** Cache TTL of a successful probe, in ms. */
 const FRESH_MS = 250;
 const PROBE_TIMEOUT_MS = seconds(2);
 const PROBE_AGAIN_MS = 500;
@@ -24,11 +24,13 @@ interface Probed {
   okUntil: number;
   isAway: boolean;
   probing: Promise<void> | undefined;
-  /** Armed exactly while the service is away and no probe is in flight. */
+  /** Armed only while the service is unavailable and no probe is in flight. */
   stopTimer: () => void;
 }
 
-/** Tells whether the services answer that a plugin's handlers need. @spec docs/webhooks.md "Async" */
+/**
+ * Tracks whether the services that a plugin's handlers need are available. @spec docs/webhooks.md "Async"
+ */
 export class NeededServices {
   readonly #deps: Required<NeededServicesDeps>;
   readonly #probed = new Map<NeededService, Probed>();
@@ -38,12 +40,15 @@ export class NeededServices {
     this.#deps = { clock: systemClock, ...deps };
   }
 
-  /** Whether one is known not to answer. Sends nothing: while a service is away, its timer alone probes it. */
+  /**
+   * Whether a needed service is known to be unavailable. Sends no request: only its timer probes an
+   * unavailable service.
+   */
   isAway(target: DeclaredWebhook): boolean {
     return this.#neededBy(target).some((name) => this.#stateOf(name).isAway);
   }
 
-  /** Settles once `isAway` is certain; nothing where it is already. */
+  /** Resolves once `isAway` is up to date; undefined if it already is. */
   confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
     const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
     if (needed.some(({ state }) => state.isAway)) return undefined;
@@ -58,7 +63,7 @@ export class NeededServices {
     for (const { stopTimer } of this.#probed.values()) stopTimer();
   }
 
-  /** Without those that this gateway was not told of: nothing waits for them. */
+  /** Excludes services that this gateway does not know: nothing waits for them. */
   #neededBy({ plugin }: DeclaredWebhook): NeededService[] {
     const { peers, use } = this.#deps;
     const known = peers.known();
@@ -102,10 +107,10 @@ export class NeededServices {
     else state.stopTimer = clock.after(PROBE_AGAIN_MS, () => void this.#probe(name, state));
     if (!isThere && !wasAway)
       logger.warn(
-        `The ${name} service does not answer: async deliveries of plugins that need it wait, sync ones are answered 503`,
+        `The ${name} service is unavailable: async deliveries of plugins that need it wait, sync ones get a 503`,
       );
     if (isThere && wasAway) {
-      logger.info(`The ${name} service answers again: deliveries that waited for it run`);
+      logger.info(`The ${name} service is available again: deliveries that waited for it run now`);
       onBack();
     }
   }

@@ -6,25 +6,25 @@ import type { Random } from '../../../../kit/random.ts';
 const SECRET_BYTES = 32;
 const STANDARD_PREFIX = 'whsec_';
 
-/** A secret of our making, in the form that the sender's own tools take. */
+/** Generates a secret in the form that the sender's tools expect. */
 export function makeSecret(auth: WebhookAuthConfig, random: Random): string {
   const secret = random.secret(SECRET_BYTES);
   if (!isStandard(auth)) return secret;
-  // Their libraries decode the key: standard base64, of 24 to 64 bytes.
+  // Standard Webhooks libraries decode the key: standard base64 of 24 to 64 bytes.
   return STANDARD_PREFIX + Buffer.from(secret, 'base64url').toString('base64');
 }
 
-/** A secret that the provider made. Throws VALIDATION_ERROR that says what is wrong with it, never the secret itself. */
+/** Validates a provider's secret. Throws VALIDATION_ERROR with the reason, never with the secret. */
 export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void {
-  if (secret.trim() !== secret) refuse('must not begin or end with blanks or line ends: copy it again');
+  if (secret.trim() !== secret) refuse('must not start or end with whitespace: copy it again');
   if (secret.length < 8 || secret.length > 1024) refuse('must have 8 to 1024 characters');
   if (auth.type === 'secret' && !/^[\x20-\x7e]+$/.test(secret))
-    refuse('must be visible ASCII: it is sent as a header');
+    refuse('must be printable ASCII, since it is sent as a header');
   if (isStandard(auth) && !standardKey(secret))
-    refuse('must be "whsec_" and then the base64 of 24 to 64 bytes, as the sender shows it');
+    refuse('must be "whsec_" followed by 24 to 64 bytes in base64, as the sender shows it');
 }
 
-/** The key inside a standard-webhooks secret; undefined when the text is none. */
+/** The key inside a Standard Webhooks secret; undefined if the text is not one. */
 export function standardKey(secret: string): Buffer | undefined {
   const text = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');

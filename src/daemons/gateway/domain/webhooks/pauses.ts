@@ -7,11 +7,11 @@ import { endpointName } from './endpoint-name.ts';
 
 const SCOPE = 'webhook-pause';
 const MOST_PAUSES = 100_000;
-/** How soon other processes of the gateway know. */
+/** Delay until other gateway processes notice a change without a broadcast. */
 const LOOK_EVERY_MS = 1000;
 
 export interface WebhookPauses {
-  /** In memory: asked for each delivery. */
+  /** Synchronous, since it is checked for each delivery. */
   isPaused(key: Omit<SecretKey, 'instanceId'> & { instanceId: string }): boolean;
   /** Durable once settled. Without an instance id: all instances. */
   pause(key: SecretKey): Promise<void>;
@@ -23,13 +23,13 @@ export interface WebhookPausesDeps {
   cache: KeyValueStore;
   clock: Clock;
   logger: Logger;
-  /** Other processes of this gateway pause and resume too. */
+  /** Other gateway processes pause and resume too. */
   group: ProcessGroup;
-  /** What was held may run. */
+  /** Called when deliveries on hold may run. */
   onResume: () => void;
 }
 
-/** Endpoints whose handler is not called for the time being. @spec docs/webhooks.md "Pause" */
+/** Paused endpoints, whose handlers are not called. @spec docs/webhooks.md "Pause" */
 export async function createWebhookPauses({
   cache,
   clock,
@@ -53,7 +53,7 @@ export async function createWebhookPauses({
       paused = await load();
       if ([...before].some((name) => !paused.has(name))) onResume();
     } catch (error) {
-      logger.warn('Which webhooks are paused could not be read again', { error });
+      logger.warn('The list of paused webhooks could not be reloaded', { error });
     }
   }
 

@@ -6,10 +6,10 @@ import type { SecretKey } from '../../../../store/ports/index.ts';
 import { singleHeader } from '../raw-headers.ts';
 import { endpointName } from './endpoint-name.ts';
 
-/** A body that is JSON. */
+/** A body that is valid JSON. */
 export interface JsonPayload {
   value: unknown;
-  /** What it was parsed of: whoever passes it on need not write it anew. */
+  /** The parsed text; saves serializing the value again. */
   text: string;
 }
 
@@ -17,17 +17,17 @@ export type ParsedBody =
   | (JsonPayload & { fault?: undefined })
   | { value?: undefined; text?: undefined; fault: string };
 
-/** Parses at the first need and once; text that nests too deep is refused before it reaches the parser. */
+/** Parses on first use, once; rejects deeply nested text before parsing. */
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    // Read all the same, other bytes become one and the same character: two ids would be one.
+    // Decoding invalid bytes would map them to one replacement character, and could merge distinct ids.
     parsed ??= isUtf8(body) ? parseBody(body) : { fault: 'it is not UTF-8' };
     return parsed;
   };
 }
 
-/** The payload of a delivery that was accepted, and so is JSON. */
+/** The payload of an accepted delivery, which is known to be JSON. */
 export function payloadOf(body: Uint8Array | null): JsonPayload {
   const parsed = parseBody(Buffer.from(body ?? []));
   return parsed.fault === undefined ? parsed : { value: undefined, text: '' };
@@ -44,7 +44,10 @@ function parseBody(body: Buffer): ParsedBody {
   }
 }
 
-/** The answer to an endpoint-verification request; undefined when the body is none. @spec Webhook delivery step 4 */
+/**
+ * The response to an endpoint verification request; undefined if the body is not one. @spec Webhook delivery
+ * step 4
+ */
 export function answerChallenge(
   { bodyPath, value, replyPath }: ChallengeConfig,
   body: ParsedBody,
@@ -55,13 +58,13 @@ export function answerChallenge(
 }
 
 const HEADER_PREFIX = 'header:';
-/** An id longer than this is known by its hash. */
+/** Longer ids are replaced by their hash. */
 const LONGEST_PLAIN_ID = 200;
 
 /**
- * The sender's id of a delivery: by dot-path in the body, or of a header. Undefined when it brings none,
- * or nothing that can be an id (text or a number). A number and its digits as text are two ids. Parsing rounds numbers
- * beyond 2^53 and fractions of many digits: of two that look alike then, the whole body tells whether they are one.
+ * The sender's delivery id: a dot-path in the body, or a header. Undefined without a string or number. A
+ * number and its digits as a string are distinct ids. For numbers that parsing rounds, the id includes a
+ * digest of the whole body.
  */
 export function deliveryIdOf(
   source: string,
@@ -76,7 +79,7 @@ export function deliveryIdOf(
   return id.length <= LONGEST_PLAIN_ID ? `s:${id}` : `h:${digest(id)}`;
 }
 
-/** No two fractions of so many digits become one number. */
+/** Fractions with at most this many digits never collide as numbers. */
 const EXACT_DIGITS = 15;
 
 function isExact(id: number): boolean {
@@ -86,7 +89,7 @@ function isExact(id: number): boolean {
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
-/** Names a delivery for 7 days. JSON keeps the parts apart whatever characters they hold. */
+/** Marker key of a delivery id. JSON, because any separator could be part of a field. */
 export function markerKey(endpoint: SecretKey, deliveryId: string): string {
   return `${endpointName(endpoint).slice(0, -1)},${JSON.stringify(deliveryId)}]`;
 }

@@ -4,11 +4,11 @@ import type { Logger } from '../../../../kit/logger.ts';
 import type { SecretKey, WebhookSecretStore } from '../../../../store/ports/index.ts';
 import { describe, type VerificationKeys } from './secrets.ts';
 
-/** One write a minute and secret tells enough. */
+/** Maximum write rate per secret. */
 const WRITE_EVERY_MS = minutes(1);
-/** A sender that still uses the former secret this short before its end will be refused. */
+/** Warns a sender's operator this long before the previous secret expires. */
 const WARN_BEFORE_END_MS = hours(4);
-/** Secrets in rotation at a time; beyond it the memory starts anew. */
+/** Maximum tracked secrets in rotation; then the cache is cleared. */
 const REMEMBERED = 10_000;
 
 interface PreviousUseDeps {
@@ -17,7 +17,7 @@ interface PreviousUseDeps {
   logger: Logger;
 }
 
-/** Rotation, watched: when the former secret was last used, and a warning while there is still time. @spec States: Webhook secret */
+/** Tracks the last use of previous secrets, and warns before they expire. @spec States: Webhook secret */
 export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
   /** `writtenAt` is on the monotonic clock. */
   const seen = new Map<string, { writtenAt: number; warned: boolean }>();
@@ -29,7 +29,7 @@ export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
         event: 'webhook.rotation_unfinished',
         level: 'warn',
         reasonCode: 'PREVIOUS_SECRET_IN_USE',
-        message: `A sender of ${describe(key)} still uses the former secret, which ends ${new Date(endsAt).toISOString()}: give it the new one`,
+        message: `A sender of ${describe(key)} still uses the previous secret, which expires at ${new Date(endsAt).toISOString()}: configure the new one there`,
         outcome: 'degraded',
         evidence: { previousExpiresAt: endsAt },
       },
@@ -51,7 +51,7 @@ export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
     if (mustWarn) warn(key, endsAt);
     if (due) {
       store.previousUsed(key, now).catch((error: unknown) => {
-        logger.warn('The last use of a former webhook secret could not be noted', { error });
+        logger.warn('The last use of a previous webhook secret could not be stored', { error });
       });
     }
   };

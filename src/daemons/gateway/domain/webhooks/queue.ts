@@ -1,31 +1,34 @@
-/** What waits, and what it waits for. */
+/** How a queue orders and limits its items. */
 export interface QueueRules<Item> {
   bytesOf(item: Item): number;
-  /** Items of one lane count against the lane's limit; undefined: no limit. */
+  /** Items of one lane count against its concurrency limit; undefined: no limit. */
   laneOf(item: Item): { name: string; limit: number } | undefined;
-  /** Items of one order run one after the other. */
+  /** Items of one order run one after another. */
   orderOf(item: Item): string | undefined;
 }
 
 export interface Queue<Item> {
-  /** Takes an item in. */
+  /** Adds an item. */
   push(item: Item): void;
-  /** Takes the item's place in its order, to run at `release`. False when the place is taken: then it waits as if pushed. */
+  /**
+   * Reserves the item's position in its order, to run at `release`. Returns false if the order is busy: the
+   * item then waits as if pushed.
+   */
   reserve(item: Item): boolean;
-  /** An item that was reserved, or failed and keeps its order, may run now. */
+  /** Makes a reserved item, or a failed one that keeps its order, ready to run. */
   release(item: Item): void;
-  /** The next that may run. Its lane and order are taken until `done`. */
+  /** Returns the next runnable item. Its lane and order are busy until `done`. */
   take(): Item | undefined;
-  /** It ended; `keepsOrder` leaves its successors waiting, for another attempt. */
+  /** Ends an item; `keepsOrder` blocks its successors until its next attempt. */
   done(item: Item, options?: { keepsOrder: boolean }): void;
-  /** It was taken and is not to run, nor what stands behind it in its order: gives all of them up and tells which. */
+  /** Removes a taken item and its successors in the same order; returns all of them. */
   drop(item: Item): Item[];
-  /** Items held, running ones not counted. */
+  /** Number of waiting items. */
   readonly size: number;
   readonly bytes: number;
 }
 
-/** First come, first served, but for lanes that are full and orders that are taken: those wait aside, so that finding the next costs nothing. */
+/** FIFO queue. Items of full lanes and busy orders wait separately, so that taking the next one is O(1). */
 export function createQueue<Item>({ bytesOf, laneOf, orderOf }: QueueRules<Item>): Queue<Item> {
   const ready: Item[] = [];
   const lanes = new Map<string, { running: number; blocked: Item[] }>();
@@ -59,7 +62,7 @@ export function createQueue<Item>({ bytesOf, laneOf, orderOf }: QueueRules<Item>
     } else if (lane.running === 0) lanes.delete(rule.name);
   }
 
-  /** False when another is before it: then it stands behind that one. */
+  /** Returns false if the order is busy; the item then waits in it. */
   function enterOrder(item: Item): boolean {
     const order = orderOf(item);
     if (order === undefined) return true;

@@ -9,28 +9,28 @@ import { describe } from './secrets.ts';
 import { senderNetwork } from './sender-network.ts';
 
 export interface RefusalSamplesDeps {
-  /** Shared by all processes of the gateway. */
+  /** Shared by all gateway processes. */
   cache: KeyValueStore;
   clock: Clock;
   logger: Logger;
-  /** Counts requests that leave no record. */
+  /** Counts requests without a record. */
   observeUnrecorded: (pluginId: string, event: string, status: string) => void;
 }
 
-/** Records a minute of one endpoint and address, and of all together. */
+/** Maximum records per minute, per endpoint and address and in total. */
 const RECORDS_PER_SENDER = 60;
 const RECORDS_IN_ALL = 1200;
-/** Endpoints and addresses counted apart at a time; further ones share one count. */
+/** Endpoints and addresses with a separate limit; any further ones share one. */
 const MAX_SENDERS = 10_000;
 const REPORT_EVERY_MS = minutes(1);
-/** Sums that operators see, by endpoint; each begins anew after a day. */
+/** Counts shown to operators by endpoint; each restarts after a day. */
 const SUMS = 'webhook-unrecorded';
 const SUM_WINDOW_MS = hours(24);
 const MAX_LISTED = 10_000;
 
 /**
- * Decides which requests that no handler saw leave a record, and counts the others: anybody can send them, and a record of
- * each would fill the disk and evict genuine deliveries.
+ * Decides which requests without a handler run are recorded, and counts the others: unauthenticated clients
+ * could otherwise fill the disk and evict genuine deliveries.
  */
 export class RefusalSamples {
   readonly #deps: RefusalSamplesDeps;
@@ -42,7 +42,7 @@ export class RefusalSamples {
     this.#limiter = createRateLimiter(deps.clock, minutes(1), MAX_SENDERS);
   }
 
-  /** Whether this request leaves a record; else it is counted. */
+  /** Whether this request is recorded; otherwise it is counted. */
   admits(delivery: Passage, status: string): boolean {
     const sender = `${endpointName(endpointOf(delivery))} ${senderNetwork(delivery.incoming.source)}`;
     const isSampled =
@@ -52,7 +52,7 @@ export class RefusalSamples {
     return isSampled;
   }
 
-  /** Requests that left no record since up to a day ago, by endpoint name. */
+  /** Requests without a record within the last day, by endpoint name. */
   async sums(namespaceId: string): Promise<Map<string, number>> {
     await this.#report();
     const prefix = `${JSON.stringify([namespaceId]).slice(0, -1)},`;
@@ -84,7 +84,7 @@ export class RefusalSamples {
           event: 'webhook.refusals_unrecorded',
           level: 'warn',
           reasonCode: 'REFUSALS_SAMPLED',
-          message: `${count} refused requests to ${describe(endpoint)} left no record: more came than are kept in a minute`,
+          message: `${count} refused requests to ${describe(endpoint)} left no record: they exceeded the number recorded per minute`,
           outcome: 'degraded',
           evidence: { event, count },
         },
@@ -99,7 +99,7 @@ export class RefusalSamples {
   }
 }
 
-/** Namespaces without a secret and their instances are names that clients made up: they count as one. */
+/** Clients can invent namespaces without a secret and their instances, so these count as one endpoint. */
 function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: Passage): SecretKey {
   return isProvisioned
     ? { namespaceId, pluginId, event, instanceId }

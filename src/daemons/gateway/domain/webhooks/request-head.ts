@@ -1,16 +1,16 @@
 import type { WebhookRequest } from '../../../../contracts/index.ts';
 import type { VerificationKeys } from './secrets.ts';
 
-/** The pseudo-headers of HTTP/2: what a record keeps of the request line. */
+/** HTTP/2 pseudo-header names, used to store the request line. */
 const METHOD = ':method';
 const PATH = ':path';
 const MASK = '[masked]';
 
-/** Unauthenticated clients choose the values, and a record of each refusal is kept. */
+/** Truncation limits: unauthenticated clients choose the values, and each refusal is recorded. */
 const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
 const MAX_UNAUTHENTICATED_BYTES = 2048;
 
-/** Of an unauthenticated request only these names keep their value: any other may carry a misplaced secret. */
+/** Headers of an unauthenticated request that are stored unmasked; any other may hold a misplaced secret. */
 const SHOWN_HEADERS = new Set([
   'accept',
   'host',
@@ -29,17 +29,20 @@ const SHOWN_HEADERS = new Set([
   'webhook-timestamp',
 ]);
 
-/** Names of headers that authenticate their sender, or carry its session. */
+/** Headers that authenticate the sender or identify its session. */
 const AUTHENTICATION_HEADER =
   /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
 
-/** JSON pairs for the record of a request that proved nothing: 2 KB of headers, short values, masked unless harmless. */
+/**
+ * Headers for the record of an unauthenticated request, as JSON pairs: at most 2 KB, truncated, masked unless
+ * harmless.
+ */
 export function maskedHeaders(rawHeaders: readonly string[]): string {
   const pairs: Array<[string, string]> = [];
   let left = MAX_UNAUTHENTICATED_BYTES;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    // Header text has one byte a character.
+    // Header text has one byte per character.
     const shown = SHOWN_HEADERS.has(name)
       ? rawHeaders[i + 1]!.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES)
       : MASK;
@@ -52,8 +55,8 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
 }
 
 /**
- * JSON pairs for the record of an authentic delivery, which its handler, replays and `listen` read: all headers, with those
- * masked that authenticate the sender. `authHeader` is the one that the webhook declares.
+ * Headers for the record of an authentic delivery as JSON pairs, read by its handler, replays and `listen`:
+ * all headers, those that authenticate the sender masked. `authHeader` is the declared one.
  */
 export function authenticHeaders(
   { rawHeaders, url }: { rawHeaders: readonly string[]; url: string },
@@ -69,7 +72,7 @@ export function authenticHeaders(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     const value = rawHeaders[i + 1]!;
-    // A plugin's own validator may read the secret from a header of any name.
+    // A plugin's validator may read the secret from any header.
     const isSecret =
       name === declared ||
       AUTHENTICATION_HEADER.test(name) ||
@@ -79,12 +82,12 @@ export function authenticHeaders(
   return JSON.stringify(pairs);
 }
 
-/** The headers of a record as operators see them, without the request line. */
+/** Headers of a record for operators, without the request line. */
 export function shownHeaders(recorded: string): Array<[string, string]> {
   return (JSON.parse(recorded) as Array<[string, string]>).filter(([name]) => !name.startsWith(':'));
 }
 
-/** What a handler is told of the request, read from the delivery's record: it may run after a restart. */
+/** The request for a handler, read from the delivery's record, since it may run after a restart. */
 export function requestOf(recorded: string): WebhookRequest {
   const pairs = JSON.parse(recorded) as Array<[string, string]>;
   const firstOf = (wanted: string) => pairs.find(([name]) => name === wanted)?.[1] ?? '';
@@ -92,7 +95,7 @@ export function requestOf(recorded: string): WebhookRequest {
   return { method: firstOf(METHOD) || 'POST', ...targetOf(firstOf(PATH)), headers: joined(sent) };
 }
 
-/** What a validator is told of the request: all of it. */
+/** The complete request, for a validator. */
 export function wholeRequestOf(rawHeaders: readonly string[], url: string): WebhookRequest {
   const pairs: Array<[string, string]> = [];
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -111,7 +114,7 @@ function targetOf(url: string): Pick<WebhookRequest, 'path' | 'query'> {
   return { path: url.slice(0, mark), query };
 }
 
-/** Values of one name joined, as HTTP allows. */
+/** Joins the values of repeated headers, as HTTP allows. */
 function joined(pairs: ReadonlyArray<readonly [string, string]>): Record<string, string> {
   const headers = new Map<string, string>();
   for (const [name, value] of pairs) {

@@ -5,18 +5,18 @@ import type { WebhookSecrets } from './secrets.ts';
 import type { WebhookTargets } from './targets.ts';
 
 /**
- * Headers that prove a delivery to a program that `svc webhooks listen` forwards to; null where there can be none.
+ * Signature headers for the local program behind `svc webhooks listen`; null if the delivery cannot be
+ * signed.
  */
 export type Resign = (record: DeliveryRecord) => Promise<Record<string, string> | null>;
 
-/** What never was authentic must not become so by our hand. */
+/** Statuses of deliveries that were never authentic, which must not be signed. */
 const NOT_AUTHENTIC = new Set(['refused', 'challenge', 'duplicate']);
 
 /**
- * Signs a recorded delivery anew, with the endpoint's current secret and the time of now: records mask the signature that
- * came, and its timestamp would have run out. Whoever may ask for it may have any payload signed (`svc webhooks send`).
- * Never where the header is the secret itself, which nobody is shown twice, nor for a plugin's own validator.
- * @spec docs/webhooks.md "Listen"
+ * Signs a recorded delivery again, since records mask the signature and its timestamp would have expired. Not
+ * for secrets sent as a header, which are never shown again, nor for plugin validators. @spec
+ * docs/webhooks.md "Listen"
  */
 export function createResigning(targets: WebhookTargets, secrets: WebhookSecrets, clock: Clock): Resign {
   return async (record) => {

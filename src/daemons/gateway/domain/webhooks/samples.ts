@@ -13,7 +13,7 @@ import { describe, type WebhookSecrets } from './secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
 export interface Sample extends SecretKey {
-  /** The payload; undefined: the one of the declaration. */
+  /** The payload; undefined: the declared sample. */
   data: unknown;
   headers: Record<string, string>;
   /** The caller's address. */
@@ -30,7 +30,7 @@ export interface WebhookSamplesDeps {
   random: Random;
 }
 
-/** Headers that say how the request travels, which this one does not. */
+/** Connection headers, which do not apply to an internal request. */
 const NOT_SENT = new Set([
   'content-encoding',
   'content-length',
@@ -40,7 +40,7 @@ const NOT_SENT = new Set([
   HEADERS.namespace,
 ]);
 
-/** Delivers to ourselves what a sender would, through every step. @spec docs/webhooks.md "Send" */
+/** Sends a delivery to this gateway as a sender would, through every step. @spec docs/webhooks.md "Send" */
 export function createWebhookSamples({ targets, secrets, delivery, clock, random }: WebhookSamplesDeps) {
   async function signatureOf(
     target: DeclaredWebhook,
@@ -51,26 +51,26 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
     if (auth.type === 'custom')
       throw new PlatformError(
         'VALIDATION_ERROR',
-        `Webhook ${describe(key)} is checked by its plugin's own validator, which the gateway cannot sign for: give the headers it wants.`,
+        `Webhook ${describe(key)} is authenticated by its plugin's validator, so the gateway cannot sign the sample: pass the headers that it expects.`,
       );
     const keys = await secrets.find(key);
     if (!keys)
       throw new PlatformError(
         'CONFLICT',
-        `Webhook ${describe(key)} has no secret to sign with: \`svc webhooks provision\` makes one.`,
+        `Webhook ${describe(key)} has no secret to sign with: create one with \`svc webhooks provision\`.`,
       );
     return schemeOf(auth).sign(keys.current, body, { nowMs: clock.now(), id: `msg_${random.uuid()}` });
   }
 
   return {
-    /** Resolves with what the sender would be answered. Throws what keeps it from being sent. */
+    /** Resolves with the response to the sender. Throws if the sample cannot be sent. */
     async send({ data, headers, source, requestId, traceId, ...key }: Sample) {
       const { pluginId, event, namespaceId } = key;
       const instanceId = key.instanceId === '' ? undefined : key.instanceId;
       const target = targets.require(pluginId, event, instanceId);
       const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
       const body = Buffer.from(payload);
-      // In one case, as a name of another case would be a second header beside the signature's own.
+      // Lower case, since a differently cased name would duplicate the signature's header.
       const given = Object.entries(headers)
         .map(([name, value]) => [name.toLowerCase(), value] as const)
         .filter(([name]) => !NOT_SENT.has(name));
@@ -98,7 +98,7 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
           if (body.length <= limitBytes) return body;
           throw new PlatformError(
             'PAYLOAD_TOO_LARGE',
-            `The sample has ${body.length} bytes; this webhook takes ${limitBytes}.`,
+            `The sample has ${body.length} bytes; this webhook accepts ${limitBytes}.`,
           );
         },
       });
@@ -109,19 +109,19 @@ export function createWebhookSamples({ targets, secrets, delivery, clock, random
 }
 export type WebhookSamples = ReturnType<typeof createWebhookSamples>;
 
-/** The file that the declaration names: the plugin's own, and no link out of it. */
+/** Reads the declared file, which must be inside the plugin's folder. */
 async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<string> {
   if (webhook.sample === undefined)
     throw new PlatformError(
       'VALIDATION_ERROR',
-      `Webhook ${plugin.id} ${webhook.event} declares no sample: give the payload as data.`,
+      `Webhook ${plugin.id} ${webhook.event} declares no sample: pass the payload as data.`,
     );
   try {
     const [root, file] = await Promise.all([
       realpath(plugin.root),
       realpath(join(plugin.root, webhook.sample)),
     ]);
-    if (!isInside(root, file)) throw new Error('it lies outside of the plugin');
+    if (!isInside(root, file)) throw new Error('it is outside of the plugin');
     const text = await readFile(file, 'utf8');
     JSON.parse(text);
     return text;

@@ -4,36 +4,36 @@ import { REPEATED, singleHeader } from '../raw-headers.ts';
 import type { VerificationKey } from './secrets.ts';
 import type { SignatureFault } from './signature.ts';
 
-/** The kinds of `auth` that the gateway checks itself. */
+/** The kinds of `auth` that the gateway verifies itself. */
 export type SharedSecretAuth = Exclude<WebhookAuthConfig, { type: 'custom' }>;
 
-/** What a request claims; with a fault, nothing can make it valid. */
+/** The claimed signatures of a request; with a fault, it cannot be valid. */
 export interface Claim {
-  /** Decoded, each of 32 bytes: some senders sign with several secrets while theirs rotates. */
+  /** Decoded, 32 bytes each: some senders sign with several secrets during a rotation. */
   digests: readonly Buffer[];
-  /** The parts that were signed, in their order. */
+  /** The signed parts, in order. */
   message: ReadonlyArray<string | Buffer>;
   fault?: SignatureFault;
-  /** By how much the signed timestamp is off; positive: in the past. */
+  /** Deviation of the signed timestamp; positive: in the past. */
   skewSeconds?: number;
 }
 
-/** How one kind of sender proves itself. */
+/** Signature scheme of one kind of sender. */
 export interface Scheme {
   read(rawHeaders: readonly string[], body: Buffer, nowMs: number): Claim;
-  /** What a claim must equal: 32 bytes. */
+  /** The expected digest: 32 bytes. */
   expected(key: VerificationKey, message: Claim['message']): Buffer;
   /** The headers that a sender with this secret would send. */
   sign(key: VerificationKey, body: Buffer, at: { nowMs: number; id: string }): Record<string, string>;
 }
 
 const DIGEST_BYTES = 32;
-/** A header may hold several signatures; each costs a comparison, so not without end. */
+/** Maximum signatures per header, since each costs a comparison. */
 const MOST_SIGNATURES = 16;
 
 const schemes = new WeakMap<SharedSecretAuth, Scheme>();
 
-/** Made once per declaration. @spec Webhook declaration: WebhookAuthConfig; docs/webhooks.md "Providers" */
+/** Cached per declaration. @spec Webhook declaration: WebhookAuthConfig; docs/webhooks.md "Providers" */
 export function schemeOf(auth: SharedSecretAuth): Scheme {
   let scheme = schemes.get(auth);
   if (!scheme) {
@@ -84,7 +84,7 @@ interface BodyHmac {
   encoding: 'hex' | 'base64';
 }
 
-/** An HMAC over the body alone, in one header: also GitHub and Shopify. */
+/** HMAC of the body in one header; also used by GitHub and Shopify. */
 function bodyScheme({ header, prefix, encoding }: BodyHmac): Scheme {
   return {
     read(rawHeaders, body) {
@@ -128,7 +128,7 @@ function slackScheme(toleranceSeconds: number): Scheme {
   };
 }
 
-/** `t=<timestamp>,v1=<hex>[,v1=<hex>]…` over `<timestamp>.<body>`; other versions are passed over. */
+/** `t=<timestamp>,v1=<hex>[,v1=<hex>]…` over `<timestamp>.<body>`; other versions are ignored. */
 function stripeScheme(toleranceSeconds: number): Scheme {
   return {
     read(rawHeaders, body, nowMs) {
@@ -136,7 +136,7 @@ function stripeScheme(toleranceSeconds: number): Scheme {
       if (sent.text === undefined) return { digests: [], message: [body], fault: sent.fault };
       const fields = sent.text.split(',').map((field) => field.trim());
       const timestamps = valuesOf(fields, 't=');
-      // Two timestamps: which one was signed is for the sender to say, not for us to try.
+      // With two timestamps it is unclear which one was signed.
       const timestamp = timestamps.length === 1 ? timestamps[0] : undefined;
       const message = [`${timestamp ?? ''}.`, body];
       const found = decodeAll(valuesOf(fields, 'v1='), 'hex');
@@ -152,7 +152,10 @@ function stripeScheme(toleranceSeconds: number): Scheme {
   };
 }
 
-/** `v1,<base64>[ v1,<base64>]…` over `<id>.<timestamp>.<body>`, keyed by the decoded secret. Svix spells the headers `svix-`. */
+/**
+ * `v1,<base64>[ v1,<base64>]…` over `<id>.<timestamp>.<body>`, keyed by the decoded secret. Svix uses the
+ * header prefix `svix-`.
+ */
 function standardScheme(toleranceSeconds: number): Scheme {
   return {
     read(rawHeaders, body, nowMs) {
@@ -197,7 +200,7 @@ function valuesOf(fields: readonly string[], prefix: string): string[] {
   return fields.filter((field) => field.startsWith(prefix)).map((field) => field.slice(prefix.length));
 }
 
-/** All must be well-formed: a sender that writes one signature wrong is not the one we know. */
+/** All signatures must be well-formed. */
 function decodeAll(
   texts: readonly string[],
   encoding: 'hex' | 'base64',
@@ -213,13 +216,13 @@ function decodeAll(
   return digests;
 }
 
-/** Strict: one digest has one spelling. */
+/** Strict: only the canonical encoding of a digest is accepted. */
 function decode(text: string, encoding: 'hex' | 'base64'): Buffer | undefined {
   const digest = Buffer.from(text, encoding);
   return digest.length === DIGEST_BYTES && digest.toString(encoding) === text ? digest : undefined;
 }
 
-/** Whole seconds since 1970 without sign, blanks or leading zeros, near enough to now. */
+/** Whole seconds since 1970 without sign, blanks or leading zeros, within the tolerance. */
 function ageOf(
   text: string | undefined,
   nowMs: number,

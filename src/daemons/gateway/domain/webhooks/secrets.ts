@@ -10,30 +10,30 @@ import { endpointName } from './endpoint-name.ts';
 import { standardKey } from './new-secret.ts';
 import { createPreviousUse } from './previous-use.ts';
 
-/** Unsealed secrets remembered; beyond it the memory starts anew. */
+/** Maximum cached decrypted secrets; then the cache is cleared. */
 const REMEMBERED = 10_000;
 
-/** A secret ready for comparison: hashing and key set-up are paid once, not per delivery. */
+/** A secret prepared for comparison: hashing and key setup are done once, not per delivery. */
 export interface VerificationKey {
   text: string;
   hmacKey: KeyObject;
   digest: Buffer;
-  /** The key as standard-webhooks libraries read it: decoded from `whsec_…`. */
+  /** The key as Standard Webhooks libraries read it: decoded from `whsec_…`. */
   standardKey(): KeyObject;
 }
 
 export interface VerificationKeys {
   current: VerificationKey;
-  /** The former secret while its grace lasts. */
+  /** The previous secret during its grace period. */
   previous: VerificationKey | null;
   previousExpiresAt: number | null;
-  /** The former secret after its grace: valid for nothing, it explains refusals to the operator. */
+  /** The previous secret after its grace period: not accepted, only used to explain refusals. */
   lapsed: VerificationKey | null;
   namespaceInUrl: boolean;
 }
 
 export interface WebhookSecrets {
-  /** Stores the secret as current; one that was there becomes the previous. */
+  /** Stores the secret as current; an existing one becomes the previous. */
   provision(
     key: SecretKey,
     secret: string,
@@ -41,10 +41,10 @@ export interface WebhookSecrets {
   ): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
   /** Deliveries answer 401 from now on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
   revoke(key: SecretKey): Promise<void>;
-  /** What a delivery is verified with; undefined when unprovisioned or revoked. At once when it was asked for before. */
+  /** Keys for verifying a delivery; undefined when unprovisioned or revoked. Synchronous when cached. */
   find(key: SecretKey): VerificationKeys | undefined | Promise<VerificationKeys | undefined>;
   list(namespaceId: string): Promise<SecretRecord[]>;
-  /** Notes that the previous secret still serves a sender; losable, off the delivery's path. */
+  /** Records that a sender used the previous secret; losable, off the response path. */
   notePreviousUse(key: SecretKey, keys: VerificationKeys): void;
 }
 
@@ -53,11 +53,11 @@ export interface WebhookSecretsDeps {
   seal: Seal;
   clock: Clock;
   logger: Logger;
-  /** Whether other processes rotate and revoke too: then every delivery asks the store. */
+  /** Whether other processes rotate and revoke too: each delivery reads the store then. */
   shared: boolean;
 }
 
-/** The life of a webhook secret. @spec States: Webhook secret */
+/** Lifecycle of webhook secrets. @spec States: Webhook secret */
 export function createWebhookSecrets({
   store,
   seal,
@@ -66,7 +66,7 @@ export function createWebhookSecrets({
   shared,
 }: WebhookSecretsDeps): WebhookSecrets {
   const unseal = rememberUnsealed(seal);
-  /** One whose master key is lost is gone: the secret that was provisioned since is to work without it. */
+  /** Ignores a secret whose master key is lost: the current secret must work without it. */
   const unsealFormer = (sealed: string, context: string): VerificationKey | null => {
     try {
       return unseal(sealed, context);
@@ -74,9 +74,9 @@ export function createWebhookSecrets({
       return null;
     }
   };
-  /** What `find` answered, until it changes: reading and unsealing for each delivery would be a tenth of its cost. */
+  /** Cache of `find`: reading and decrypting would take a tenth of a delivery's cost. */
   const found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(REMEMBERED);
-  /** Counts changes, so that what was read before one is not remembered after it. */
+  /** Counts changes, so that a read that started before a change is not cached after it. */
   let changes = 0;
 
   async function changed<T>(key: SecretKey, change: Promise<T>): Promise<T> {
@@ -117,7 +117,7 @@ export function createWebhookSecrets({
       if (await changed(key, store.revoke(key))) return;
       throw new PlatformError(
         'WEBHOOK_NOT_FOUND',
-        `Webhook ${describe(key)} has no secret to revoke; \`svc webhooks list\` shows which have.`,
+        `Webhook ${describe(key)} has no secret to revoke; list provisioned webhooks with \`svc webhooks list\`.`,
       );
     },
     find(key) {
@@ -129,7 +129,7 @@ export function createWebhookSecrets({
   };
 }
 
-/** Ties a sealed secret to its row. */
+/** Binds an encrypted secret to its row. */
 function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   return JSON.stringify(['webhook', namespaceId, pluginId, event, instanceId]);
 }
@@ -148,7 +148,7 @@ export function verificationKey(text: string): VerificationKey {
   };
 }
 
-/** By sealed text: a rotation or a revocation by any process changes what the store answers, so nothing stale is ever used. */
+/** Caches by encrypted text: a rotation in any process changes the stored text, so nothing stale is used. */
 function rememberUnsealed(seal: Seal): (sealed: string, context: string) => VerificationKey {
   const known = new Map<string, VerificationKey>();
   return (sealed, context) => {

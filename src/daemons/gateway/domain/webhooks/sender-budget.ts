@@ -6,13 +6,13 @@ import { tooMany } from './limits.ts';
 import type { Passage } from './passage.ts';
 import { senderNetwork } from './sender-network.ts';
 
-/** Addresses counted apart at a time; further ones share one budget. */
+/** Addresses with a separate budget; any further ones share one. */
 const MAX_ADDRESSES = 20_000;
 
 /**
- * What one address may send in a minute without proving itself: refused signatures, challenges and known delivery ids. It
- * decides how such a request is answered, never whether a signature is checked: behind a proxy that is not in
- * `trustedProxies` genuine senders and unauthenticated clients have one address.
+ * Limits unauthenticated requests per address: bad signatures, challenges and known delivery ids. It affects
+ * only their response; signatures are always checked, since genuine senders may share an address behind an
+ * untrusted proxy.
  */
 export class SenderBudget {
   readonly #limiter: ReturnType<CreateLimiter>;
@@ -22,7 +22,7 @@ export class SenderBudget {
     this.#limiter = createLimiter('unauthenticated deliveries', options);
   }
 
-  /** The refusal of a request that proves nothing, once the budget is used up. */
+  /** The error for an unauthenticated request once the budget is used up. */
   refusal(delivery: Passage): PlatformError | undefined {
     const limit = LIMITS.webhookFailuresPerMinute;
     const { allowed, resetMs } = this.#limiter.peek(keyOf(delivery), limit);
@@ -32,12 +32,12 @@ export class SenderBudget {
 
   charge(delivery: Passage): void {
     const taken = this.#limiter.take(keyOf(delivery), LIMITS.webhookFailuresPerMinute);
-    // The process that counts may be gone; the answer does not depend on it.
+    // The primary process may be down; the response does not depend on it.
     if (taken instanceof Promise) taken.catch(() => {});
   }
 }
 
-/** Apart by namespace, so that the refusals of one tenant's sender show to that tenant alone. */
+/** Separate by namespace, so that failures of one tenant's sender affect that tenant only. */
 function keyOf({ incoming, namespaceId, isProvisioned }: Passage): string {
   return `${senderNetwork(incoming.source)} ${isProvisioned ? namespaceId : ''}`;
 }

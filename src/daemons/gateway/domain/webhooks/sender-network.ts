@@ -1,6 +1,6 @@
 /**
- * Whose budget an address uses: an IPv4 address its own, an IPv6 address that of its /64, which is what one client is given.
- * An IPv4 address in IPv6 form is the IPv4 address.
+ * Network that shares a budget: an IPv4 address, or the /64 of an IPv6 address, which is what one client
+ * gets. IPv4-mapped addresses count as IPv4.
  */
 export function senderNetwork(address: string): string {
   if (!address.includes(':')) return address;

@@ -1,9 +1,9 @@
 import type { Permissions, ServiceName } from '../../../../contracts/index.ts';
 
-/** The services whose absence makes a handler fail as a whole. */
+/** Services without which a handler fails as a whole. */
 export type NeededService = Extract<ServiceName, 'state' | 'workflow'>;
 
-/** Which of them stands behind which part of `ctx`. */
+/** The service behind each part of `ctx`. */
 const BEHIND: Readonly<Record<string, NeededService>> = {
   state: 'state',
   cache: 'state',
@@ -13,15 +13,15 @@ const BEHIND: Readonly<Record<string, NeededService>> = {
   jobs: 'workflow',
 };
 
-/** So many handlers in a row that do not use a service show that the plugin does without it. */
+/** Consecutive runs without a call that show that a plugin does not need a service. */
 const QUIET_RUNS = 50;
 
 /**
- * What plugins use of what their manifests permit: `state` and `cache` are permitted by default, so the permission alone says
- * little. @spec docs/decisions/0004
+ * Tracks which permitted services plugins actually use: `state` and `cache` are permitted by default, so the
+ * permission says little. @spec docs/decisions/0004
  */
 export class ServiceUse {
-  /** Runs of handlers since the last use, by plugin and service. */
+  /** Runs since the last use, by plugin and service. */
   readonly #quietRuns = new Map<string, Record<NeededService, number>>();
 
   /** A handler called `ctx.<part>`. */
@@ -30,19 +30,19 @@ export class ServiceUse {
     if (service) this.#runsOf(pluginId)[service] = 0;
   }
 
-  /** A handler of the plugin ended well. */
+  /** A handler of the plugin succeeded. */
   noteRun(pluginId: string): void {
     const runs = this.#runsOf(pluginId);
     runs.state++;
     runs.workflow++;
   }
 
-  /** Other code may use other services. */
+  /** Resets after a reload: other code may use other services. */
   forget(): void {
     this.#quietRuns.clear();
   }
 
-  /** What the plugin may call and has not shown to do without. */
+  /** Services that the plugin may call, except those it has shown not to need. */
   neededBy(pluginId: string, { platform }: Permissions): NeededService[] {
     const needed: NeededService[] = [];
     if (!platform || platform.state || platform.cache || platform.storage || platform.vectorStore)

@@ -1,25 +1,26 @@
 import type { Member, PrimaryProcess, SiblingProcess } from '../../../group/process-group.ts';
 import type { LeadingDispatcher, WebhookDispatcher } from './dispatcher.ts';
 
-/** Accepted by a sibling: with the 202 written, or with an order and the 202 still to be written. */
+/** Deliveries accepted by a sibling: with the 202 written, or with an order key and the 202 pending. */
 const ACCEPTED = 'deliveries.accepted';
 const ORDERED = 'deliveries.ordered';
 const ANSWERED = 'deliveries.answered';
 const BACKLOG = 'deliveries.backlog';
 
 /**
- * Accepted here, run by the primary: `concurrency`, `orderBy`, retries and pauses then hold for all processes, and
- * nothing has to be taken over from one that died. What the primary does not hear of, it finds in the store.
+ * Deliveries accepted here are run by the primary, so that `concurrency`, `orderBy`, retries and pauses apply
+ * to all processes and nothing must be recovered from a dead sibling. The primary finds unreported ones in
+ * the store.
  */
 export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'primary'>): WebhookDispatcher {
   const underWay = new Set<Promise<void>>();
   const tellAccepted = createTeller(ACCEPTED);
   const tellOrdered = createTeller(ORDERED);
   const tellAnswered = createTeller(ANSWERED);
-  /** Accepted and not answered yet; those with an order are known to the primary already. */
+  /** Accepted deliveries without a response; those with an order key are already reported to the primary. */
   const unanswered = new Map<string, 'accepted' | 'told'>();
 
-  /** Gathers ids and sends them at the end of the turn. The promise settles when the primary has them, or is gone. */
+  /** Batches ids until the end of the turn. The promise settles when the primary has them or is down. */
   function createTeller(topic: string): (webhookId: string) => Promise<void> {
     let ids: string[] = [];
     let telling: Promise<void> | undefined;
@@ -45,7 +46,7 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
   return {
     enqueue({ webhookId, orderKey }) {
       unanswered.set(webhookId, orderKey === null ? 'accepted' : 'told');
-      // The sender of the next one in this order may reach another process the moment it has our answer.
+      // The sender may deliver the next one in this order to another process as soon as it has our response.
       return orderKey === null ? undefined : tellOrdered(webhookId);
     },
     expectAnswer() {},
@@ -54,7 +55,7 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
       unanswered.delete(webhookId);
       if (state) void (state === 'told' ? tellAnswered : tellAccepted)(webhookId);
     },
-    /** What is held is the primary's. */
+    /** The primary holds all waiting deliveries. */
     load: { waiting: 0, running: 0 },
     receiving() {},
     runBacklog: () => void primary.call(BACKLOG).catch(() => {}),
@@ -64,16 +65,16 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
   };
 }
 
-/** The primary's end of it. */
+/** The primary's side of the protocol. */
 export function leadDispatch(
   group: Pick<PrimaryProcess, 'answer' | 'onLost'>,
   dispatcher: LeadingDispatcher,
 ): void {
   let admitting = Promise.resolve();
-  /** Deliveries with an order whose 202 a sibling has not written yet. */
+  /** Ordered deliveries whose 202 a sibling has not written yet. */
   const unanswered = new Map<Member, Set<string>>();
 
-  /** One message after the other: two that overlap would mix their deliveries. */
+  /** Serializes messages: overlapping ones would mix up their deliveries. */
   function admit(ids: string[]): Promise<void> {
     admitting = admitting.then(() => dispatcher.admit(ids));
     return admitting;
@@ -99,7 +100,7 @@ export function leadDispatch(
   group.onLost((member) => {
     for (const id of unanswered.get(member) ?? []) dispatcher.answered(id);
     unanswered.delete(member);
-    // It may have died between the commit and the word of it.
+    // The sibling may have died between a commit and its report.
     dispatcher.runBacklog();
   });
 }

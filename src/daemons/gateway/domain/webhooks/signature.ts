@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { type Scheme, type SharedSecretAuth, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './secrets.ts';
 
-/** Why a signature was refused: for the operator's record alone, the sender sees the same 401 for each. */
+/** Why a signature was rejected: only for the operator's record; senders get the same 401 in every case. */
 export type SignatureFault =
   | 'unprovisioned'
   | 'header_missing'
@@ -18,14 +18,13 @@ export type SignatureVerdict =
   | { valid: true; secret: 'current' | 'previous' }
   | { valid: false; fault: SignatureFault; skewSeconds?: number };
 
-/** Stands in where there is no secret, so that an unprovisioned webhook takes as long to refuse as a wrong secret. */
+/** Used without a secret, so that an unprovisioned webhook rejects as slowly as a wrong secret. */
 const NOBODYS_KEY: VerificationKey = verificationKey('nobody');
 
 /**
- * Checks a shared secret or a signature over the raw body. Where there is a previous secret, both are evaluated whatever
- * the first said, over digests of one length. Where there is none, nothing stands in for it: the time then tells that no
- * rotation is under way, which helps nobody to guess 256 bits, and a second HMAC would cost every delivery more than all
- * other checks together. @spec Webhook declaration: WebhookAuthConfig
+ * Checks a shared secret or a signature over the raw body. With a previous secret, both are always evaluated.
+ * Without one, no dummy is compared: the timing only reveals that no rotation is active, and a second HMAC
+ * would double the cost. @spec Webhook declaration: WebhookAuthConfig
  */
 export function verifySharedSecret(
   auth: SharedSecretAuth,
@@ -54,7 +53,7 @@ function matches(
 ): boolean {
   const expected = scheme.expected(key, message);
   let found = false;
-  // Not `some`: how far it got must not show in the time.
+  // Not `some`, which would stop early and leak the position by timing.
   for (const digest of claimed) found = timingSafeEqual(digest, expected) || found;
   return found;
 }

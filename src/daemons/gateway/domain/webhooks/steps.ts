@@ -1,6 +1,6 @@
 import { codeOf } from '../../../../kit/errors.ts';
 
-/** The steps of a delivery, in the spec's order; `body` is the reading of it. */
+/** Steps of a delivery in the spec's order; `body` is reading the body. */
 export type StepName =
   | 'route'
   | 'namespace'
@@ -11,10 +11,10 @@ export type StepName =
   | 'authentication'
   | 'dispatch';
 
-/** `route=ok@21us;namespace=ok@110us`: what the record keeps. */
+/** Step log in the form of the record: `route=ok@21us;namespace=ok@110us`. */
 export interface StepLog {
   text: string;
-  /** `performance.now()` at the end of the latest. */
+  /** `performance.now()` at the end of the latest step. */
   endedAt: number;
 }
 
@@ -22,15 +22,18 @@ export interface StepOutcome {
   step: string;
   outcome: string;
   durationMs: number;
-  /** Of an attempt of an async delivery: when it began, epoch ms. */
+  /** Start of an async attempt, epoch ms. */
   startedAt?: number;
-  /** Why that attempt failed. */
+  /** Error of that attempt. */
   error?: string;
 }
 
 const ATTEMPT_ERROR_CHARS = 500;
 
-/** An attempt of an async delivery, as the record keeps it: `dispatch=retrying@120us@1700000000000@EXECUTION_ERROR%3A%20no`. */
+/**
+ * An async attempt in the form of the record:
+ * `dispatch=retrying@120us@1700000000000@EXECUTION_ERROR%3A%20no`.
+ */
 export function attemptText(
   outcome: string,
   { tookMs, startedAt, error }: { tookMs: number; startedAt: number; error: string | null },
@@ -44,7 +47,10 @@ export function beginSteps(): StepLog {
   return { text: '', endedAt: performance.now() };
 }
 
-/** Notes how a step ended; it began where the one before ended. Text that grows, of whole numbers: this runs for every step of every delivery. */
+/**
+ * Records the outcome of a step, which started at the end of the previous one. Appends to a string, since
+ * this runs for every step of every delivery.
+ */
 export function mark({ steps }: { steps: StepLog }, step: StepName, outcome: string): void {
   const now = performance.now();
   const us = Math.round((now - steps.endedAt) * 1000);
@@ -52,7 +58,7 @@ export function mark({ steps }: { steps: StepLog }, step: StepName, outcome: str
   steps.endedAt = now;
 }
 
-/** Runs a step and notes how it ended. */
+/** Runs a step and records its outcome. */
 export function step<T>(passage: { steps: StepLog }, name: StepName, run: () => T): T {
   try {
     const result = run();
@@ -69,7 +75,7 @@ export function parseSteps(text: string): StepOutcome[] {
   return text.split(';').map((part) => {
     const [step = '', rest = ''] = part.split('=');
     const [outcome = '', took = '0us', startedAt, error] = rest.split('@');
-    // Records of earlier versions have milliseconds.
+    // Records of earlier versions use milliseconds.
     const durationMs = took.endsWith('us') ? Number(took.slice(0, -2)) / 1000 : Number(took);
     return {
       step,

@@ -1,28 +1,28 @@
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../../store/ports/index.ts';
 
-/** How far a stream has told: all up to a position, but for the ends of those that were still open. */
+/** Stream cursor: position plus deliveries still open. */
 export interface TailCursor {
   position: number;
   open: number[];
 }
 
 export interface TailEvent {
-  /** `ended`: it was told before, when it was open. */
+  /** `ended`: the delivery was sent before, while it was open. */
   kind: 'delivery' | 'ended';
   record: DeliveryRecord;
-  /** Continue after this one. */
+  /** Cursor to continue after this event. */
   cursor: TailCursor;
 }
 
-/** Ends that a cursor waits for at most; of more, the oldest are given up. */
+/** Maximum open deliveries in a cursor; the oldest ones are dropped. */
 const MOST_OPEN = 200;
 const PAGE = 100;
 const OPEN = new Set(['accepted', 'retrying', 'running']);
 
 /**
- * What was written since `cursor`: new deliveries in their order, then the ends of open ones. The cursor is all that
- * the server knows of a stream, so a reader that slept for a day goes on where it was. @spec docs/webhooks.md "Tail"
+ * New deliveries since `cursor` in order, then the ends of open ones. The cursor is the stream's whole state,
+ * so that a client can resume after any time. @spec docs/webhooks.md "Tail"
  */
 export async function readTail(
   inbox: WebhookInbox,
@@ -48,7 +48,7 @@ export async function readTail(
   return events;
 }
 
-/** `123`, or `123.120.121` with the open ones behind it. */
+/** `123`, or `123.120.121` with open deliveries. */
 export function formatCursor({ position, open }: TailCursor): string {
   return [position, ...open].join('.');
 }

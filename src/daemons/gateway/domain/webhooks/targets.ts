@@ -1,7 +1,7 @@
 import type { ManifestV3, WebhookHandlerDecl } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 
-/** A plugin as the gateway needs it. */
+/** The fields of a plugin that the gateway needs. */
 export interface WebhookPlugin {
   id: string;
   version: string;
@@ -15,7 +15,7 @@ export interface DeclaredWebhook {
 }
 
 export interface WebhookTargets {
-  /** Step 1. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, also for an instance id that is missing or superfluous. */
+  /** Step 1. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, also for a missing or unexpected instance id. */
   require(pluginId: string, event: string, instanceId: string | undefined): DeclaredWebhook;
   isDeclared(pluginId: string, event: string): boolean;
   find(pluginId: string, event: string): DeclaredWebhook | undefined;
@@ -24,7 +24,10 @@ export interface WebhookTargets {
 
 type Declared = Map<string, Map<string, DeclaredWebhook>>;
 
-/** The webhooks that loaded plugins declare; `plugins` answers another list once they were reloaded. @spec Webhook delivery step 1 */
+/**
+ * Webhooks declared by loaded plugins; `plugins` returns another array after a reload. @spec Webhook delivery
+ * step 1
+ */
 export function createWebhookTargets(plugins: () => readonly WebhookPlugin[]): WebhookTargets {
   let known: readonly WebhookPlugin[] | undefined;
   let byPlugin: Declared = new Map();
@@ -40,7 +43,7 @@ export function createWebhookTargets(plugins: () => readonly WebhookPlugin[]): W
 
   return {
     require(pluginId, event, instance) {
-      // A path that ends with a slash names an instance without a name.
+      // A trailing slash does not name an instance.
       const instanceId = instance === '' ? undefined : instance;
       const webhooks = declared().get(pluginId);
       if (!webhooks)
@@ -55,13 +58,13 @@ export function createWebhookTargets(plugins: () => readonly WebhookPlugin[]): W
       if (target.webhook.multi && instanceId === undefined) {
         throw new PlatformError(
           'WEBHOOK_NOT_FOUND',
-          `Webhook ${pluginId} ${event} has instances: name one, as /<instance_id> at the end of the path (svc: --instance).`,
+          `Webhook ${pluginId} ${event} has instances: append /<instance_id> to the path (svc: --instance).`,
         );
       }
       if (!target.webhook.multi && instanceId !== undefined) {
         throw new PlatformError(
           'WEBHOOK_NOT_FOUND',
-          `Webhook ${pluginId} ${event} has no instances: the path ends with the event.`,
+          `Webhook ${pluginId} ${event} has no instances: the path must end with the event.`,
         );
       }
       return target;

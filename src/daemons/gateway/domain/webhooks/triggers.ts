@@ -5,30 +5,30 @@ import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { JsonValue, KeyValueStore } from '../../../../store/ports/index.ts';
 
-/** Which webhooks start workflows, as the workflow service says. */
+/** Webhooks that start workflows, as reported by the workflow service. */
 export interface WebhookTriggers {
-  /** At once while what is known is fresh. Never throws. */
+  /** Synchronous while the cached answer is fresh. Never throws. */
   starts(webhook: TriggeringWebhook): boolean | Promise<boolean>;
-  /** Workflows have come or gone: what was known, or is being asked, is no longer fresh. */
+  /** Invalidates the cache after workflows were added or removed. */
   forget(): Promise<void>;
 }
 
 export interface WebhookTriggersDeps {
-  /** Asks the workflow service; undefined where there is none. */
+  /** Queries the workflow service; undefined without one. */
   list: () => Promise<TriggeringWebhook[]> | undefined;
   cache: Pick<KeyValueStore, 'get' | 'set'>;
   clock: Clock;
   logger: Logger;
 }
 
-/** A workflow that was registered longer ago than this has its deliveries. */
+/** Cache TTL, and the maximum delay for a newly registered workflow. */
 const FRESH_MS = seconds(2);
 const SCOPE = 'platform';
 const KEY = 'webhook:triggers';
 
 /**
- * Asked for once in two seconds, however many deliveries come. The last answer is kept in the store: while the workflow
- * service is away, deliveries of other webhooks go on as ever, and those that start workflows are not taken for others.
+ * Queries at most once in two seconds. The last answer is stored: while the workflow service is unavailable,
+ * other webhooks work as usual, and those that start workflows are still known.
  */
 export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTriggersDeps): WebhookTriggers {
   let known: ReadonlySet<string> | undefined;
@@ -44,7 +44,7 @@ export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTri
       kept = items;
     } catch (error) {
       logger.warn(
-        'The workflow service does not say which webhooks start workflows; what it said last holds',
+        'The workflow service does not report which webhooks start workflows; the last known list is used',
         {
           error,
         },

@@ -8,10 +8,10 @@ import type { VerificationKeys } from './secrets.ts';
 import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
 import type { DeclaredWebhook } from './targets.ts';
 
-/** The validator did not say no: there was nowhere to run it, or no room. */
+/** Codes of a validator that could not run, which is not a rejection. */
 const NEVER_RAN: ReadonlySet<PlatformCode> = new Set(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE']);
 
-/** Who asks, for logs and for the validator's own context. */
+/** Identifies the request, for logs and for the validator's context. */
 export interface VerificationContext {
   webhookId: string;
   namespaceId: string;
@@ -19,7 +19,10 @@ export interface VerificationContext {
   incoming: { requestId: string; traceId: string; source: string; url: string };
 }
 
-/** Asks a plugin's validator about one secret; false for anything but a clear yes. Throws HOST_UNAVAILABLE or SERVICE_UNAVAILABLE when it could not run. */
+/**
+ * Calls a plugin's validator with one secret; anything but an explicit `valid: true` is a rejection. Throws
+ * HOST_UNAVAILABLE or SERVICE_UNAVAILABLE when it could not run.
+ */
 export type RunValidator = (
   target: DeclaredWebhook,
   validator: string,
@@ -71,7 +74,7 @@ export function createWebhookVerifier(
     validator: string,
     ...[target, rawHeaders, body, keys, context]: Parameters<WebhookVerifier['verify']>
   ): Promise<SignatureVerdict> {
-    // Without a secret nothing can be valid, and a stranger gets no plugin code to run.
+    // Without a secret nothing can be valid, and unauthenticated clients must not run plugin code.
     if (!keys) return { valid: false, fault: 'unprovisioned' };
     const request = wholeRequestOf(rawHeaders, context.incoming.url);
     const input = { headers: request.headers, rawBody: body.toString('base64') };

@@ -9,19 +9,20 @@ import type { WebhookTriggers } from './triggers.ts';
 
 export interface WebhookWorkflowsDeps {
   triggers: WebhookTriggers;
-  /** Has the workflow service start what the delivery matches; a second time it finds what it started. */
+  /** Starts the workflows that match the delivery; a repeated call returns the runs it started before. */
   start(delivery: NewDelivery, event: DeliveredEvent): Promise<DeliveryStarts>;
   logger: Logger;
 }
 
-/** A service that restarts is back by then. A sender waits for a synchronous answer, and comes again. */
+/** Time for the workflow service to restart. The sender of a sync delivery is waiting, and can retry. */
 const PATIENCE_MS = { sync: seconds(3), async: seconds(15) } as const;
 const PAUSE_MS = 250;
 const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
 
 /**
- * Starts workflows once the handler has succeeded, as a part of the delivery: it succeeds when the runs are on disk. After
- * a crash in between the delivery is dispatched or sent again, and finds the runs by its id. @spec docs/workflows.md "Started by a webhook"
+ * Starts workflows after a successful handler, as a part of the delivery, which succeeds once the runs are on
+ * disk. After a crash in between, the delivery runs again and finds the runs by its id. @spec
+ * docs/workflows.md "Started by a webhook"
  */
 export function startingWorkflows(
   call: CallHandler,
@@ -76,7 +77,7 @@ export function startingWorkflows(
   };
 }
 
-/** In real time: it waits for a process to come back, not for a moment. */
+/** Retries in real time, since it waits for another process. */
 async function patiently<T>(patienceMs: number, work: () => Promise<T>): Promise<T> {
   for (let left = patienceMs; ; left -= PAUSE_MS) {
     try {
