@@ -2,7 +2,7 @@ import { defineDaemon } from '../define-daemon.ts';
 import { pluginCatalogueRoutes } from './routes/plugins.ts';
 import { marketplaceServices } from './services.ts';
 
-/** Knows which plugins there are, and changes it. @spec What the service does: marketplace service */
+/** Manages the set of plugins. @spec What the service does: marketplace service */
 export const marketplace = defineDaemon({
   name: 'marketplace',
   defaultPort: 5070,

@@ -15,14 +15,14 @@ const LIST_PATIENCE_MS = seconds(10);
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
   installer: Installer;
-  /** As the plugins are on disk now; every service knows by then what it lists as loaded. */
+  /** Reads the plugins on disk; resolves when every service has loaded those listed as loaded. */
   readCatalogue: () => Promise<Catalogue>;
   watch: SourceWatch;
-  /** Hosts that may change what is installed. */
+  /** Hosts that may change the set of plugins. */
   admins: readonly string[];
 }
 
-/** Builds the marketplace's parts, and clears away what interrupted installations left. */
+/** Builds the marketplace's parts, and removes leftovers of interrupted installations. */
 export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
   const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
   const plugins = await createPluginRuntime(resources, { tellsOfPlugins: true });
@@ -53,7 +53,10 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
   return { plugins, installer, readCatalogue, watch, admins: config.gateway.admins };
 }
 
-/** False while an installation or a service that hangs holds a change up: then what runs is listed. */
+/**
+ * Returns false while a change is blocked by an installation or a hung service; the running plugins are
+ * listed then.
+ */
 function withinPatience(done: Promise<void>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancel = systemClock.after(LIST_PATIENCE_MS, () => resolve(false));

@@ -9,7 +9,7 @@ import { logRoutes } from './routes/logs.ts';
 import { pluginRoutes } from './routes/plugins.ts';
 import { restServices } from './services.ts';
 
-/** The platform's REST API, with what plugins add to it. @spec What the service does; Plugin routes */
+/** The platform's REST API, including plugin routes. @spec What the service does; Plugin routes */
 export const rest = defineDaemon({
   name: 'rest',
   defaultPort: 5050,

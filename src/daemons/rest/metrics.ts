@@ -4,12 +4,14 @@ import type { Metrics } from '../../kit/metrics.ts';
 const LABELS = ['service', 'domain', 'operation', 'outcome'] as const;
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
 
-/** Times one operation of one domain (`workflows`, `plugins`, …) and counts how it ended; what it throws goes on. */
+/**
+ * Measures an operation of a domain (`workflows`, `plugins`, …) and counts its outcome; rethrows its errors.
+ */
 export type Observe = <Result>(
   domain: string,
   operation: string,
   run: () => Promise<Result>,
-  /** Default: whatever returns has succeeded. */
+  /** Default: every returned result is a success. */
   failed?: (result: Result) => boolean,
 ) => Promise<Result>;
 
@@ -47,20 +49,20 @@ export function createOperationMetrics({ registry }: Metrics): Observe {
   };
 }
 
-/** What came to `telemetry.db` and what of it was not kept, as the file itself says: its writer has no metrics of its own. */
+/** Record counts from `telemetry.db`: its writer has no metrics endpoint. */
 export function createTelemetryMetrics(
   { registry }: Metrics,
   read: () => Promise<Record<string, number>>,
 ): void {
   new Counter({
     name: 'svc_telemetry_records_total',
-    help: 'Log records and analytics events by what became of them: kept, counted without being kept, or dropped',
+    help: 'Log records and analytics events by outcome: kept, counted without being kept, or dropped',
     labelNames: ['service', 'kind', 'outcome'],
     registers: [registry],
     async collect() {
       this.reset();
       for (const kind of ['logs', 'events']) this.inc({ service: 'rest', kind, outcome: 'kept' }, 0);
-      // A scrape must not fail for a file that cannot be read.
+      // An unreadable file must not fail the scrape.
       const counts = await read().catch(() => ({}));
       for (const [name, value] of Object.entries(counts)) {
         const [kind = '', outcome = ''] = name.split('.');

@@ -18,31 +18,31 @@ import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runti
 import { createPluginSchemas, type PluginSchemas } from './domain/plugin-schemas.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
-/** An installation fetches over the network; the gateway waits no longer than this either. */
+/** Installations fetch over the network; equals the gateway's timeout. */
 const OWNER_TIMEOUT_MS = minutes(2);
 
-/** The daemons that own what the REST API serves. */
+/** Services that own parts of the REST API. */
 export type Owner = 'workflow' | 'marketplace';
 
 export interface RestServices extends DaemonServices {
   plugins: PluginRuntime;
   reread: Reread;
-  /** As of the latest reload. */
+  /** State of the latest reload. */
   readonly table: PluginRouteTable;
   schemasOf: (plugin: RoutedPlugin) => PluginSchemas;
   owners: Record<Owner, Client>;
   observe: Observe;
   telemetry: TelemetryReader;
   internalSecret: string;
-  /** For routes whose manifest sets none. */
+  /** Timeout of routes whose manifest sets none. */
   routeTimeoutMs: number;
-  /** Host ids that may run commands, and see every tenant's records. */
+  /** Host ids that may run commands and see every tenant's records. */
   admins: readonly string[];
-  /** Undefined where no issuer is configured. */
+  /** Undefined without a configured issuer. */
   verifyOAuth: VerifyOAuth | undefined;
 }
 
-/** Loads the plugins, lays out their routes, and reports each route that cannot be served where it was declared. */
+/** Loads the plugins, builds their route table, and reports invalid routes. */
 export async function restServices(resources: Resources): Promise<RestServices> {
   const { clock, config, dataDir, group, keys, logger, metrics, peers } = resources;
   const plugins = await createPluginRuntime(resources);
@@ -59,7 +59,7 @@ export async function restServices(resources: Resources): Promise<RestServices> 
     return laidOut;
   }
 
-  /** Told once for each version of a plugin: the answer costs a process. */
+  /** Cached per plugin version, since building them costs a process. */
   function schemasOf(plugin: RoutedPlugin): PluginSchemas {
     const found = schemas.get(plugin) ?? describe(plugin);
     schemas.set(plugin, found);
@@ -112,17 +112,17 @@ function reportRefused(table: PluginRouteTable, logger: Logger): void {
   }
 }
 
-/** Read in this process, for a description: what somebody writes by hand is smaller. */
+/** Size limit of schema files, which are read in this process for descriptions. */
 const SCHEMA_FILE_BYTES = 4 * 1024 * 1024;
 
-/** A plugin's own JSON file; a link that leads out of its folder is refused, as is what is no file. */
+/** Reads a JSON file of a plugin; rejects links out of its folder and anything but files. */
 async function readPluginJson(root: string, file: string): Promise<unknown> {
   const folder = await realpath(root);
   const path = await realpath(join(folder, file));
-  if (!isInside(folder, path)) throw new Error(`${file} leads out of the plugin's folder`);
+  if (!isInside(folder, path)) throw new Error(`${file} is outside of the plugin's folder`);
   const found = await stat(path);
-  // A pipe would be waited for without end.
+  // Reading a pipe would block forever.
   if (!found.isFile() || found.size > SCHEMA_FILE_BYTES)
-    throw new Error(`${file} is no file of at most ${SCHEMA_FILE_BYTES} bytes`);
+    throw new Error(`${file} is not a file of at most ${SCHEMA_FILE_BYTES} bytes`);
   return JSON.parse(await readFile(path, 'utf8'));
 }

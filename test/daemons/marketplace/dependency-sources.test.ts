@@ -87,7 +87,7 @@ describe.each([
     await publish('two', { dependencies: { one: '^1.0.0' } });
     await expect(install({ two: '^1.0.0' })).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
-      message: expect.stringMatching(/a program for it, as for one from git|type "git"/),
+      message: expect.stringMatching(/a program for it, such as git|type "git"/),
     });
     expect(existsSync(witness)).toBe(false);
   });
@@ -103,7 +103,7 @@ describe.each([
     await publish('one', { dependencies: { evil: `file:${repository}` } });
     await expect(install({ one: '1.0.0' })).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
-      message: expect.stringMatching(/evil from ".*evil", which is no registry|type "directory"/),
+      message: expect.stringMatching(/evil from ".*evil", which is not a registry|type "directory"/),
     });
   });
 
@@ -127,7 +127,7 @@ describe.each([
       ).rejects.toMatchObject({
         code: 'VALIDATION_ERROR',
         message: expect.stringMatching(
-          /good from "http:\/\/localhost:\d+\/good-1.0.0.tgz", which is no registry|type "remote"/,
+          /good from "http:\/\/localhost:\d+\/good-1.0.0.tgz", which is not a registry|type "remote"/,
         ),
       });
     },

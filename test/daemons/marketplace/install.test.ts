@@ -121,7 +121,7 @@ test('a plugin of the project is no plugin that is not there: an update says wha
   const daemon = await startMarketplace({ projectDir, dataDir: join(projectDir, '.svc') });
   await expect(daemon.call(updatePlugin, { params, body: {} })).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: '@acme/greeter is project: its folder is used as it is, so there is nothing to update.',
+    message: '@acme/greeter is project: its folder is used in place, so there is nothing to update.',
   });
 });
 
@@ -166,7 +166,7 @@ test('an update shows what changes before it happens, and refuses what was not s
   const { manifestDigest } = plan;
   await expect(daemon.call(updatePlugin, { params, body: { manifestDigest } })).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: expect.stringContaining('changed since it was shown'),
+    message: expect.stringContaining('changed since the plan was made'),
   });
   expect(await daemon.call(getPlugin, { params })).toMatchObject({ version: '1.0.0' });
   expect(await daemon.call(updatePlugin, { params, body: {} })).toMatchObject({ version: '1.2.0' });

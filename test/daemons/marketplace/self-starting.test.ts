@@ -57,8 +57,8 @@ test('the consent to an installation and `plugins show` list all that runs by it
   ])
     expect(plan.changes).toContainEqual({ change: 'added', what: 'workflow', name: id, after: { code } });
   expect(plan.warnings).toEqual([
-    'It starts workflows by itself: 2 by time, 1 by deliveries of webhooks.',
-    'Its code runs on requests whose sender is not known yet.',
+    'It starts workflows by itself: 2 on schedules, 1 on webhook deliveries.',
+    'Its code runs on unauthenticated requests.',
   ]);
   const asked = planText(plan, createStyle({ isTTY: false }, {}));
   for (const [what, name, when] of SELF_STARTING) expect(asked).toContain(`+ ${what} ${name}: ${when}`);

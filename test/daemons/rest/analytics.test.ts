@@ -80,7 +80,7 @@ test('a bad name fails the handler; too large a payload is a line in the log; a 
   expect((await tell({ name: 'big', payload: 'x'.repeat(17_000) })).status).toBe(200);
   await expect
     .poll(() => rest.logs.lines.map(({ message }) => String(message)))
-    .toContainEqual(expect.stringMatching(/^The event "big" was not taken: .*17002 characters/));
+    .toContainEqual(expect.stringMatching(/^The event "big" was dropped: .*17002 characters/));
   expect(eventsOf(rest, 'big')).toEqual([]);
   for (let n = 0; n < 15; n++) await tell({ name: 'many', times: 100 });
   expect(eventsOf(rest, 'many')).toHaveLength(1000);

@@ -75,8 +75,8 @@ test('a schema is brought along with all it refers to, in its file and in others
 
 test.each([
   ['gone.json', /no file gone\.json/],
-  ['a.json#/$defs/none', /nothing is at a\.json#\/\$defs\/none/],
-  ['https://example.com/x.json', /no file of the plugin/],
+  ['a.json#/$defs/none', /a\.json#\/\$defs\/none does not exist/],
+  ['https://example.com/x.json', /not a file of the plugin/],
 ])('%s is described as anything, with the reason', async (ref, reason) => {
   expect(await describeIn({ 'a.json': {} }, ref)).toEqual({ description: expect.stringMatching(reason) });
 });
@@ -98,7 +98,7 @@ test('a schema that grows without bounds when it is written out is told to be to
   const files = { 's.json': { chain, $defs: { all: { anyOf: pointers.map(($ref) => ({ $ref })) } } } };
   expect(await describeIn(files, 's.json#/$defs/all')).toEqual({
     description:
-      'The schema s.json#/$defs/all cannot be shown: it takes more than 1048576 characters with all it refers to',
+      'The schema s.json#/$defs/all cannot be read: it exceeds 1048576 characters with its references',
   });
 });
 
@@ -158,8 +158,8 @@ test('code that cannot be asked is asked again after a minute, and not by everyb
   });
   const ask = async () => (await schemas.ofHandler(manifest.commands[0]!)).input?.description;
   expect([await ask(), await ask(), questions]).toEqual([
-    'The schema ./hangs.js#S cannot be shown: it hangs',
-    'The schema ./hangs.js#S cannot be shown: it hangs',
+    'The schema ./hangs.js#S cannot be read: it hangs',
+    'The schema ./hangs.js#S cannot be read: it hangs',
     1,
   ]);
   clock.advance(60_000);

@@ -205,7 +205,7 @@ test('what is no source is an error like any other, while the answer can be one'
     { error: { code: 'EXECUTION_ERROR' } },
   ]);
   expect(rest.logs.lines.map(({ message }) => message)).toContainEqual(
-    expect.stringContaining('A stream wants an iterable source.'),
+    expect.stringContaining('The source of a stream must be iterable.'),
   );
 });
 
@@ -215,7 +215,7 @@ test('a process that sends more than it was asked for is ended', async () => {
   await expect(response.text()).rejects.toThrow();
   await expect
     .poll(() => rest.logs.lines.map(({ message }) => String(message)).join('\n'))
-    .toContain('sent more of a stream than it was asked for');
+    .toContain('sent more of a stream than was requested');
   expect((await open(rest, 'bytes')).status).toBe(200);
 });
 

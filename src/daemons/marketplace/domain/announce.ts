@@ -11,7 +11,10 @@ export type MarketplaceAction =
   | 'uninstalled'
   | 'unlinked';
 
-/** Tells of a change that has happened, as an event and as a diagnostic. @spec Analytics events: marketplace actions */
+/**
+ * Reports a completed change as an analytics event and a diagnostic. @spec Analytics events: marketplace
+ * actions
+ */
 export function createAnnounce(
   analytics: Analytics,
   logger: Logger,

@@ -14,9 +14,9 @@ import {
   workflowBriefs,
 } from '../../../plugins/index.ts';
 
-/** The plugins of the project as the marketplace tells them. @spec docs/plugins.md "Installing" */
+/** The project's plugins as the marketplace API lists them. @spec docs/plugins.md "Installing" */
 export interface Catalogue {
-  /** By id; what is broken is listed with its faults. */
+  /** Ordered by id; broken plugins are listed with their faults. */
   list(): PluginRecord[];
   /** Throws PLUGIN_NOT_FOUND. */
   record(id: string): PluginRecord;
@@ -24,7 +24,10 @@ export interface Catalogue {
   detail(id: string): PluginDetail;
 }
 
-/** Of what is on disk and what runs: a plugin that broke and is kept has one record, that of what is broken. */
+/**
+ * Combines plugins on disk and running ones: one that broke but keeps running has a single record, with its
+ * faults.
+ */
 export function createCatalogue({ registry, kept }: Kept): Catalogue {
   const keptOf = (id: string | undefined) => kept.find((plugin) => plugin.id === id);
   const records = [
@@ -36,7 +39,7 @@ export function createCatalogue({ registry, kept }: Kept): Catalogue {
   function record(id: string): PluginRecord {
     const plugin = registry.find(id);
     if (plugin && !keptOf(id)) return loadedRecord(plugin);
-    // What is not loaded says why; who is asked for by no record at all is told what was likely meant.
+    // For an unknown id, `require` throws with the most similar one.
     return records.find((entry) => entry.id === id) ?? loadedRecord(registry.require(id));
   }
   return {
@@ -70,7 +73,7 @@ function disabledRecord({ id, version, folder, locked }: DisabledPlugin): Plugin
   return { id, version, ...where, enabled: false, status: 'disabled', ...rest };
 }
 
-/** A folder whose manifest does not even tell its id goes by the folder's name. */
+/** Without a readable id, the folder's name is used. */
 function brokenRecord({ id, folder, faults, locked }: BrokenPlugin, kept?: LoadedPlugin): PluginRecord {
   return {
     id: id ?? basename(folder),

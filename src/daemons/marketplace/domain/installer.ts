@@ -28,19 +28,22 @@ import { createPluginFolders, type Staged } from './plugin-folders.ts';
 import { requireAgreed, requireSame } from './refusals.ts';
 import type { Spread } from './spread.ts';
 
-/** Until a replaced folder goes: calls that run on it finish first, and services look at the lock file. */
+/**
+ * Delay before a replaced folder is deleted: running calls finish first, and services must notice the lock
+ * file.
+ */
 const KEEP_OLD_MS = minutes(2);
 
 export interface InstallerDeps {
   projectDir: string;
   dataDir: string;
   describer: PluginDescriber;
-  /** Files and folders beside `dataDir` that no plugin is granted. */
+  /** Files and folders besides `dataDir` that no plugin is granted. */
   secrets: readonly string[];
   authMode: PlatformConfig['auth']['mode'];
-  /** What confines the code of a plugin that is checked. */
+  /** The sandbox for the code of a plugin under validation. */
   sandbox: () => Promise<SandboxInForce>;
-  /** The plugins as they are on disk now. */
+  /** Reads the plugins on disk. */
   load: () => Promise<PluginRegistry>;
   lifecycle: Lifecycle;
   spread: Spread;
@@ -49,16 +52,16 @@ export interface InstallerDeps {
   analytics: Analytics;
 }
 
-/** What the operator has agreed to. */
+/** What the operator approved. */
 export interface Agreed {
-  /** The manifest of the plan. */
+  /** Digest of the manifest in the plan. */
   manifestDigest?: string | undefined;
-  /** To run a manifest that is code where bubblewrap does not confine it. */
+  /** Permits running a manifest module without the bubblewrap sandbox. */
   runManifest?: boolean | undefined;
 }
 
 export interface Installer {
-  /** Throws what an installation would throw. */
+  /** Throws the errors that an installation would. */
   plan(
     asked: { source?: string | undefined; pluginId?: string | undefined } & Pick<Agreed, 'runManifest'>,
   ): Promise<PluginPlan>;
@@ -68,17 +71,17 @@ export interface Installer {
   link(folder: string): Promise<string>;
   unlink(id: string): Promise<void>;
   setEnabled(id: string, enabled: boolean): Promise<void>;
-  /** Has every service read the plugins anew. */
+  /** Makes every service reload the plugins. */
   touch(): Promise<number>;
-  /** Removes what interrupted installations left behind. */
+  /** Removes leftovers of interrupted installations. */
   sweep(): Promise<void>;
-  /** Calls off what is being fetched; nothing of it has happened. */
+  /** Cancels fetches in flight; they have changed nothing. */
   stop(): void;
 }
 
 /**
- * Changes which plugins there are, one change at a time. The lock file is written last and in one step: before it
- * nothing has happened, after it everything has. @spec docs/plugins.md "Installing"
+ * Changes the set of plugins, one change at a time. The lock file is replaced last and atomically: it is the
+ * commit point of every change. @spec docs/plugins.md "Installing"
  */
 export function createInstaller(deps: InstallerDeps): Installer {
   const { projectDir, dataDir, clock, logger, load } = deps;
@@ -89,14 +92,14 @@ export function createInstaller(deps: InstallerDeps): Installer {
   const announce = createAnnounce(deps.analytics, logger);
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Whoever comes meanwhile waits for those before. */
+  /** Serializes changes in call order. */
   function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
     const mine = last.then(run);
     last = mine.catch(() => {});
     return mine;
   }
 
-  /** Puts a staged plugin in its place and writes it down. */
+  /** Moves a staged plugin into place and writes the lock file. */
   async function commit({ plugin, resolved }: Staged, source: Source, lock: LockFile): Promise<void> {
     const { folder, integrity } = await folders.place(plugin);
     const before = entryOf(lock, plugin.id);
@@ -115,14 +118,14 @@ export function createInstaller(deps: InstallerDeps): Installer {
     });
   }
 
-  /** Why code that nobody has agreed to is not run here; undefined where bubblewrap confines it. */
+  /** Why code without consent is not run; undefined with the bubblewrap sandbox. */
   async function whyNotRun({ runManifest = false }: Agreed): Promise<string | undefined> {
     if (runManifest) return undefined;
     const { mode, reason } = await deps.sandbox();
     return mode === 'bwrap' ? undefined : (reason ?? mode);
   }
 
-  /** Handlers run once the manifest is the one that was agreed to. */
+  /** Handlers are loaded only once the manifest equals the approved one. */
   async function whenAgreed(agreed: Agreed): Promise<ValidateOptions> {
     return {
       manifestNotRun: await whyNotRun(agreed),
@@ -130,7 +133,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     };
   }
 
-  /** Throws CONFLICT for what is there in another way: a folder of the project is as new as it is. */
+  /** Throws CONFLICT for a plugin that is not installed: a project or linked folder is always current. */
   async function toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
     if (!entryOf(lock, id) && (await load()).find(id)) throw nothingToUpdate(id, 'project');
     return requireInstalled(lock, id);
@@ -148,7 +151,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     announce(reason, entry);
   }
 
-  /** To the plugin as it is now; one that is broken or switched off has nothing to be told. */
+  /** Runs a hook of the loaded plugin; broken and disabled plugins have none. */
   async function say(hook: 'onEnable' | 'onDisable', id: string, reason: LifecycleReason): Promise<void> {
     const plugin = (await load()).find(id);
     if (plugin) await deps.lifecycle(plugin, hook, reason);
@@ -161,7 +164,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     return id;
   }
 
-  /** A disabled plugin of the project needs an entry that says so. */
+  /** A disabled project plugin needs a lock file entry. */
   async function entryToSwitch(lock: LockFile, id: string): Promise<LockEntry> {
     const entry = entryOf(lock, id);
     if (entry) return entry;
@@ -237,7 +240,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     link: (path) =>
       inTurn(async () => {
         const source = parseSource(resolve(projectDir, path), projectDir);
-        if (source.kind !== 'folder') throw new PlatformError('VALIDATION_ERROR', `${path} is no folder.`);
+        if (source.kind !== 'folder') throw new PlatformError('VALIDATION_ERROR', `${path} is not a folder.`);
         const plugin = await folders.requireSound(source.path);
         const lock = await entries.read();
         if (entryOf(lock, plugin.id)?.origin !== 'linked') await neighbours.requireAbsent(plugin.id, lock);

@@ -6,17 +6,20 @@ import type { MarketplaceAction } from './announce.ts';
 
 export type LifecycleReason = MarketplaceAction;
 
-/** Tells a plugin that it was switched on or is about to be switched off. */
+/** Runs a plugin's hook after it was enabled or before it is disabled. */
 export type Lifecycle = (
   plugin: LoadedPlugin,
   hook: 'onEnable' | 'onDisable',
   reason: LifecycleReason,
 ) => Promise<void>;
 
-/** Whoever switches a plugin on waits for it. */
+/** Time limit of a hook: the operator's command waits for it. */
 const TIMEOUT_MS = 10_000;
 
-/** A hook that fails is told in the log, and changes nothing: the switch is the operator's. @spec docs/plugins.md "Lifecycle" */
+/**
+ * A failing hook is logged and changes nothing: enabling is the operator's decision. @spec docs/plugins.md
+ * "Lifecycle"
+ */
 export function createLifecycle(
   runtime: Pick<PluginRuntime, 'execute'>,
   logger: Logger,

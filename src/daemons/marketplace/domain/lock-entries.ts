@@ -6,17 +6,17 @@ import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '
 import { unknown } from './refusals.ts';
 import type { Spread } from './spread.ts';
 
-/** Where a plugin comes from and lies; the rest of its entry is said by its manifest. */
+/** Source and location of a plugin; its manifest provides the rest of the entry. */
 export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
 
-/** What the lock file says of each plugin. Writing it is the moment at which a change happens; all services know when it is written. */
+/** Lock file entries. Each write commits a change, and resolves when all services have reloaded. */
 export interface LockEntries {
   read(): Promise<LockFile>;
-  /** The entry of a plugin that is new, or newly written. */
+  /** Creates the entry of a new or updated plugin. */
   entryFor(plugin: LoadedPlugin, provenance: Provenance, enabled?: boolean): LockEntry;
   save(lock: LockFile, entry: LockEntry): Promise<void>;
   remove(lock: LockFile, id: string): Promise<void>;
-  /** Writes the same anew, so that every service reads the plugins again; resolves with the revision. */
+  /** Rewrites the lock file unchanged, so that every service reloads; resolves with the revision. */
   touch(lock: LockFile): Promise<number>;
 }
 
@@ -51,7 +51,7 @@ export function entryOf(lock: LockFile, id: string): LockEntry | undefined {
   return ownValue(lock.plugins, id);
 }
 
-/** Throws PLUGIN_NOT_FOUND, or CONFLICT for a folder that is used as it is. */
+/** Throws PLUGIN_NOT_FOUND, or CONFLICT for a folder that is used in place. */
 export function requireInstalled(lock: LockFile, id: string): LockEntry {
   const entry = entryOf(lock, id);
   if (entry?.origin === 'installed') return entry;
@@ -62,6 +62,6 @@ export function requireInstalled(lock: LockFile, id: string): LockEntry {
 export function nothingToUpdate(id: string, origin: PluginOrigin): PlatformError {
   return new PlatformError(
     'CONFLICT',
-    `${id} is ${origin}: its folder is used as it is, so there is nothing to update.`,
+    `${id} is ${origin}: its folder is used in place, so there is nothing to update.`,
   );
 }

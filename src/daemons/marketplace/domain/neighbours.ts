@@ -4,15 +4,15 @@ import { type LoadedPlugin, type PluginRegistry, relate } from '../../../plugins
 import { entryOf } from './lock-entries.ts';
 import { faulty, isThere, unknown } from './refusals.ts';
 
-/** What the other plugins say to a change. `load` reads them as they are on disk now. */
+/** Checks a change against the other plugins. `load` reads them from disk. */
 export interface Neighbours {
-  /** Throws when the plugin could not run beside the others. */
+  /** Throws when the plugin conflicts with others or lacks dependencies. */
   requirePlace(plugin: LoadedPlugin): Promise<void>;
-  /** Throws PLUGIN_CONFLICT when a plugin of that id is there. */
+  /** Throws PLUGIN_CONFLICT when a plugin with that id exists. */
   requireAbsent(id: string, lock: LockFile): Promise<void>;
-  /** Throws CONFLICT with the names of those that need it. */
+  /** Throws CONFLICT with the plugin's dependents. */
   requireUnneeded(id: string, what: string): Promise<void>;
-  /** Throws CONFLICT or PLUGIN_NOT_FOUND unless the plugin came that way. */
+  /** Throws CONFLICT or PLUGIN_NOT_FOUND unless the plugin has that origin. */
   requireOrigin(id: string, wanted: PluginOrigin, lock: LockFile): Promise<void>;
 }
 
@@ -60,9 +60,9 @@ export function createNeighbours(load: () => Promise<PluginRegistry>): Neighbour
 
 function hintFor(origin: PluginOrigin, id: string): string {
   const hints: Record<PluginOrigin, string> = {
-    installed: `\`svc plugins uninstall ${id}\` removes it`,
-    linked: `\`svc plugins unlink ${id}\` lets go of it`,
-    project: 'it lies in the project: remove its folder, or disable it',
+    installed: `remove it with \`svc plugins uninstall ${id}\``,
+    linked: `unlink it with \`svc plugins unlink ${id}\``,
+    project: 'it belongs to the project: remove its folder, or disable it',
   };
   return hints[origin];
 }

@@ -6,7 +6,7 @@ import {
 } from '../../../contracts/index.ts';
 import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/index.ts';
 
-/** What a manifest brings, by kind and name; what differs between two of them is what is to be agreed to. */
+/** Capabilities of a manifest by kind and name; an operator approves the differences. */
 function capabilities(
   manifest: ManifestV3 | undefined,
 ): Map<string, { what: string; name: string; value: unknown }> {
@@ -40,7 +40,7 @@ function capabilities(
   return found;
 }
 
-/** What changes from one manifest to the next; everything is added where there was none. */
+/** Changes between two manifests; without a previous one, everything is added. */
 export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3): PlanChange[] {
   const [old, next] = [capabilities(before), capabilities(after)];
   const changes: PlanChange[] = [];
@@ -56,11 +56,11 @@ export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3
   return changes;
 }
 
-/** What the spec's open access of development gives to any program that reaches the ports of the services. */
+/** Access that the spec's open development mode gives to any program that can reach the services' ports. */
 const OPEN_PORTS =
-  'Here the services take calls without a token (auth.mode is "optional"): through their ports it may start, read and cancel runs and jobs of every tenant, call routes of other plugins, and read logs and analytics. Plugin state stays closed to it. Set auth.mode to "required" to close them.';
+  'The services accept calls without a token (auth.mode is "optional"): through their ports it may start, read and cancel runs and jobs of every tenant, call routes of other plugins, and read logs and analytics. Plugin state stays protected. Set auth.mode to "required" to prevent this.';
 
-/** Grants that mean more than they say. */
+/** Warnings about grants with non-obvious consequences. */
 export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth']['mode']): string[] {
   const { rest } = manifest;
   const warnings: string[] = [];
@@ -77,25 +77,25 @@ export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth'
       warnings.push(`It may ${way} files outside of its folder.`);
   }
   const open = (rest?.routes ?? []).filter((route) => routeSecurity(rest!, route)?.includes('none'));
-  if (open.length > 0) warnings.push(`${open.length} of its routes can be called by anybody.`);
+  if (open.length > 0) warnings.push(`${open.length} of its routes need no authentication.`);
   const bySelf = selfStarting(manifest);
   const count = (what: string) => bySelf.filter((one) => one.what === what).length;
   if (count('schedule') + count('event') > 0)
     warnings.push(
-      `It starts workflows by itself: ${count('schedule')} by time, ${count('event')} by deliveries of webhooks.`,
+      `It starts workflows by itself: ${count('schedule')} on schedules, ${count('event')} on webhook deliveries.`,
     );
-  if (count('validator') > 0) warnings.push('Its code runs on requests whose sender is not known yet.');
+  if (count('validator') > 0) warnings.push('Its code runs on unauthenticated requests.');
   return warnings;
 }
 
-/** What was, or was not, run to make the plan. */
+/** Reports which code was run to make the plan, and which was not. */
 export function codeWarnings(module: string | undefined, notRun: string | undefined): string[] {
   return [
     ...(module === undefined ? [] : [`Its manifest is code (${module}), which was run to read it.`]),
     ...(notRun === undefined
       ? []
       : [
-          `Its code was not run to check it, because bubblewrap is not in force (${notRun}). Once installed it is confined by Node's permission model alone.`,
+          `Its code was not run to check it, because the bubblewrap sandbox is not active (${notRun}). Once installed, only Node's permission model restricts it.`,
         ]),
   ];
 }

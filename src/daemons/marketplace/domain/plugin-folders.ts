@@ -16,31 +16,31 @@ import { faulty } from './refusals.ts';
 
 const STAGING = '.staging-';
 
-/** A plugin that was fetched and checked, and waits in a folder of its own. */
+/** A fetched and validated plugin in a staging folder. */
 export interface Staged {
   plugin: LoadedPlugin;
-  /** What its source turned out to be. */
+  /** The exact version that the source resolved to. */
   resolved: string;
 }
 
-/** Where installed plugins lie: each content in a folder of its own, so that what runs is never written over. */
+/** Folders of installed plugins: one per content, so that running code is never overwritten. */
 export interface PluginFolders {
-  /** Throws what is wrong with the plugin in a folder. */
+  /** Throws the faults of the plugin in a folder. */
   requireSound(folder: string): Promise<LoadedPlugin>;
-  /** Fetches and checks a source, hands it over, and clears away what was not put in its place. */
+  /** Fetches and validates a source, passes it to `use`, and removes what `use` did not place. */
   withStaged<Result>(
     source: Source,
     options: ValidateOptions,
     use: (staged: Staged) => Promise<Result>,
   ): Promise<Result>;
-  /** Moves a staged plugin to where it stays. */
+  /** Moves a staged plugin to its final folder. */
   place(plugin: LoadedPlugin): Promise<{ folder: string; integrity: string }>;
   remove(folder: string): Promise<void>;
-  /** Removes all but these. */
+  /** Removes all other folders. */
   sweep(kept: ReadonlySet<string>): Promise<void>;
 }
 
-/** `signal` ends what is being fetched. */
+/** `signal` cancels fetches. */
 export function createPluginFolders(
   dataDir: string,
   describer: PluginDescriber,
@@ -84,7 +84,7 @@ export function createPluginFolders(
       const name = folderName(id, version, integrity);
       const there = await integrityOf(join(home, name)).catch(() => undefined);
       if (there === integrity) return { folder: name, integrity };
-      // What is there already is in use: it is neither removed nor written over.
+      // The existing folder is in use: neither removed nor overwritten.
       const folder = existsSync(join(home, name)) ? `${name}-${randomUUID().slice(0, 8)}` : name;
       await rename(root, join(home, folder));
       return { folder, integrity };
@@ -97,7 +97,7 @@ export function createPluginFolders(
   };
 }
 
-/** Another content is another folder, so that what runs is never written over. */
+/** Includes the digest, so that running code is never overwritten. */
 function folderName(id: string, version: string, integrity: string): string {
   const digest = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex').slice(0, 16);
   return `${id.replace('@', '').replace('/', '__')}-${version.replace(/[^\w.-]/g, '_')}-${digest}`;

@@ -2,27 +2,27 @@ import type { LockEntry } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { LoadedPlugin, PluginFault } from '../../../plugins/index.ts';
 
-/** Why a change to the plugins is refused. */
+/** Errors of rejected plugin changes. */
 
-/** Throws CONFLICT for another plugin than the one that is to be updated. */
+/** Throws CONFLICT when the source contains another plugin than the one to update. */
 export function requireSame({ id }: LoadedPlugin, wanted: string): void {
   if (id === wanted) return;
-  throw new PlatformError('CONFLICT', `The source holds the plugin ${id}, not ${wanted}.`, {
+  throw new PlatformError('CONFLICT', `The source contains the plugin ${id}, not ${wanted}.`, {
     details: { pluginId: wanted, found: id },
   });
 }
 
-/** What was shown must be what is installed, though the source may have changed in between. */
+/** The approved plan must equal what is installed; the source may have changed in between. */
 export function requireAgreed(digest: string, agreed: string | undefined): void {
   if (agreed === undefined || agreed === digest) return;
   throw new PlatformError(
     'CONFLICT',
-    'The source has changed since it was shown: its manifest is another one. Look at it again.',
+    'The source has changed since the plan was made: its manifest differs. Make a new plan.',
     { details: { agreed, found: digest } },
   );
 }
 
-/** INVALID_MANIFEST, INVALID_HANDLER or what else the first fault is, with all of them in the details. */
+/** An error with the first fault's code, and all faults in the details. */
 export function faulty(id: string | undefined, faults: readonly PluginFault[]): PlatformError {
   const told = faults.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return new PlatformError(
@@ -35,11 +35,11 @@ export function faulty(id: string | undefined, faults: readonly PluginFault[]): 
 export function isThere(id: string, version: string, entry: LockEntry | undefined): PlatformError {
   const mend =
     entry?.origin === 'installed'
-      ? ` \`svc plugins update ${id}\` replaces it.`
-      : ' `svc plugins dev` has its folder read anew.';
+      ? ` Replace it with \`svc plugins update ${id}\`.`
+      : ' Reload its folder with `svc plugins dev`.';
   return new PlatformError(
     'PLUGIN_CONFLICT',
-    `The plugin ${id} is there already, in version ${version} (${entry?.origin ?? 'project'}).${mend}`,
+    `The plugin ${id} already exists in version ${version} (${entry?.origin ?? 'project'}).${mend}`,
     { details: { pluginId: id, version } },
   );
 }
@@ -47,7 +47,7 @@ export function isThere(id: string, version: string, entry: LockEntry | undefine
 export function unknown(id: string): PlatformError {
   return new PlatformError(
     'PLUGIN_NOT_FOUND',
-    `There is no plugin "${id}"; \`svc plugins list\` shows those there are.`,
+    `There is no plugin "${id}"; list all with \`svc plugins list\`.`,
     { details: { pluginId: id } },
   );
 }

@@ -6,14 +6,14 @@ import type { Resources } from '../../define-daemon.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 
 /**
- * Settles once every service that runs has read the plugins anew, so that whoever is told of a change may count on it in
- * the next call. Never throws: the change has happened, and a service that does not answer looks for itself.
+ * Resolves once every running service has reloaded the plugins, so that a client can rely on a change in its
+ * next call. Never throws: the change is committed, and unreachable services poll.
  */
 export type Spread = () => Promise<void>;
 
-/** Many times what reading takes: only a service that hangs is not waited for. */
+/** A multiple of the usual reload time: only a hung service is not awaited. */
 const PATIENCE_MS = seconds(5);
-/** The gateway comes last: it asks the workflow service which webhooks start workflows. */
+/** The gateway comes last, since it asks the workflow service which webhooks start workflows. */
 const ORDER: ReadonlyArray<readonly ServiceName[]> = [['rest', 'workflow'], ['gateway']];
 
 export function createSpread(
@@ -24,7 +24,7 @@ export function createSpread(
 
   async function ask(name: ServiceName): Promise<void> {
     const url = peers.known()[name];
-    // One that has not started yet reads what it finds then.
+    // A service that has not started yet will read the current state.
     if (url === undefined) return;
     const client = createClient({ url, peer: name, headers, timeoutMs: PATIENCE_MS });
     await client.call(rereadPlugins).catch((error) => tellLate(logger, name, error));
@@ -37,7 +37,7 @@ export function createSpread(
 }
 
 function tellLate(logger: Logger, name: ServiceName, error: unknown): void {
-  logger.warn(`The ${name} service has not said that it read the plugins anew; it does as soon as it can`, {
+  logger.warn(`The ${name} service has not confirmed the plugin reload; it reloads as soon as it can`, {
     error,
   });
 }

@@ -10,14 +10,14 @@ export interface WatchedFoldersDeps {
   /** The config's `plugins`. */
   patterns: string[];
   installer: Pick<Installer, 'touch'>;
-  /** As of the latest reload. */
+  /** State of the latest reload. */
   runtime: Pick<PluginRuntime, 'registry'>;
   logger: Logger;
 }
 
 /**
- * Watches the folders that nobody installs from: those of the project and linked ones. A change is announced to every
- * service like an installation. @spec docs/decisions/0050
+ * Watches plugin folders used in place: the project's and linked ones. A change is broadcast to every service like an
+ * installation. @spec docs/decisions/0050
  */
 export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const { projectDir, dataDir, patterns, installer, runtime, logger } = deps;
@@ -25,7 +25,7 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const everLinked = new Set<string>();
   const digests = new Map<string, { stamp: string; digest: string }>();
 
-  /** Files are read only when one of them was touched. */
+  /** Reads files only after one of them was touched. */
   async function digestOf(root: string): Promise<[string, string]> {
     const loaded = runtime.registry.plugins.find((plugin) => plugin.root === root)?.manifest;
     const stamp = sourceStamp(root, loaded);
@@ -46,11 +46,11 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   }
   return watchSources({
     stamp,
-    // Linking and unlinking announce themselves.
+    // Linking and unlinking broadcast the change themselves.
     isNews: (root) => !everLinked.has(root),
     changed: async () => {
       await installer.touch();
-      logger.info('The plugins were read anew because files of theirs changed');
+      logger.info('The plugins were reloaded because their files changed');
     },
     logger,
   });

@@ -4,8 +4,8 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { INSTALL_LIMITS } from '../../../plugins/index.ts';
 
 /**
- * Copies a plugin's folder, save for the entries named in `skip` at its top. Throws VALIDATION_ERROR for links,
- * devices and too much of anything: what is installed must be complete by itself.
+ * Copies a plugin's folder, except for top-level entries in `skip`. Throws VALIDATION_ERROR for links and
+ * devices, since an installed plugin must be self-contained, and above the size limits.
  */
 export async function copyFolder(from: string, to: string, skip: ReadonlySet<string>): Promise<void> {
   const folders = [''];
@@ -25,7 +25,7 @@ export async function copyFolder(from: string, to: string, skip: ReadonlySet<str
       bytes += entry.size;
       if (++files > INSTALL_LIMITS.files || bytes > INSTALL_LIMITS.bytes) {
         const { files: most, bytes: size } = INSTALL_LIMITS;
-        throw refused(path, `is beyond what a plugin may hold: ${most} files, ${size} bytes`);
+        throw refused(path, `exceeds the limits of a plugin: ${most} files, ${size} bytes`);
       }
       await copyFile(join(from, path), join(to, path));
     }

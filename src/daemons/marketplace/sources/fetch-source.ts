@@ -7,14 +7,13 @@ import type { Source } from './parse-source.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 import { unpackTarball } from './tar.ts';
 
-/** Files of a package that would tell npm what to do: registries, programs to call. */
+/** Files that would configure npm: registries, programs to run. */
 const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
 const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
 
 /**
- * Brings a source into `folder`, a new one, with its dependencies in its own `node_modules`; no script of any
- * package runs. npm and git work in `at`, an empty folder. Resolves with what the source turned out to be. Throws
- * VALIDATION_ERROR, UPSTREAM_UNAVAILABLE.
+ * Fetches a source and its dependencies into the new `folder`, without running scripts. npm and git run in
+ * the empty folder `at`. Resolves with the exact version. Throws VALIDATION_ERROR, UPSTREAM_UNAVAILABLE.
  */
 export async function fetchSource(source: Source, folder: string, at: ToolPlace): Promise<string> {
   const resolved = await bring(source, folder, at);
@@ -52,7 +51,7 @@ async function fromRegistry(spec: string, folder: string, at: ToolPlace): Promis
   return describePacked(output) ?? spec;
 }
 
-/** `@acme/orders@1.2.3 sha512-…`, as npm tells it. */
+/** `@acme/orders@1.2.3 sha512-…`, from npm's output. */
 function describePacked(output: string): string | undefined {
   try {
     const told = JSON.parse(output) as unknown;
@@ -69,7 +68,7 @@ function describePacked(output: string): string | undefined {
 async function fromGit(url: string, ref: string | null, folder: string, at: ToolPlace): Promise<string> {
   const clone = join(at.cwd, 'clone');
   const inClone = { ...at, cwd: clone };
-  // Neither hooks, nor helpers that an address could name, nor links.
+  // Disables hooks, remote helpers named by a URL, and links.
   const safe = [
     '-c',
     'core.hooksPath=/dev/null',

@@ -5,7 +5,7 @@ import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { isRecord } from '../../../kit/is-record.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 
-/** For every npm: no script of a package runs, and nothing is said that nobody reads. */
+/** Options for every npm call: no package scripts, no superfluous output. */
 export const NPM_QUIET = [
   '--ignore-scripts',
   '--no-audit',
@@ -13,7 +13,7 @@ export const NPM_QUIET = [
   '--no-update-notifier',
   '--loglevel=error',
 ];
-/** What comes with a plugin comes from the registry: an npm that knows `--allow-…` fetches nothing else in the first place. */
+/** Options that restrict newer npm versions to registry packages. */
 const INSTALL = [
   'install',
   '--omit=dev',
@@ -28,17 +28,17 @@ const INSTALL = [
   '--omit-lockfile-registry-resolved=false',
   ...NPM_QUIET,
 ];
-/** A dependency that is no version, range or tag of a name. */
+/** Dependency specifiers other than a version, range or tag. */
 const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
 const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
 const BY_ADDRESS = /^https?:/;
-/** A registry among npm's settings; behind a semicolon when another one is used in its place. */
+/** A registry in npm's settings; after a semicolon if it is overridden. */
 const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
 /**
- * Brings the dependencies of the plugin in `at.cwd` into its own `node_modules`. Nothing is asked of npm for a plugin that
- * depends on nothing, so that it installs without a network. Throws VALIDATION_ERROR for a package, of whatever depth,
- * that does not come from a registry; UPSTREAM_UNAVAILABLE.
+ * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Without dependencies npm is
+ * not run, so that no network is needed. Throws VALIDATION_ERROR for a package at any depth that is not from
+ * a registry; UPSTREAM_UNAVAILABLE.
  */
 export async function installDependencies(at: ToolPlace): Promise<void> {
   const file = join(at.cwd, 'package.json');
@@ -49,16 +49,16 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   if (Object.keys(needed).length === 0) return;
   for (const [name, range] of Object.entries(needed)) requireByName(name, String(range));
   const modules = join(at.cwd, 'node_modules');
-  // A shipped node_modules would be mixed with what npm installs.
+  // A bundled node_modules would be mixed with npm's.
   await rm(modules, { recursive: true, force: true });
-  // What only the author's machine has would be asked for as well, though not installed.
+  // npm would also resolve these, which may exist only on the author's machine.
   const { devDependencies: _dev, peerDependencies: _peer, ...toInstall } = manifest;
   await writeFile(file, JSON.stringify(toInstall));
   await runTool('npm', INSTALL, at).catch((error) => {
     throw asRefusal(error);
   });
   await writeFile(file, text);
-  // Optional dependencies may all have failed.
+  // All optional dependencies may have failed.
   if (!existsSync(modules)) return;
   const lock = join(modules, '.package-lock.json');
   await requireFromRegistry(lock, at);
@@ -67,7 +67,7 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
 
 /** Throws VALIDATION_ERROR. */
 function parseManifest(text: string): Record<string, object | undefined> {
-  let why = 'it is no object';
+  let why = 'it is not an object';
   try {
     const manifest: unknown = JSON.parse(text);
     if (isRecord(manifest)) return manifest as Record<string, object>;
@@ -93,11 +93,11 @@ function wayOf(range: string): string | undefined {
   return BY_ADDRESS.test(range) ? 'address' : undefined;
 }
 
-/** What npm would not take, or may not do for it (`toolLaunch`), it will not take another time either. */
+/** A retry cannot help: npm rejects the package, or may not start a program for it (see `toolLaunch`). */
 function asRefusal(error: unknown): unknown {
   const said = messageOf(error);
   const why = said.includes('ERR_ACCESS_DENIED')
-    ? 'npm would have to start a program for it, as for one from git'
+    ? 'npm would have to start a program for it, such as git'
     : /code EALLOW(?:GIT|REMOTE|FILE|DIRECTORY)\b/.test(said) && said;
   if (!why) return error;
   return new PlatformError(
@@ -107,16 +107,16 @@ function asRefusal(error: unknown): unknown {
   );
 }
 
-/** A package as npm wrote down that it installed it. */
+/** A package in npm's lock file. */
 interface Installed {
-  /** Absent for what came inside another package, or was asked for by name and version alone. */
+  /** Absent for bundled packages and some requested by exact version. */
   resolved?: string;
   link?: boolean;
 }
 
 /**
- * What a plugin depends on may itself ask for anything, and a lock file or shrinkwrap, its own or a dependency's, may name
- * any place. Nothing of what npm fetched has run, so it is early enough to look at what it says it took.
+ * Transitive dependencies and lock files may name any location. Nothing fetched has run yet, so checking
+ * npm's lock file afterwards is early enough.
  */
 async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
   const { packages } = JSON.parse(await readFile(lock, 'utf8')) as { packages: Record<string, Installed> };
@@ -126,7 +126,7 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     throw new PlatformError(
       'VALIDATION_ERROR',
-      `Among the plugin's dependencies is ${name} from "${shown(resolved)}", which is no registry that npm is set to (${hosts.join(', ')}); bundle it into the plugin.`,
+      `Among the plugin's dependencies is ${name} from "${shown(resolved)}", which is not a registry configured in npm (${hosts.join(', ')}); bundle it into the plugin.`,
       { details: { dependency: name } },
     );
   }
@@ -134,19 +134,19 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
 
 async function registryHosts(at: ToolPlace): Promise<string[]> {
   const settings = await runTool('npm', ['config', 'list', '--long'], at);
-  // The first is npm's own, also where another is set: what a lock file resolved there npm asks of that other one.
+  // The first is npm's default; npm replaces it by the configured registry when a lock file names it.
   const registries = [...settings.matchAll(REGISTRY_SETTING)].filter(
     ([, isReplaced], n) => n === 0 || !isReplaced,
   );
   return [...new Set(registries.flatMap(([, , url]) => hostOf(url!) ?? []))];
 }
 
-/** Undefined for what is not fetched by HTTP. */
+/** Undefined for addresses other than HTTP. */
 function hostOf(address: string): string | undefined {
   return BY_ADDRESS.test(address) && URL.canParse(address) ? new URL(address).host : undefined;
 }
 
-/** An address without what may be secret in it. */
+/** An address without parts that may be secret. */
 function shown(address = ''): string {
   if (!URL.canParse(address)) return address;
   const { protocol, host, pathname } = new URL(address);

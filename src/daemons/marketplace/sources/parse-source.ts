@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { PluginId } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 
-/** What can be installed. `text` is the source as the lock file keeps it. */
+/** Sources of plugins. `text` is stored in the lock file. */
 export type Source =
   | { kind: 'npm'; text: string; spec: string }
   | { kind: 'tarball'; text: string; path: string }
@@ -15,12 +15,12 @@ const GIT_URL = /^(?:git\+)?(https|ssh|file|git):\/\//;
 const GITHUB = /^github:([\w.-]+\/[\w.-]+?)(?:\.git)?$/;
 
 /**
- * Tells what a source is: a path (of the project, when relative) to a folder or an archive, a git address, or an
- * npm name with or without range. Throws VALIDATION_ERROR that says what was understood.
+ * Parses a source: a path (relative to the project) to a folder or archive, a git address, or an npm name
+ * with optional range. Throws VALIDATION_ERROR.
  */
 export function parseSource(text: string, projectDir: string): Source {
-  // The text becomes an argument of npm and git; one that begins with a dash would be an option of theirs.
-  if (text.startsWith('-') || /[\0\r\n]/.test(text)) throw refused(text, 'it is no name, path or address');
+  // The text becomes an argument of npm or git; a leading dash would make it an option.
+  if (text.startsWith('-') || /[\0\r\n]/.test(text)) throw refused(text, 'it is not a name, path or address');
   refuseCredentials(text);
   const git = parseGit(text);
   if (git) return git;
@@ -30,7 +30,7 @@ export function parseSource(text: string, projectDir: string): Source {
   return parseName(text);
 }
 
-/** The source is kept, listed and logged. A user of ssh alone is no secret. */
+/** Sources are stored, listed and logged. An ssh user name is not a secret. */
 function refuseCredentials(text: string): void {
   const address = text.replace(/^git\+/, '');
   if (!address.includes('://') || !URL.canParse(address)) return;
@@ -38,7 +38,7 @@ function refuseCredentials(text: string): void {
   if (password === '' && (username === '' || protocol === 'ssh:')) return;
   throw refused(
     `${protocol}//${host}${pathname}`,
-    'its address holds credentials; leave them to git (a credential helper, or ssh) or to npm (.npmrc)',
+    'its address contains credentials; configure them in git (a credential helper, or ssh) or npm (.npmrc) instead',
   );
 }
 
@@ -55,7 +55,7 @@ function parsePath(text: string, path: string): Source {
 
 function parseGit(text: string): Source | undefined {
   const [address = '', ref = null] = text.split('#', 2);
-  if (ref !== null && !/^[\w./-]+$/.test(ref)) throw refused(text, `"${ref}" is no branch, tag or commit`);
+  if (ref !== null && !/^[\w./-]+$/.test(ref)) throw refused(text, `"${ref}" is not a branch, tag or commit`);
   const github = GITHUB.exec(address)?.[1];
   if (github) return { kind: 'git', text, url: `https://github.com/${github}.git`, ref };
   if (!GIT_URL.test(address) || !(address.startsWith('git') || address.endsWith('.git'))) return undefined;
@@ -71,7 +71,7 @@ function parseName(text: string): Source {
   if (!PluginId.safeParse(name).success || !/^[\w.^~<>=|*\- ]*$/.test(range)) {
     throw refused(
       text,
-      'give an npm name ("@acme/orders@^1"), a folder ("./orders"), an archive (.tgz) or a git address',
+      'use an npm name ("@acme/orders@^1"), a folder ("./orders"), an archive (.tgz) or a git address',
     );
   }
   return { kind: 'npm', text, spec: text };

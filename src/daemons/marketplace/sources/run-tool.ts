@@ -5,25 +5,25 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { type Tool, toolLaunch } from './tool-launch.ts';
 
 const TIMEOUT_MS = minutes(5);
-/** Between being asked to end and being ended; less than the service itself has to stop. */
+/** Time between SIGTERM and SIGKILL; shorter than the service's own shutdown limit. */
 const GRACE_MS = seconds(3);
 const OUTPUT_CHARS = 1024 * 1024;
 
 export interface ToolPlace {
   cwd: string;
-  /** Ends it and whatever it started; it fails with the signal's reason then. */
+  /** Ends the tool and its child processes; it then fails with the signal's reason. */
   signal: AbortSignal;
-  /** How long it may take to end; default 3 s. */
+  /** Grace period in ms; default 3 s. */
   graceMs?: number;
 }
 
-/** Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the last of what it said. */
+/** Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the end of its output. */
 export async function runTool(tool: Tool, args: readonly string[], place: ToolPlace): Promise<string> {
   const { cwd, signal, graceMs = GRACE_MS } = place;
   signal.throwIfAborted();
   const { command, before, env } = toolLaunch(tool, process.env);
   return new Promise((resolve, reject) => {
-    // A group of its own, so that what git calls ends with it.
+    // A process group of its own, so that child processes of git end with it.
     const child = spawn(command, [...before, ...args], {
       cwd,
       env,
@@ -57,11 +57,11 @@ export async function runTool(tool: Tool, args: readonly string[], place: ToolPl
   });
 }
 
-/** A program with all that it started. */
+/** A program and its child processes. */
 interface ProgramGroup {
-  /** Asks all of them to end, and ends those that do not. */
+  /** Sends SIGTERM to all, then SIGKILL. */
   end(): void;
-  /** The program is gone: what it left behind does not outlive it, if it was to end. */
+  /** Call when the program has exited: kills remaining child processes if `end` was called. */
   isOver(): void;
 }
 
@@ -73,7 +73,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
     try {
       process.kill(-child.pid, signal);
     } catch {
-      // Gone already.
+      // Already exited.
     }
   }
   return {
@@ -81,7 +81,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
       send('SIGTERM');
       stopTimer ??= systemClock.after(graceMs, () => {
         send('SIGKILL');
-        // One that left the group may still hold the other ends, and nobody waits for it.
+        // A process that left the group may still hold the pipes open, and must not delay the exit.
         child.stdout?.destroy();
         child.stderr?.destroy();
       });
@@ -94,7 +94,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
   };
 }
 
-/** What a tool said last that tells anything. */
+/** The last meaningful lines of the output. */
 function lastWords(stderr: string): string {
   const lines = stderr
     .split('\n')

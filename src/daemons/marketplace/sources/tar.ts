@@ -8,9 +8,9 @@ import { readTar, type TarEntry, type TarReader } from '../../../kit/tar/read.ts
 import { INSTALL_LIMITS, isInside } from '../../../plugins/index.ts';
 
 /**
- * Unpacks an npm archive into `folder`, without its first path part (`package/`). It is untrusted: anything but
- * plain files and folders, names that lead out, and more or larger files than INSTALL_LIMITS allow are refused with
- * VALIDATION_ERROR. Files of `skip` are left out.
+ * Unpacks an untrusted npm archive into `folder`, without its first path part (`package/`). Throws
+ * VALIDATION_ERROR for entries other than files and folders, for paths that escape, and above INSTALL_LIMITS.
+ * Files in `skip` are omitted.
  */
 export async function unpackTarball(
   archive: string,
@@ -19,7 +19,7 @@ export async function unpackTarball(
 ): Promise<void> {
   const file = createReadStream(archive);
   const bytes = createGunzip();
-  // `pipe` passes no failure on, and one that nobody hears ends the service.
+  // `pipe` does not forward errors, and an unhandled one would crash the service.
   file.on('error', (error) => bytes.destroy(error));
   const reader = readTar(file.pipe(bytes));
   const seen = { files: 0, bytes: 0 };
@@ -44,18 +44,20 @@ async function unpackEntry(
   seen: { files: number; bytes: number },
 ): Promise<void> {
   if (type !== 'file' && type !== 'folder')
-    throw refused(`${quoted(name)} is a ${type}; only files are taken`);
+    throw refused(`${quoted(name)} is a ${type}; only files are allowed`);
   const inner = safeName(name);
   seen.bytes += size;
-  if (++seen.files > INSTALL_LIMITS.files) throw refused(`it holds more than ${INSTALL_LIMITS.files} files`);
+  if (++seen.files > INSTALL_LIMITS.files)
+    throw refused(`it contains more than ${INSTALL_LIMITS.files} files`);
   if (size > INSTALL_LIMITS.fileBytes || seen.bytes > INSTALL_LIMITS.bytes) {
     throw refused(`it unpacks to more than ${INSTALL_LIMITS.bytes} bytes`);
   }
   const target = join(folder, inner);
-  if (!isInside(resolve(folder), resolve(target))) throw refused(`${quoted(name)} leads out of the archive`);
+  if (!isInside(resolve(folder), resolve(target)))
+    throw refused(`${quoted(name)} is a path outside of the package`);
   if (type === 'folder' || inner === '' || skip.has(inner)) return reader.skip(size);
   await mkdir(dirname(target), { recursive: true });
-  // `wx`: a second entry of one name would replace what was checked, or write through what came before.
+  // `wx`: a second entry with the same name must not replace a verified one.
   const file = await open(target, 'wx', 0o644);
   try {
     await reader.copy(size, (chunk) => file.writeFile(chunk));
@@ -65,12 +67,12 @@ async function unpackEntry(
   if ((mode & 0o111) !== 0) await chmod(target, 0o755);
 }
 
-/** The path inside the package. Throws for names that could lead elsewhere on any system. */
+/** The path inside the package. Throws for names that could escape on any system. */
 function safeName(name: string): string {
   if (name.length > INSTALL_LIMITS.pathChars) throw refused('one of its names is too long');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   const isUnsafe = name.startsWith('/') || /[\0\\]/.test(name) || /^[A-Za-z]:/.test(name);
-  if (isUnsafe || parts.includes('..')) throw refused(`${quoted(name)} leads out of the archive`);
+  if (isUnsafe || parts.includes('..')) throw refused(`${quoted(name)} is a path outside of the package`);
   return parts.slice(1).join('/');
 }
 

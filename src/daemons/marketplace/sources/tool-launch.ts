@@ -4,20 +4,19 @@ export type Tool = 'npm' | 'git';
 
 export interface ToolLaunch {
   command: string;
-  /** Arguments that go before the tool's own. */
+  /** Arguments before the tool's own. */
   before: string[];
   env: NodeJS.ProcessEnv;
 }
 
-/** Nobody is asked anything. */
+/** Disables interactive prompts. */
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
-/** The platform's own secrets stay here: what npm and git call is not ours. */
+/** Withholds the platform's secrets from npm and git. */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 /**
- * What npm does for us needs no other program, so Node's permission model keeps it from starting any. A package from git
- * would have it call git and prepare what that brought, in a folder whose settings name programs and options of Node;
- * only newer ones can be told to take none (`--allow-git`), and no list of settings to overrule would be whole.
+ * npm needs no child processes here, so Node's permission model denies them. A git dependency would make npm
+ * run git and scripts of the fetched folder; only newer versions can disable that (`--allow-git`).
  */
 const NPM_NODE_OPTIONS = [
   '--permission',
@@ -27,13 +26,13 @@ const NPM_NODE_OPTIONS = [
   '--no-warnings',
 ].join(' ');
 
-/** How a tool of the environment's PATH is started. */
+/** Start command of a tool in the environment's PATH. */
 export function toolLaunch(tool: Tool, environment: NodeJS.ProcessEnv): ToolLaunch {
   const inherited = Object.entries(environment).filter(([name]) => !WITHHELD.test(name));
   const env = { ...Object.fromEntries(inherited), ...SETTINGS };
   if (tool === 'git') return { command: tool, before: [], env };
   const file = locate(tool, environment.PATH);
-  // By our own Node, since the first of the PATH may be one that does not know these options.
+  // Runs npm with our Node: the one in PATH may not support these options.
   const [command, before] = file?.endsWith('.js') ? [process.execPath, [file]] : [tool, []];
   return { command, before, env: { ...env, NODE_OPTIONS: NPM_NODE_OPTIONS } };
 }

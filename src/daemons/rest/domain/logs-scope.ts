@@ -3,9 +3,9 @@ import { PlatformError } from '../../../kit/errors.ts';
 import type { TimeRange } from '../../../store/ports/telemetry.ts';
 
 /**
- * Whose records a caller sees: administrators (`gateway.admins`) all, unless they name a namespace; others their own.
- * What belongs to no tenant, such as a service's start, is the administrators' alone. Throws FORBIDDEN.
- * @spec docs/observability.md "Who sees what"
+ * The tenant whose records a caller may see: undefined (all) for administrators (`gateway.admins`), otherwise
+ * its own. Only administrators see records without a tenant. Throws FORBIDDEN. @spec docs/observability.md
+ * "Who sees what"
  */
 export function visibleTenant(
   { hostId, namespaceId }: Caller,
@@ -19,7 +19,7 @@ export function visibleTenant(
   return namespaceId;
 }
 
-/** Throws VALIDATION_ERROR naming the bound that is no time. */
+/** Throws VALIDATION_ERROR naming the invalid bound. */
 export function timeRange({ from, to }: { from?: string | undefined; to?: string | undefined }): TimeRange {
   return {
     ...(from === undefined ? {} : { from: timeOf('from', from) }),
@@ -32,12 +32,12 @@ function timeOf(name: string, text: string): number {
   if (Number.isSafeInteger(time)) return time;
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `${name} is no time: give epoch milliseconds or ISO 8601, as in 2030-01-31T12:00:00Z.`,
+    `${name} is not a time: use epoch milliseconds or ISO 8601, such as 2030-01-31T12:00:00Z.`,
     { details: { issues: [{ path: `query.${name}`, message: 'must be epoch milliseconds or ISO 8601' }] } },
   );
 }
 
-/** What is given of the filters that are taken as they are. */
+/** Picks the filters that need no conversion. */
 export function given<Name extends string>(
   query: { readonly [key in Name]?: string | undefined },
   names: readonly Name[],

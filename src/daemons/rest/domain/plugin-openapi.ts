@@ -10,7 +10,7 @@ import {
 import type { PluginRoute } from '../../plugin-routes/route-table.ts';
 import type { PluginSchemas } from './plugin-schemas.ts';
 
-/** What is described of a route besides its manifest entry. */
+/** A route with its schemas. */
 interface DescribedRoute {
   route: PluginRoute;
   input: Record<string, unknown> | undefined;
@@ -18,7 +18,7 @@ interface DescribedRoute {
 }
 
 /**
- * The API that plugins contribute, from their manifests and schemas; each route once, at its first path.
+ * API description of plugin routes, from manifests and schemas; each route once, at its first path.
  * `schemasOf` reads a plugin's schema files. @spec Health, metrics, specification: /openapi-plugins.json
  */
 export async function pluginOpenApi(
@@ -48,13 +48,13 @@ async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<Des
   return { route, ...(await schemas.ofHandler(route.declaration)) };
 }
 
-/** Anybody may ask for this description, at any time: a plugin's part of it has bounds. */
+/** Size limit per plugin: the description is public and may be requested at any time. */
 const PLUGIN_CHARS = 4 * 1024 * 1024;
 
-/** What each takes as JSON: they stay the same objects from one request to the next. */
+/** Cached JSON sizes of schemas, which are the same objects in each request. */
 const sizes = new WeakMap<object, number>();
 
-/** Leaves out the schemas of a plugin that come after so much of it. One that serves many routes counts for each. */
+/** Omits a plugin's schemas above its size limit. A schema counts once per route. */
 function withinRoom(described: DescribedRoute[]): DescribedRoute[] {
   const left = new Map<string, number>();
   return described.map(({ route, ...schemas }) => {
@@ -79,7 +79,7 @@ function headOf({ plugin, declaration }: PluginRoute, path: string): Record<stri
   };
 }
 
-/** The query of GET and DELETE as parameters, anything else as the JSON body. @spec Plugin routes 1 */
+/** Query parameters for GET and DELETE, otherwise the JSON body. @spec Plugin routes 1 */
 function inputOf(
   { declaration }: PluginRoute,
   path: string,
@@ -101,7 +101,7 @@ function inputOf(
   };
 }
 
-/** Parameters stand one by one, so a schema that is a reference is looked up. */
+/** Resolves a reference, since parameters are listed individually. */
 function follow(schema: Record<string, unknown>, { schemas }: SchemaComponents): Record<string, unknown> {
   const { $ref } = schema;
   return typeof $ref === 'string' ? (schemas[$ref.split('/').at(-1)!] ?? {}) : schema;
@@ -136,12 +136,12 @@ function securityOf({ security }: PluginRoute): unknown[] {
       : [{ bearer: [] }];
 }
 
-/** `@acme/orders` as `acme.orders`: component names take letters, digits and `. _ -` alone. */
+/** `acme.orders` for `@acme/orders`: component names allow only letters, digits and `. _ -`. */
 function componentPrefix(pluginId: string): string {
   return pluginId.replace(/^@/, '').replace(/[^A-Za-z0-9._-]/g, '.');
 }
 
-/** Puts the plugin's name before each definition: two plugins may both have a `ListQuery`. */
+/** Prefixes each definition with the plugin's name: two plugins may both have a `ListQuery`. */
 function prefixed(schema: Record<string, unknown>, prefix: string): Record<string, unknown> {
   const { $defs = {}, ...root } = schema as { $defs?: Record<string, unknown> };
   const rename = (value: unknown): unknown => {

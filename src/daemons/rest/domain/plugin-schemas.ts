@@ -13,17 +13,17 @@ import { zodRefs } from '../../../plugins/index.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** What one schema may grow to when all it refers to is written out, in characters of JSON or so. */
+/** Maximum characters of a schema with all references expanded. */
 const MOST_CHARS = 1024 * 1024;
-/** What a value counts beside its text. */
+/** Characters that a value counts besides its text. */
 const VALUE_CHARS = 4;
-/** Anybody may ask for the description, and a module that hangs costs 15 s of a processor each time it is asked about. */
+/** Retry delay: the description is public, and a module that hangs costs 15 s of CPU per attempt. */
 const RETRY_MS = minutes(1);
 
-/** Reads a JSON file of a plugin by its path inside the plugin's folder; refuses one outside. */
+/** Reads a JSON file inside the plugin's folder; rejects other paths. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
 
-/** What is asked about schemas: one entry of a manifest. */
+/** The schema references of one manifest entry. */
 export interface Declared {
   handler: string;
   input?: SchemaRef | undefined;
@@ -31,19 +31,18 @@ export interface Declared {
 }
 
 /**
- * A plugin's schemas as they stand in an API description: each becomes one self-contained schema, what it
- * refers to (in its file, or in another of the plugin's) lifted into `$defs`. What cannot be read is described as anything,
- * with the reason; a fault in one schema must not take the description from the others.
+ * A plugin's schemas for API descriptions. Each is self-contained: references to the plugin's files are
+ * lifted into `$defs`. An unreadable schema is described as accepting anything, with the reason.
  */
 export interface PluginSchemas {
-  /** The schemas that check a handler's calls: the manifest's, else those of its definition; undefined where there are none. */
+  /** The manifest's schemas of a handler, otherwise those of its definition; undefined without any. */
   ofHandler(declared: Declared): Promise<{ input: JsonSchema | undefined; output: JsonSchema | undefined }>;
 }
 
 export interface PluginSchemasDeps {
   manifest: ManifestV3;
   readJson: ReadPluginJson;
-  /** Asks the plugin's own code; both throw when it cannot be run. */
+  /** Run the plugin's code; both throw if that fails. */
   printZod(asked: SchemaToDescribe[]): Promise<DescribedSchema[]>;
   inspect(handlers: string[]): Promise<DescribedHandler[]>;
   clock: Clock;
@@ -62,7 +61,7 @@ export function createPluginSchemas({
     files.set(file, found);
     return found;
   };
-  // Many routes may name one schema: what is made of it is made once.
+  // Cached, since many routes may name one schema.
   const bundles = new Map<string, Promise<JsonSchema>>();
   const bundled = (ref: string): Promise<JsonSchema> => {
     const found = bundles.get(ref) ?? bundle(ref, open);
@@ -75,7 +74,10 @@ export function createPluginSchemas({
     printed.set(schema, found);
     return found;
   };
-  /** One question for all, since each costs a process; asked when the first needs it. One that failed is not asked again at once. */
+  /**
+   * One request for all, on first use, since each costs a process. A failed one is retried only after a
+   * delay.
+   */
   function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
     let asked: Promise<Answer> | undefined;
     return () => {
@@ -110,10 +112,10 @@ export function createPluginSchemas({
       if ('$ref' in ref) return await bundled(ref.$ref);
       const found = (await describedZods()).get(`${io} ${ref.zod}`);
       if (found?.schema) return containedOnce(found.schema);
-      return { description: `Checked against ${ref.zod}, which cannot be shown: ${found?.fault}` };
+      return { description: `Checked against ${ref.zod}, which cannot be converted: ${found?.fault}` };
     } catch (error) {
       const name = '$ref' in ref ? ref.$ref : ref.zod;
-      return { description: `The schema ${name} cannot be shown: ${messageOf(error)}` };
+      return { description: `The schema ${name} cannot be read: ${messageOf(error)}` };
     }
   }
 
@@ -123,7 +125,7 @@ export function createPluginSchemas({
       const schema = found && found.fault === undefined ? found[io] : null;
       return schema ? containedOnce(schema) : undefined;
     } catch {
-      // Its code cannot be loaded; calling it will say so.
+      // The code fails to load; calling the handler reports the error.
       return undefined;
     }
   }
@@ -146,7 +148,7 @@ async function answers<Answer>(
   return new Map(keys.flatMap((key, index) => (index < found.length ? [[key, found[index]!]] : [])));
 }
 
-/** A schema that refers to itself as `#` must say which document it means. */
+/** Makes references to the root (`#`) refer to a named definition. */
 function contained({ $schema: _, $defs, ...root }: JsonSchema): JsonSchema {
   const defs = typeof $defs === 'object' && $defs !== null ? ($defs as Record<string, JsonSchema>) : {};
   let name = 'Self';
@@ -176,13 +178,13 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   const uniqueName = createNumbering((name) => Object.hasOwn($defs, name));
   let left = MOST_CHARS;
 
-  /** A definition is written out for each place that is referred to, and these may lie in one another. */
+  /** Each reference is expanded, and definitions may be nested in one another. */
   function spend(text: string): void {
     left -= text.length + VALUE_CHARS;
-    if (left < 0) throw new Error(`it takes more than ${MOST_CHARS} characters with all it refers to`);
+    if (left < 0) throw new Error(`it exceeds ${MOST_CHARS} characters with its references`);
   }
 
-  /** The name in `$defs` of what a reference in `file` points at; read on its first mention. */
+  /** Adds the target of a reference in `file` to `$defs` and returns its name. */
   async function define(reference: string, file: string): Promise<string> {
     const { file: target, pointer } = locate(reference, file);
     const key = `${target}#${pointer}`;
@@ -190,10 +192,10 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
     if (known) return known;
     const name = uniqueName(lastWord(pointer || target));
     names.set(key, name);
-    // Reserved before it is read, so that a schema that contains itself ends.
+    // Reserved before reading, so that recursive schemas terminate.
     $defs[name] = {};
     const schema = at(await open(target), pointer);
-    if (schema === undefined) throw new Error(`nothing is at ${key}`);
+    if (schema === undefined) throw new Error(`${key} does not exist`);
     $defs[name] = (await rewrite(schema, target)) as JsonSchema;
     return name;
   }
@@ -211,7 +213,7 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
       spend(key);
       if (key === '$ref' && typeof item === 'string')
         entries.push([key, `#/$defs/${await define(item, file)}`]);
-      // Definitions come in by being referred to, and anchors mean nothing in another document.
+      // Definitions are added when referenced; anchors have no meaning in another document.
       else if (key !== '$defs' && key !== '$id' && key !== '$schema')
         entries.push([key, await rewrite(item, file)]);
     }
@@ -221,7 +223,10 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   return { $ref: `#/$defs/${await define(ref, '')}`, $defs };
 }
 
-/** `schemas.json#/$defs/A`, `#/$defs/A`, `schemas.json`: the file, relative to the plugin, and the JSON pointer. */
+/**
+ * Resolves `schemas.json#/$defs/A`, `#/$defs/A` or `schemas.json` to a file, relative to the plugin, and a
+ * JSON pointer.
+ */
 function locate(reference: string, from: string): { file: string; pointer: string } {
   const hash = reference.indexOf('#');
   const path = hash === -1 ? reference : reference.slice(0, hash);
@@ -229,7 +234,7 @@ function locate(reference: string, from: string): { file: string; pointer: strin
   if (path === '') return { file: from, pointer };
   const base = 'file:///';
   const url = new URL(path, new URL(from, base));
-  if (!url.href.startsWith(base)) throw new Error(`${reference} is no file of the plugin`);
+  if (!url.href.startsWith(base)) throw new Error(`${reference} is not a file of the plugin`);
   return { file: decodeURIComponent(url.pathname.slice(1)), pointer };
 }
 
@@ -248,7 +253,7 @@ function at(document: unknown, pointer: string): unknown {
     );
 }
 
-/** The last word of a pointer or file name. */
+/** Last segment of a pointer or file name. */
 function lastWord(from: string): string {
   const word = from.split('/').at(-1)!;
   return word.replace(/\.json$/, '').replace(/[^A-Za-z0-9_-]/g, '_') || 'Schema';

@@ -1,14 +1,14 @@
 import type { CommandResult, RouteDecl } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 
-/** What the caller of a plugin route gets. `undeclared`: the manifest does not list the code, which is worth a warning. */
+/** Response of a plugin route. `undeclared`: the manifest does not list the error code, which is logged. */
 export interface RouteAnswer {
   status: number;
   body: unknown;
   undeclared?: boolean;
 }
 
-/** The answer to what a handler returned. @spec Plugin routes 3, 4 */
+/** Converts a handler's result to a response. @spec Plugin routes 3, 4 */
 export function answerTo(
   { exitCode, result, error }: CommandResult,
   errors: RouteDecl['errors'],
@@ -25,8 +25,8 @@ export function answerTo(
 }
 
 /**
- * What to answer when the handler did not return. Its own exceptions stay opaque: their text may hold anything.
- * What the platform says (input faults, timeouts, refusals, no capacity) is meant for the caller. @spec Plugin routes 2, 5, 6, 7
+ * Error for a handler that did not return. Its own exceptions stay opaque, since their text may hold
+ * anything; the platform's errors are meant for the caller. @spec Plugin routes 2, 5, 6, 7
  */
 export function failureFor(thrown: unknown): unknown {
   if (!(thrown instanceof PlatformError) || thrown.code !== 'EXECUTION_ERROR') return thrown;

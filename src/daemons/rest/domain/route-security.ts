@@ -7,10 +7,10 @@ import {
 } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 
-/** What a route without `security` asks of a call that the gateway let in without a token. */
+/** Requirement of a route without `security` for calls that the gateway passed without a token. */
 const IDENTIFIED: readonly Security[] = ['token'];
 
-/** Whether an identity satisfies one way of `security`. @spec docs/plugins.md "Routes" */
+/** Whether a caller satisfies one `security` alternative. @spec docs/plugins.md "Routes" */
 const SATISFIES: Record<Security, (caller: Caller) => boolean> = {
   none: () => true,
   token: isKnown,
@@ -23,10 +23,9 @@ function isKnown({ hostId }: Caller): boolean {
 }
 
 /**
- * Lets the caller pass when any listed way is satisfied; a route without `security` leaves it to the daemon's own
- * rule of who may call it. `isStranger`: the gateway says that there was no token, which it lets pass for routes that
- * list `none`; what it read may be an older version of the plugin, so that such a call gets nowhere else.
- * Throws UNAUTHORIZED to somebody unknown, FORBIDDEN to somebody known. @spec Plugin routes 8
+ * Requires any listed alternative; without `security` the service's default applies. `isStranger`: the
+ * gateway passed the call without a token, possibly based on an older version of the plugin. Throws
+ * UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
  */
 export function requireSecurity(
   declared: readonly Security[] | undefined,
@@ -39,19 +38,19 @@ export function requireSecurity(
   if (caller.hostId === ANONYMOUS_HOST) {
     throw new PlatformError(
       'UNAUTHORIZED',
-      `This route wants ${wanted}: call it through the gateway with a Bearer token.`,
+      `This route requires ${wanted}: call it through the gateway with a Bearer token.`,
       {
         details: { security },
         headers: { 'www-authenticate': 'Bearer' },
       },
     );
   }
-  throw new PlatformError('FORBIDDEN', `This route wants ${wanted}, which your token is not.`, {
+  throw new PlatformError('FORBIDDEN', `This route requires ${wanted}; your token has another type.`, {
     details: { security },
   });
 }
 
-/** Whom the handler sees as its user: nobody when the caller showed no identity. */
+/** The handler's `user`: null for a caller without identity. */
 export function userOf(caller: Caller): Caller | null {
   return caller.hostId === ANONYMOUS_HOST ? null : { hostId: caller.hostId, namespaceId: caller.namespaceId };
 }

@@ -6,7 +6,7 @@ import { PLUGIN_ROUTES_PREFIX } from '../../plugin-routes/route-table.ts';
 import { pluginOpenApi } from '../domain/plugin-openapi.ts';
 import type { RestServices } from '../services.ts';
 
-/** What there is: every route, and the description of those that plugins bring. @spec Health, metrics, specification */
+/** Lists every route, and describes those of plugins. @spec Health, metrics, specification */
 export function catalogueRoutes(http: Http, services: RestServices): void {
   mount(http, listRoutes, { auth: 'caller' }, () => ({
     items: [...platformRoutes(http), ...pluginItems(services.table.routes)].sort(byPath),
@@ -29,7 +29,7 @@ function platformRoutes({ kit }: Http): RouteItem[] {
     });
 }
 
-/** Each path of each route; the description shows the first. */
+/** One item per path of a route; only the first is visible in the description. */
 function pluginItems(routes: RestServices['table']['routes']): RouteItem[] {
   return routes.flatMap(({ plugin, declaration, paths }) =>
     paths.map((path, index) => ({

@@ -38,7 +38,10 @@ import { type Http, mount, serviceHeaders } from '../../../http/index.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import type { Owner, RestServices } from '../services.ts';
 
-/** Which daemon serves which row, with what its operation is called in the metrics. @spec REST API: workflows, jobs, marketplace, logs, analytics */
+/**
+ * The owner of each endpoint, and its operation name in metrics. @spec REST API: workflows, jobs,
+ * marketplace, logs, analytics
+ */
 const OWNED: ReadonlyArray<[Owner, domain: string, operation: string, Endpoint]> = [
   ['workflow', 'workflows', 'start_run', startRun],
   ['workflow', 'workflows', 'list_runs', listRuns],
@@ -80,7 +83,9 @@ export function forwardedRoutes(http: Http, services: RestServices): void {
   }
 }
 
-/** Checks the request here, so that faults are answered without a hop, and calls the owner on the caller's behalf. */
+/**
+ * Validates the request here, which saves a hop for invalid ones, and calls the owner on the caller's behalf.
+ */
 function forward(
   http: Http,
   endpoint: Endpoint,
@@ -102,7 +107,7 @@ function forward(
   );
 }
 
-/** The header by which a caller starts something once, however often it asks. */
+/** Forwards the caller's idempotency key. */
 function passedOn(key: string | string[] | undefined): Record<string, string> {
   return typeof key === 'string' ? { 'idempotency-key': key } : {};
 }

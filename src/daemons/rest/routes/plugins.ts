@@ -17,7 +17,10 @@ interface Found {
   params: Record<string, string>;
 }
 
-/** Everything that plugins contribute, behind one wildcard: who calls, which route, may they, run it, answer. @spec Plugin routes */
+/**
+ * All plugin routes behind one wildcard: authenticates, matches, authorizes, runs the handler and responds.
+ * @spec Plugin routes
+ */
 export function pluginRoutes(http: Http, services: RestServices): void {
   const found = new WeakMap<FastifyRequest, Found>();
   http.route({
@@ -29,7 +32,7 @@ export function pluginRoutes(http: Http, services: RestServices): void {
       request.caller = known ?? null;
       const match = findRoute(services, request);
       request.routeLabel = match.pattern;
-      // Its own proof: whoever shows it need not come by the gateway.
+      // An OAuth token is verified here, so that its caller need not use the gateway.
       const caller = known ?? (await callerBy(services, shown!, match.route, http, request));
       request.caller = caller;
       requireAllowed(http, match.route, caller, request);
@@ -39,7 +42,7 @@ export function pluginRoutes(http: Http, services: RestServices): void {
   });
 }
 
-/** A token of the configured issuer, of a call that did not come by the gateway; the gateway's word needs none. */
+/** A Bearer token of a call that did not come through the gateway, for the configured issuer. */
 function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): string | undefined {
   const { authorization } = request.headers;
   if (!verifyOAuth || authorization === undefined || request.headers[HEADERS.serviceKey] !== undefined)
@@ -47,7 +50,7 @@ function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): str
   return /^bearer +([^\s,]+)$/i.exec(authorization)?.[1];
 }
 
-/** Only a route that lists `oauth` looks at the token; others see what they would see without it. */
+/** Only routes that list `oauth` verify the token; others ignore it. */
 async function callerBy(
   { verifyOAuth }: RestServices,
   token: string,
@@ -76,7 +79,7 @@ function requireAllowed(
   } catch (error) {
     const { hostId, namespaceId: tenantId } = caller;
     const isAnonymous = hostId === ANONYMOUS_HOST;
-    // The tenant of a call without identity is what its sender claims.
+    // Without authentication, the tenant is only the sender's claim.
     if (isAnonymous) request.caller = null;
     const whose = { pluginId: plugin.id, ...(isAnonymous ? {} : { tenantId }) };
     reportRefused(kit, request, { reasonCode: 'ROUTE_SECURITY', ...whose, evidence: { hostId, security } });
@@ -84,7 +87,7 @@ function requireAllowed(
   }
 }
 
-/** Every refusal is an authentication failure that the log tells of. @spec Diagnostic events; Plugin routes 8 */
+/** Each refusal is logged as an authentication failure. @spec Diagnostic events; Plugin routes 8 */
 function reportRefused(
   { logger }: HttpKit,
   request: FastifyRequest,
@@ -119,22 +122,22 @@ function findRoute(services: RestServices, request: FastifyRequest): Found & { p
     if (path !== PLUGIN_ROUTES_PREFIX && !services.table.belongsToPlugin(path)) {
       throw new PlatformError(
         'PLUGIN_NOT_FOUND',
-        `No loaded plugin has the path ${path}; \`svc plugins list\` shows which are loaded.`,
+        `No loaded plugin has the path ${path}; list loaded plugins with \`svc plugins list\`.`,
       );
     }
     throw new PlatformError(
       'NOT_FOUND',
-      `No loaded plugin has a route ${path}; GET /api/v1/routes lists all there are.`,
+      `No loaded plugin has a route ${path}; list all with GET /api/v1/routes.`,
     );
   }
   const allow = match.allowed.join(', ');
-  throw new PlatformError('METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${request.method}.`, {
+  throw new PlatformError('METHOD_NOT_ALLOWED', `${path} supports ${allow}, not ${request.method}.`, {
     details: { method: request.method, allowed: match.allowed },
     headers: { allow },
   });
 }
 
-/** A HEAD is a GET whose body stays here. */
+/** HEAD runs as GET without sending the body. */
 function methodOf({ method }: FastifyRequest): string {
   return method === 'HEAD' ? 'GET' : method;
 }
@@ -163,20 +166,20 @@ async function serve(
       return reply;
     }
     if (answer.undeclared) warnOfUndeclared(http, route, answer, request);
-    // As JSON text, so that a result that is a string or null goes out as JSON too.
+    // Serialized here, so that strings and null are sent as JSON too.
     return reply
       .code(answer.status)
       .type('application/json; charset=utf-8')
       .send(JSON.stringify(answer.body));
   } catch (error) {
     if (stream.started) {
-      // Its status is out; only the missing end tells the caller that something failed.
+      // The status is already sent; only the missing end tells the client about the error.
       stream.cut();
       http.kit.account(request, signal.aborted ? CALLER_LEFT : 500);
       return reply;
     }
     if (signal.aborted) {
-      // Fastify never sees the end of an answer that nobody takes, and would neither count nor log it.
+      // Fastify does not notice a response without a recipient, and would neither count nor log it.
       http.kit.account(request, CALLER_LEFT);
       return reply.hijack();
     }
@@ -237,7 +240,7 @@ function warnOfUndeclared(
   );
 }
 
-/** A result that breaks the route's own promise is the plugin author's to mend, so it is told apart from a throw. */
+/** An invalid result is the plugin author's fault, so it is reported separately from exceptions. */
 function reportOutputFault(
   http: Http,
   { plugin, declaration }: PluginRoute,
@@ -252,7 +255,7 @@ function reportOutputFault(
       event: 'plugin.output_invalid',
       level: 'error',
       reasonCode: 'OUTPUT_SCHEMA',
-      message: `${declaration.method} ${declaration.path} of ${plugin.id} answered what its output schema does not allow`,
+      message: `${declaration.method} ${declaration.path} of ${plugin.id} returned a result that its output schema does not allow`,
       outcome: 'failed',
       evidence: { handler: declaration.handler, issues },
     },

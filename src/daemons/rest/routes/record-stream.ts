@@ -5,16 +5,16 @@ import type { Numbered } from '../../../store/ports/telemetry.ts';
 
 const POLL_MS = 300;
 const PAGE = 500;
-/** Each asks the store three times a second. */
+/** Maximum streams; each polls the store three times a second. */
 const MOST_STREAMS = 32;
 
-/** Kept records in the order in which they came. */
+/** Stored records in arrival order. */
 export interface RecordSource {
   latest(limit: number): Promise<{ items: Array<Numbered<unknown>>; after: number }>;
   after(id: number, limit: number): Promise<Array<Numbered<unknown>>>;
 }
 
-/** Whether the query asks for a stream, and from where. */
+/** Whether the query requests a stream, and its cursor. */
 export interface FollowQuery {
   follow?: '0' | '1' | 'true' | 'false' | undefined;
   after?: number | undefined;
@@ -23,7 +23,7 @@ export interface FollowQuery {
 
 export const follows = ({ follow }: FollowQuery): boolean => follow === '1' || follow === 'true';
 
-/** Streams of records whose id is the cursor to go on from. Throws as `EventStreams.send` does. */
+/** Streams of records with their ids as cursors. Throws as `EventStreams.send` does. */
 export function createRecordStreams(http: Http, what: string) {
   const streams = createEventStreams(http, { what, count: MOST_STREAMS });
   return (source: RecordSource, query: FollowQuery, call: StreamCall): Promise<void> =>
@@ -33,14 +33,16 @@ export function createRecordStreams(http: Http, what: string) {
         cursor === undefined
           ? await source.latest(query.limit)
           : { items: await source.after(cursor, PAGE), after: cursor };
-      // The place to go on from even when nothing comes before the connection is lost.
-      yield [{ comment: 'go on after an event by its id, as Last-Event-ID or after=', id: String(after) }];
+      // Sends the cursor first, in case the connection is lost before any record.
+      yield [
+        { comment: 'continue after an event with its id as Last-Event-ID or after=', id: String(after) },
+      ];
       for (;;) {
         if (items.length > 0) {
           after = Math.max(after, items.at(-1)!.id);
           yield items.map(({ id, record }) => ({ id: String(id), data: JSON.stringify(record) }));
         }
-        // Paced by real time: it waits for another process to write, not for a moment.
+        // Real time, since it waits for writes of another process.
         if (items.length < PAGE) await sleep(POLL_MS, undefined, { signal });
         items = await source.after(after, PAGE);
       }

@@ -5,8 +5,8 @@ import type { StreamSink } from '../../../plugins/index.ts';
 export interface RouteStream extends StreamSink, Pick<ReplyStream, 'started' | 'end' | 'cut'> {}
 
 /**
- * The answer of a route whose handler returned a stream. Until that it does nothing, and the answer is JSON. For a
- * HEAD, `stop` ends the handler once its headers are known. @spec docs/plugins.md "Streams"
+ * Response of a route whose handler returns a stream; unused otherwise. For HEAD, `stop` ends the handler
+ * once the headers are known. @spec docs/plugins.md "Streams"
  */
 export function createRouteStream(reply: FastifyReply, stop: AbortController | undefined): RouteStream {
   const stream = createReplyStream(reply);
@@ -18,7 +18,7 @@ export function createRouteStream(reply: FastifyReply, stop: AbortController | u
       stream.start({
         'content-type': contentType,
         'x-accel-buffering': 'no',
-        // A plugin's page must not act in the name of the platform's address.
+        // A plugin's page must not act with the platform's origin.
         'content-security-policy': "sandbox; default-src 'none'",
         'x-content-type-options': 'nosniff',
       });
