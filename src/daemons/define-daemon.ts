@@ -13,7 +13,7 @@ import type { SandboxStatus, StubFetch } from '../plugins/index.ts';
 import type { ProcessGroup } from './group/process-group.ts';
 import type { Peers } from './peers.ts';
 
-/** The operator's credentials on this machine, made at first start. */
+/** The operator's credentials on this machine, created at the first start. */
 export interface OperatorCredentials {
   clientId: string;
   clientSecret: string;
@@ -21,18 +21,18 @@ export interface OperatorCredentials {
   namespaceId: string;
 }
 
-/** What a daemon is built of; each part receives what it needs by name. */
+/** Dependencies of a service; each part takes what it needs by name. */
 export interface Resources {
   config: PlatformConfig;
   profile: string;
   /** The folder of `svc.config.json`. */
   projectDir: string;
-  /** The config file that is in force; null: the defaults. */
+  /** The active config file; null: defaults. */
   configFile: string | null;
-  /** `.svc/`: where the daemon's own database lies. */
+  /** `.svc/`: contains the service's own database. */
   dataDir: string;
   keys: KeyMaterial;
-  /** Where secrets that the config names are found. */
+  /** Source of secrets that the config references. */
   env: Environment;
   operator: OperatorCredentials | null;
   clock: Clock;
@@ -40,48 +40,50 @@ export interface Resources {
   logger: Logger;
   metrics: Metrics;
   analytics: Analytics;
-  /** Whether the process before died of a fault of its own: of an error or a signal that no one sends. */
+  /** Whether the previous process died of its own fault: an error or an unexpected signal. */
   hadFault?: boolean | undefined;
-  /** Only where traces are exported. */
+  /** Set only if traces are exported. */
   tracer?: Tracer | undefined;
   peers: Peers;
   /** Answers `ctx.fetch` in tests of plugins. */
   stubFetch?: StubFetch | undefined;
-  /** Called with the sandbox of each plugin process that the daemon starts. */
+  /** Called with the sandbox of each plugin process that the service starts. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
-  /** The processes that are this daemon; most are one. */
+  /** The processes of this service; usually one. */
   group: ProcessGroup;
-  /** Limits that hold for all processes of the daemon together. */
+  /** Creates rate limiters shared by all processes of the service. */
   createLimiter: CreateLimiter;
-  /** The port as bound; port 0 in the config is a real one here. Throws before the server listens. */
+  /** The bound port; resolves port 0 of the config. Throws before the server listens. */
   boundPort: () => number;
 }
 
-/** What every daemon's services may hold beside their own. */
+/** Optional parts common to every service. */
 export interface DaemonServices {
-  /** How callers are authenticated; default: the upstream rule of `http/identity.ts`. */
+  /** Authenticates callers; default: the upstream rule of `http/identity.ts`. */
   authenticate?: Authenticate;
-  /** What of it does not work as it should, for its health. */
+  /** Degraded parts, for the health endpoint. */
   degradations?: () => readonly Degradation[];
 }
 
-/** A service of the platform as data; `run-daemon.ts` opens everything in order and closes it in reverse. */
+/**
+ * Declaration of a platform service; `run-daemon.ts` opens its parts in order and closes them in reverse.
+ */
 export interface DaemonDefinition<Services extends DaemonServices = DaemonServices> {
   name: ServiceName;
   defaultPort: number;
   services: (resources: Resources) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
   standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'degradations'>>;
-  /** Once the server listens: work that needs a running daemon. */
+  /** Called once the server listens. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
-  /** Beside the last requests: lets work under way finish, within the service's `drainMs`. */
+  /** Lets background work finish while the last requests are answered, within the service's `drainMs`. */
   drain?: (services: Services) => Promise<void>;
-  /** After the last request was answered. */
+  /** Called after the last request was answered. */
   close?: (services: Services) => void | Promise<void>;
-  /** How many processes share the daemon's port; one unless told. */
+  /** Number of processes that share the service's port; default one. */
   processes?: (config: PlatformConfig) => number;
   bodyLimitBytes?: (config: PlatformConfig) => number;
-  /** Addresses whose word on the client's address counts; none by default. */
+  /** Proxies trusted for the client's address; default none. */
   trustedProxies?: (config: PlatformConfig) => readonly string[];
 }
 

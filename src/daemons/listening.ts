@@ -4,7 +4,7 @@ import { type Http, LISTEN_BACKLOG } from '../http/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import type { Listener } from './process-protocol.ts';
 
-/** Resolves with the port that it got. Throws CONFLICT when it is taken. */
+/** Resolves with the bound port. Throws CONFLICT when it is in use. */
 export async function listen(
   http: Http,
   address: { host: string; port: number; reusePort?: boolean; handle?: Listener | undefined },
@@ -12,7 +12,7 @@ export async function listen(
 ): Promise<number> {
   const { host, port, reusePort, handle } = address;
   try {
-    // A socket that is shared with nobody is asked for as it always was.
+    // Sets these options only if needed, to keep Node's defaults.
     const how = { ...(reusePort ? { reusePort } : {}), ...(handle ? { handle } : {}) };
     await http.listen({ host, port, backlog: LISTEN_BACKLOG, ...how });
   } catch (error) {
@@ -22,7 +22,7 @@ export async function listen(
   return typeof bound === 'object' && bound ? bound.port : port;
 }
 
-/** The server's own handle: its public ways to travel between processes would have the receiver take connections. */
+/** The server's native handle: transferring the server itself would make the receiver accept connections. */
 export function listenerOf({ server }: Http): Listener | undefined {
   return (server as { _handle?: Listener })._handle;
 }
@@ -36,7 +36,7 @@ function cannotListen(
   if (codeOf(error) === 'EADDRINUSE') {
     return new PlatformError(
       'CONFLICT',
-      `Port ${port} on ${host} is taken; free it or choose another with \`svc up --port ${name}=<port>\`.`,
+      `Port ${port} on ${host} is in use; free it, or choose another with \`svc up --port ${name}=<port>\`.`,
       { details, cause: error },
     );
   }
@@ -50,13 +50,13 @@ function cannotListen(
   );
 }
 
-/** How long processes of a predecessor that was killed may take to leave the port. */
+/** Time for processes of a killed predecessor to release the port. */
 const FREE_WITHIN_MS = 3000;
 const FREE_POLL_MS = 50;
 
 /**
- * A shared port is shared with whoever asks: a second platform on it would get half of our requests. So the first
- * process makes sure that nobody listens there. Throws CONFLICT.
+ * `reusePort` would share the port with any process, so a second platform would get half of the requests. The
+ * primary therefore checks that the port is free. Throws CONFLICT.
  */
 export async function requireFree(address: { host: string; port: number }, name: string): Promise<void> {
   if (address.port === 0) return;
@@ -77,7 +77,7 @@ function tryListen({ host, port }: { host: string; port: number }): Promise<Erro
   });
 }
 
-/** A host as it stands in a URL that this machine can call: any-address becomes loopback. */
+/** The host for a URL that works on this machine: any-address becomes loopback. */
 export function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return isIPv6(host) ? `[${host}]` : host;

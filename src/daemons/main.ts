@@ -22,14 +22,14 @@ import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 
 /**
- * A process of one daemon: `main.ts <name>`, started by the supervisor, which tells it everything over the channel; or by
- * the daemon's first process, which then stands in the supervisor's place.
+ * Entry point of a service process: `main.ts <name>`, started by the supervisor, which sends all parameters
+ * over the channel, or by the service's primary process in place of the supervisor.
  */
 
-/** Time to finish for a sibling whose first process died: the next one waits for it with its port and its store. */
+/** Shutdown limit of a sibling whose primary died: the next primary waits for its port and store. */
 const ORPHAN_DEADLINE_MS = 2000;
 
-/** One service after another, as each takes a processor for some hundredths of a second while others may still start. */
+/** Services compact their memory one after another, since each uses CPU while others may still start. */
 const SETTLE_MS = 250;
 const APART_MS = 100;
 
@@ -44,7 +44,7 @@ let starting: Promise<void> | undefined;
 let stopping = false;
 let drainMs = 0;
 let exitCode = 0;
-/** Whether our parent is the daemon's first process instead of the supervisor. */
+/** Whether the parent is the service's primary process instead of the supervisor. */
 let sibling = false;
 
 let onFrame = (_frame: Frame): void => {};
@@ -55,13 +55,13 @@ process.on('message', (message: ToSibling, handle: unknown) => {
   else if (message.type === 'peers') peers.set(message.urls);
   else void stop();
 });
-// The channel ends with the supervisor, however that ended: nobody is left to watch over us or to stop us.
+// The channel closes when the supervisor ends in any way: without it, nothing could stop this process.
 process.on('disconnect', () => void stop(sibling ? ORPHAN_DEADLINE_MS : undefined));
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());
 process.on('uncaughtException', die);
 process.on('unhandledRejection', die);
-if (!process.connected) die(new Error('A daemon is started by `svc up`, not by hand.'));
+if (!process.connected) die(new Error('Start the services with `svc up`; this program cannot run alone.'));
 
 async function start(
   { logLevel, sibling: member, ...told }: DaemonStart,
@@ -89,12 +89,12 @@ async function start(
     settleMemory(SETTLE_MS + SERVICE_NAMES.indexOf(name) * APART_MS);
   } catch (error) {
     output.flush();
-    // The message must have left before the process does.
+    // Exits only after the message was sent.
     tell({ type: 'failed', error: toStartFailure(name, error) }, () => process.exit(1));
   }
 }
 
-/** What is under way is answered; then whoever watches over us sees that we failed. */
+/** Drains, then exits with an error code for the supervisor or primary. */
 function onFatal(): void {
   exitCode = 1;
   void stop();
@@ -127,27 +127,27 @@ async function stop(deadlineMs = drainMs + STOP_DEADLINES.processEndMs): Promise
   }
 }
 
-/** The supervisor did not read for a while, and we went on. */
+/** The supervisor did not read the log for a while. */
 function tellDropped(count: number): void {
   logger.diagnostic({
     domain: 'telemetry',
     event: 'telemetry.lines_dropped',
     level: 'warn',
     reasonCode: 'LOG_LINES_DROPPED',
-    message: `${count} lines of this log were dropped: nobody read it for too long`,
+    message: `${count} lines of this log were dropped: the supervisor did not read them in time`,
     outcome: 'degraded',
     evidence: { dropped: count },
   });
 }
 
 function die(error: unknown): never {
-  logger.fatal(`${name} ends: ${messageOf(error)}`, { error });
+  logger.fatal(`${name} exits: ${messageOf(error)}`, { error });
   output.flush();
   process.exit(1);
 }
 
 function tell(message: FromSibling, sent: () => void = () => {}, handle?: Socket | Listener): void {
-  // A listener travels as Node's own handle, which its types do not know.
+  // A listener is a native handle, which Node's types do not cover.
   if (process.connected) process.send?.(message, handle as Socket | undefined, undefined, sent);
   else sent();
 }

@@ -2,15 +2,15 @@ import { ANONYMOUS_HOST, type Caller } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 
 /**
- * Lets those pass who run this platform: the hosts of `gateway.admins`. Whoever merely reaches the port is none, also
- * in development: a plugin that is installed runs as the user of the platform, which is more than every process, web
- * page and user of this machine should be given. Throws UNAUTHORIZED, FORBIDDEN. @spec docs/decisions/0028
+ * Requires a host in `gateway.admins`, also in development: an installed plugin runs as the platform's user, which is
+ * more than any process or web page that reaches the port should get. Throws UNAUTHORIZED, FORBIDDEN.
+ * @spec docs/decisions/0028
  */
 export function requireOperator({ hostId }: Caller, admins: readonly string[], what: string): void {
   if (hostId === ANONYMOUS_HOST) {
     throw new PlatformError(
       'UNAUTHORIZED',
-      `Only an operator may ${what}, and this call shows nobody: call the gateway with an operator's token (svc status --env prints one), or use the svc command.`,
+      `Only an operator may ${what}, and this call is not authenticated: call the gateway with an operator's token (svc status --env prints one), or use the svc command.`,
       { headers: { 'www-authenticate': 'Bearer' } },
     );
   }

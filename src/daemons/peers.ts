@@ -1,14 +1,14 @@
 import type { ServiceName } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 
-/** Where the other daemons are. The supervisor tells, and tells again when one moved. */
+/** Addresses of the other services, as sent and updated by the supervisor. */
 export interface Peers {
-  /** Throws UPSTREAM_UNAVAILABLE while the daemon is not known. */
+  /** Throws UPSTREAM_UNAVAILABLE while the service is unknown. */
   urlOf(name: ServiceName): string;
   set(urls: Partial<Record<ServiceName, string>>): void;
-  /** All that are known. */
+  /** All known addresses. */
   known(): Partial<Record<ServiceName, string>>;
-  /** Called with what `set` is told. */
+  /** Called with each update. */
   onSet(listener: (urls: Partial<Record<ServiceName, string>>) => void): void;
 }
 
@@ -21,7 +21,7 @@ export function createPeers(initial: Partial<Record<ServiceName, string>> = {}):
       if (!url)
         throw new PlatformError(
           'UPSTREAM_UNAVAILABLE',
-          `The ${name} service is not running; \`svc status\` shows why.`,
+          `The ${name} service is not running; see \`svc status\` for the cause.`,
         );
       return url;
     },

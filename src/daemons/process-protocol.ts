@@ -8,7 +8,10 @@ import type { Frame } from './group/link.ts';
 
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 
-/** All that a daemon's process is told. It travels over the channel, so that no secret stands in arguments or environment. */
+/**
+ * Start parameters of a service process. Sent over the channel, so that no secret appears in arguments or the
+ * environment.
+ */
 export interface DaemonStart {
   config: PlatformConfig;
   profile: string;
@@ -17,34 +20,34 @@ export interface DaemonStart {
   dataDir: string;
   keys: KeyMaterial;
   operator: OperatorCredentials | null;
-  /** Those that are known already; the others follow. */
+  /** Addresses known so far; others follow. */
   peers: PeerUrls;
   listen: { host: string; port: number };
   logLevel?: LogLevel;
-  /** Whether the process before died of a fault of its own: of an error or a signal that no one sends. */
+  /** Whether the previous process died of its own fault: an error or an unexpected signal. */
   hadFault?: boolean;
-  /** Set for a process that its daemon's first one started to share its port. */
+  /** Set for a process that the service's primary started to share its port. */
   sibling?: { place: number };
 }
 
 /**
- * A listening socket on its way between processes. Whoever merely keeps it takes no connection from it: those wait in the
- * kernel until somebody listens again.
+ * A listening socket in transfer between processes. A process that only holds it accepts no connections; they
+ * wait in the kernel's backlog.
  */
 export interface Listener {
   close(): void;
 }
 
-/** What the supervisor says; a `start` may bring the listener of the process before. */
+/** Messages of the supervisor; `start` may carry the listener of the previous process. */
 export type ToDaemon =
   | { type: 'start'; start: DaemonStart }
   | { type: 'peers'; urls: PeerUrls }
   | { type: 'stop' };
 
-/** What a daemon's first process says to the others; it stands in the supervisor's place. */
+/** Messages of a service's primary to its siblings, in place of the supervisor. */
 export type ToSibling = ToDaemon | { type: 'group'; frame: Frame };
 
-/** A PlatformError as it travels between processes. */
+/** Serialized form of a PlatformError. */
 export interface ErrorMessage {
   code: PlatformCode;
   message: string;
@@ -52,8 +55,8 @@ export interface ErrorMessage {
 }
 
 /**
- * What a daemon answers; `listening` brings its listener, unless it shares its port. After `failed` it exits. `sandbox`
- * comes whenever the confinement of the plugin processes that it starts changes.
+ * Messages of a service process. `listening` carries its listener, unless the port is shared. The process
+ * exits after `failed`. `sandbox` reports a changed sandbox of its plugin processes.
  */
 export type FromDaemon =
   | { type: 'listening'; url: string; port: number }
@@ -67,7 +70,7 @@ export function toErrorMessage(thrown: unknown): ErrorMessage {
   return { code, message, details };
 }
 
-/** Why a process of ours did not start, for whoever started it on this machine: unlike a caller, they need the cause. */
+/** Start failure of a process, for the operator, who unlike a caller needs the cause. */
 export function toStartFailure(what: string, thrown: unknown): ErrorMessage {
   if (thrown instanceof PlatformError) return toErrorMessage(thrown);
   return { code: 'INTERNAL_ERROR', message: `${what} could not start: ${messageOf(thrown)}`, details: {} };

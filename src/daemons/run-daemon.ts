@@ -31,28 +31,28 @@ export interface StartOptions
     'config' | 'profile' | 'projectDir' | 'dataDir' | 'keys' | 'operator' | 'clock' | 'random' | 'peers'
   > {
   output: LineOutput;
-  /** None unless given. */
+  /** Default: none. */
   configFile?: string | null;
   logLevel?: LogLevel;
-  /** Default: those of the daemon itself. A benchmark gives ones that do nothing, to see what they cost. */
+  /** Default: created by the service. Benchmarks pass no-op ones to measure their cost. */
   metrics?: Metrics;
   analytics?: Analytics;
-  /** Where secrets that the config names are found; nowhere unless given. */
+  /** Source of secrets that the config references; default: empty. */
   env?: Environment;
-  /** Where traces go; nowhere unless given. */
+  /** Target of traces; default: none. */
   otlp?: OtlpTarget | undefined;
   /** Answers `ctx.fetch` in tests of plugins. */
   stubFetch?: Resources['stubFetch'];
   onSandbox?: Resources['onSandbox'];
-  /** Default: host and port of the daemon's section of the config; port 0 takes any free one. */
+  /** Default: host and port of the service's config section; port 0 uses any free one. */
   listen?: { host: string; port: number };
-  /** That of a predecessor on the same address, to go on with instead of opening one. */
+  /** Listener of a predecessor on the same address, used instead of opening one. */
   listener?: Listener | undefined;
-  /** Whether the process before died of a fault of its own. */
+  /** Whether the previous process died of its own fault. */
   hadFault?: boolean | undefined;
-  /** Something without which the daemon cannot go on has failed for good: whoever started it is to close it. */
+  /** Called when an essential part has failed permanently: the caller must close the service. */
   onFatal?: (error: PlatformError) => void;
-  /** Set in a process that the daemon's first one started. */
+  /** Set in a process that the service's primary started. */
   primary?: PrimaryChannel;
 }
 
@@ -63,13 +63,15 @@ export interface RunningDaemon<Services = unknown> {
   port: number;
   services: Services;
   logger: Logger;
-  /** For a successor to go on with; undefined where several processes share the port. */
+  /** For a successor process; undefined if several processes share the port. */
   listener: Listener | undefined;
-  /** Refuses new connections, answers what is under way, then closes what the daemon opened. */
+  /** Refuses new connections, answers requests in flight, then closes the service's parts. */
   close(): Promise<void>;
 }
 
-/** Starts a daemon in this process. Throws CONFLICT when its address is taken, and whatever its services throw. */
+/**
+ * Starts a service in this process. Throws CONFLICT when its address is in use, and errors of its services.
+ */
 export async function startDaemon<Services extends DaemonServices>(
   definition: DaemonDefinition<Services>,
   options: StartOptions,
@@ -125,7 +127,7 @@ export async function startDaemon<Services extends DaemonServices>(
   async function close(): Promise<void> {
     draining = true;
     if (group.role === 'primary') group.stop();
-    // Together: what a service does for nobody's request has no less time than a request.
+    // In parallel, so that background work has as much time as requests.
     await Promise.all([http?.close(), services && definition.drain?.(services)]);
     if (group.role === 'primary') await group.ended();
     if (services) await definition.close?.(services);
@@ -193,7 +195,7 @@ export async function startDaemon<Services extends DaemonServices>(
       outcome: 'failed',
       error,
     });
-    // Why it did not start is what counts, also when closing the half-open daemon fails in turn.
+    // The start error matters more than a failure to close the half-open service.
     await close().catch((closing: unknown) =>
       logger.error(`${name} could not be closed`, { error: closing }),
     );
@@ -217,7 +219,7 @@ function rethrow(error: PlatformError): never {
   throw error;
 }
 
-/** Everything secret that a daemon is told at its start and that has no shape of its own. */
+/** Registers secrets that redaction cannot recognise by their form. */
 function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
   const { jwtSecret, previousJwtSecret, internalSecret, masterKey } = keys;
   keepSecret([
@@ -232,12 +234,12 @@ function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
   ]);
 }
 
-/** The names under which clients may call, beside those of this machine. */
+/** Host names for clients, besides those of this machine. */
 function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig): string[] {
   return publicUrl ? [...allowedHosts, new URL(publicUrl).hostname] : allowedHosts;
 }
 
-/** What a process that shares our work is told: all that we were. */
+/** Start parameters for siblings, equal to ours. */
 function startOf(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
   const {
     config,

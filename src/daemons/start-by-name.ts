@@ -3,7 +3,7 @@ import { type RunningDaemon, type StartOptions, startDaemon } from './run-daemon
 
 type Start = (options: StartOptions) => Promise<RunningDaemon>;
 
-/** Each daemon's process loads that daemon alone. */
+/** Imported lazily, so that a process loads only its own service. */
 const START: Record<ServiceName, Start> = {
   state: async (options) => startDaemon((await import('./state/index.ts')).state, options),
   marketplace: async (options) => startDaemon((await import('./marketplace/index.ts')).marketplace, options),
@@ -12,7 +12,7 @@ const START: Record<ServiceName, Start> = {
   gateway: async (options) => startDaemon((await import('./gateway/index.ts')).gateway, options),
 };
 
-/** Starts the daemon of that name in this process. */
+/** Starts the named service in this process. */
 export function startByName(name: ServiceName, options: StartOptions): Promise<RunningDaemon> {
   return START[name](options);
 }

@@ -4,7 +4,7 @@ import { Gauge } from 'prom-client';
 import type { ServiceName } from '../contracts/index.ts';
 import type { Metrics } from '../kit/metrics.ts';
 
-/** The databases that a service is the one to tell of. */
+/** Databases reported by each service. */
 const FILES: Partial<Record<ServiceName, readonly string[]>> = {
   gateway: ['svc.db'],
   workflow: ['workflow.db'],
@@ -12,7 +12,7 @@ const FILES: Partial<Record<ServiceName, readonly string[]>> = {
   rest: ['telemetry.db'],
 };
 
-/** How much the service's databases take on disk. Looked at when asked; a file that is not there yet counts 0. */
+/** Size of the service's databases on disk, read at each scrape; missing files count 0. */
 export function createStoreMetrics({ registry, service }: Metrics, dataDir: string): void {
   const files = FILES[service as ServiceName];
   if (!files) return;
@@ -20,7 +20,7 @@ export function createStoreMetrics({ registry, service }: Metrics, dataDir: stri
     name: 'svc_store_bytes',
     help: 'Size on disk of a database, and of its write-ahead log',
     labelNames: ['service', 'file'],
-    // Of a file that several processes share, each says the same.
+    // Processes that share a file report the same value.
     aggregator: 'max',
     registers: [registry],
     collect() {

@@ -5,13 +5,16 @@ import { type LoneProcess, loneProcess, type SiblingProcess } from './process-gr
 import { createSibling, type PrimaryChannel } from './sibling.ts';
 
 export interface GroupOptions extends PrimaryOptions {
-  /** Set when this process was started by a primary. */
+  /** Set when a primary started this process. */
   primary: PrimaryChannel | undefined;
-  /** What the system is, as `process.platform` says. */
+  /** The value of `process.platform`. */
   platform: NodeJS.Platform;
 }
 
-/** What this process is to its daemon. Where the system cannot share a port among processes it stays alone, and says so. */
+/**
+ * Creates the role of this process within its service. Without support for sharing a port it stays alone,
+ * with a warning.
+ */
 export function createGroup(options: GroupOptions): LoneProcess | Primary | SiblingProcess {
   const { primary, size, platform, name, logger } = options;
   if (primary) return createSibling(primary);
@@ -28,7 +31,7 @@ function warnAlone(name: ServiceName, size: number, logger: Logger): void {
     event: `${name}.single_process`,
     level: 'warn',
     reasonCode: 'SINGLE_PROCESS',
-    message: `${name}.processes is ${size}, but only Linux spreads the connections of one port over several processes: ${name} runs as one.`,
+    message: `${name}.processes is ${size}, but only Linux can share a port between processes: ${name} runs as a single process.`,
     outcome: 'degraded',
   });
 }

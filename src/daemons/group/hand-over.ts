@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 
 /**
- * Makes a socket ready to be handed to another process, and returns what has been read of it. Left to itself, Node reads on
- * until the other process has confirmed that it has the socket, and throws away what comes: an answer to the very first
- * that process says. `pause()` would not do, as it only has what is read wait in this process.
+ * Prepares a socket for transfer to another process, and returns data already read. `pause()` would not do:
+ * Node keeps reading until the transfer is confirmed and discards the data, including the reply to a first
+ * message.
  */
 export function stopReading(socket: Socket): Buffer {
   const { _handle } = socket as unknown as { _handle: { readStop(): void } | null };

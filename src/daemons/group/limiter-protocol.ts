@@ -1,4 +1,4 @@
-/** Topics of `shared-limiters.ts`. A key is of the limiter `name`; times in epoch ms. */
+/** Messages of `shared-limiters.ts`. A key belongs to the limiter `name`; times in epoch ms. */
 
 /** Sibling to primary, `limit.take`. */
 export interface TakeQuestion {
@@ -8,37 +8,37 @@ export interface TakeQuestion {
   windowMs: number;
   exact: boolean;
   maxKeys?: number;
-  /** Calls that wait for the verdict. */
+  /** Number of calls waiting for the verdict. */
   want: number;
-  /** Calls lent before that were not used: they lapse after a moment. */
+  /** Unused permits of the previous loan, which expire after a moment. */
   unused: number;
 }
 
 export interface TakeAnswer {
-  /** Calls let through: for those that wait, the rest lent ahead. 0: the limit is reached. */
+  /** Permits granted: for the waiting calls, the rest as a loan. 0: the limit is reached. */
   granted: number;
-  /** Left at the primary after this. */
+  /** Permits left at the primary afterwards. */
   left: number;
-  /** When the primary counted them: what a recall names. */
+  /** When the primary counted them; identifies the loan in a recall. */
   countedAt: number;
   /** When the oldest counted call expires. */
   freesAt: number;
 }
 
-/** Sibling to primary, `limit.back`: a call that was counted is taken back. */
+/** Sibling to primary, `limit.back`: returns the permit of a counted call. */
 export interface BackQuestion {
   name: string;
   key: string;
 }
 
-/** Primary to sibling, `limit.recall`: answers how many of those counted at that time were not used. */
+/** Primary to sibling, `limit.recall`: the reply is the number of unused permits of that loan. */
 export interface RecallQuestion {
   name: string;
   key: string;
   countedAt: number;
 }
 
-/** Primary to sibling, `limit.full`: the limit of an exact limiter is reached until then. */
+/** Primary to sibling, `limit.full`: an exact limiter is at its limit until then. */
 export interface FullQuestion {
   name: string;
   key: string;

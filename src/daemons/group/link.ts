@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { PlatformError } from '../../kit/errors.ts';
 import { type ErrorMessage, fromErrorMessage, toErrorMessage } from '../process-protocol.ts';
 
-/** What travels between two processes of one daemon. */
+/** Messages between two processes of a service. */
 export type Frame =
   | { ask: number; topic: string; body: unknown }
   | { reply: number; body: unknown }
@@ -10,32 +10,35 @@ export type Frame =
 
 export type Reply = { body: unknown } | { error: PlatformError };
 
-/** What is answered for a topic. What it throws travels back as a PlatformError. `socket` came with the question. */
+/**
+ * Handles requests of a topic. Errors are sent back as PlatformErrors. `socket` was transferred with the
+ * request.
+ */
 export type Answer<From> = (body: unknown, from: From, socket: Socket | undefined) => unknown;
 
 export interface AskOptions {
-  /** How long an answer may take; default 5 s. */
+  /** Reply timeout; default 5 s. */
   patienceMs?: number;
-  /** Handed over: from here on it is the other process's. */
+  /** A socket to transfer; this process must not use it any more. */
   socket?: Socket;
 }
 
-/** Questions and answers over a channel between two processes; both sides may ask. */
+/** Requests and replies over a channel between two processes, in both directions. */
 export interface Link {
   /**
-   * Calls `onReply` in the turn in which the answer arrives, before any later message is looked at: whoever keeps
-   * books on what the other side said must not see two of its messages in the wrong order.
+   * Calls `onReply` in the turn in which the reply arrives, before later messages, so that state derived from
+   * messages is updated in order.
    */
   ask(topic: string, body: unknown, onReply: (reply: Reply) => void, options?: AskOptions): void;
-  /** `ask` as a promise. Rejects with what the other side threw, or SERVICE_UNAVAILABLE. */
+  /** `ask` as a promise. Rejects with the other side's error, or SERVICE_UNAVAILABLE. */
   call(topic: string, body?: unknown, options?: AskOptions): Promise<unknown>;
   receive(frame: Frame, socket?: Socket): void;
-  /** Fails what is open and all that follows. */
+  /** Fails open and all later requests. */
   close(): void;
 }
 
 export interface LinkOptions<From> {
-  /** False when the other side is gone. */
+  /** Returns false when the other side has ended. */
   send: (frame: Frame, socket?: Socket) => boolean;
   answers: ReadonlyMap<string, Answer<From>>;
   from: From;

@@ -1,21 +1,21 @@
 import type { LimiterOptions, RateVerdict, SharedLimiter } from '../../kit/rate-limiter.ts';
 
-/** What every question between processes about a limiter says of it. */
+/** Common field of all limiter messages. */
 interface AboutLimiter {
   name: string;
 }
 
 export interface NamedLimiters<Limiter extends SharedLimiter> {
-  /** The limiter of that name: made at the first call, the same ever after. */
+  /** Returns the limiter of that name; creates it on first use. */
   get(name: string, options: LimiterOptions): Limiter;
-  /** An answer to questions about a limiter; `otherwise` where there is none of that name yet. */
+  /** A request handler for limiters; returns `otherwise` for an unknown name. */
   answer<Question extends AboutLimiter, Answer>(
     give: (limiter: Limiter, question: Question) => Answer,
     otherwise: Answer,
   ): (body: unknown) => Answer;
 }
 
-/** The limiters of one process, whichever part it has in counting: one of each name. */
+/** Registry of a process's limiters by name. */
 export function createNamedLimiters<Limiter extends SharedLimiter>(
   create: (name: string, options: LimiterOptions) => Limiter,
 ): NamedLimiters<Limiter> {
@@ -34,7 +34,7 @@ export function createNamedLimiters<Limiter extends SharedLimiter>(
   };
 }
 
-/** What a window that ends at `endsAt` (epoch ms) says at `now`. */
+/** The verdict at `now` of a window that ends at `endsAt` (epoch ms). */
 export function verdictOf(allowed: boolean, remaining: number, endsAt: number, now: number): RateVerdict {
   return { allowed, remaining: Math.max(0, remaining), resetMs: Math.max(0, endsAt - now) };
 }

@@ -17,21 +17,21 @@ import type {
 import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 
-/** Nobody borrows more at once: what is lent is not there for the others until it is called back. */
+/** Maximum loan: lent permits are unavailable to others until they are recalled. */
 const MOST_LENT = 1000;
-/** A sibling may borrow this share of what is left, divided by the processes. */
+/** Maximum loan as a share of the remaining permits, divided by the number of processes. */
 const LENT_SHARE = 1 / 4;
 
-/** Calls that a sibling borrowed. */
+/** Permits lent to a sibling. */
 interface Loan {
   calls: number;
   countedAt: number;
 }
 
 interface Count {
-  /** Calls let through here and by siblings, with those that siblings borrowed. */
+  /** Calls counted here and by siblings, including loans. */
   calls: SlidingCount;
-  /** What siblings borrowed and may not have used. */
+  /** Loans of siblings, which may be unused. */
   lent: Map<Member, Loan>;
   recalling: Promise<void> | undefined;
 }
@@ -40,7 +40,7 @@ interface PrimaryLimiter extends SharedLimiter {
   lend(question: TakeQuestion, from: Member): TakeAnswer | Promise<TakeAnswer>;
 }
 
-/** The limiters of the process that counts for all. */
+/** Limiters of the primary, which counts for all processes. */
 export function primaryLimiters(group: PrimaryProcess, clock: Clock): CreateLimiter {
   const limiters = createNamedLimiters((name, options) => createPrimaryLimiter(group, clock, name, options));
   group.answer('limit.take', (body, from) => {
@@ -72,7 +72,7 @@ function createPrimaryLimiter(
     return verdictOf(allowed, limit - calls.total(now), now + calls.freesIn(now), now);
   }
 
-  /** After this, what was lent and not used can be let through again. */
+  /** Recalls loans, so that their unused permits become available. */
   function recall(key: string, count: Count): Promise<void> {
     count.recalling ??= recallAll(key, count).finally(() => {
       count.recalling = undefined;
@@ -87,7 +87,7 @@ function createPrimaryLimiter(
           new Promise<void>((resolve) => {
             const question: RecallQuestion = { name, key, countedAt: loan.countedAt };
             member.ask('limit.recall', question, (reply) => {
-              // How many a process that is gone has used is unknown.
+              // The usage of an ended process is unknown.
               if (!('error' in reply)) takeBack(count, loan, reply.body as number);
               if (count.lent.get(member) === loan) count.lent.delete(member);
               resolve();
@@ -125,7 +125,7 @@ function createPrimaryLimiter(
   function lend(question: TakeQuestion, from: Member): TakeAnswer | Promise<TakeAnswer> {
     const { key, limit, want, unused } = question;
     const count = counts.open(key);
-    // It asks because it has none left, or because those it had have lapsed.
+    // The sibling asks because its loan is used up or has expired.
     const former = count.lent.get(from);
     if (former) takeBack(count, former, unused);
     count.lent.delete(from);
@@ -147,7 +147,7 @@ function createPrimaryLimiter(
     peek(key, limit) {
       const count = counts.find(key);
       if (!count) return { allowed: limit > 0, remaining: limit, resetMs: windowMs };
-      // What siblings borrowed and did not use may be called back.
+      // Unused permits of siblings can be recalled.
       return verdict(count, limit, count.calls.total(clock.monotonic()) < limit || count.lent.size > 0);
     },
     giveBack(key) {

@@ -18,30 +18,30 @@ const NEWS_PATIENCE_MS = seconds(1);
 export interface PrimaryOptions {
   name: ServiceName;
   size: number;
-  /** What a sibling is told, but for where it listens. */
+  /** Start parameters of a sibling, except its address. */
   describe: () => Omit<DaemonStart, 'listen' | 'sibling'>;
   peers: Peers;
   output: LineOutput;
   logger: Logger;
   clock: Clock;
   random: Random;
-  /** A place that cannot be kept: its processes end again and again. The daemon is to end, and say so. */
+  /** Called when a sibling is in a crash loop: the service must exit with this error. */
   onGivenUp: (error: PlatformError) => void;
   /** Called with the sandbox of each plugin process that a sibling starts. */
   onSandbox?: SiblingProgramOptions['onSandbox'];
 }
 
-/** The primary with what only its daemon's own start and end use. */
+/** The primary, with methods for the service's start and shutdown. */
 export interface Primary extends PrimaryProcess {
-  /** Starts the siblings, each again when it ends, until that has become a loop. Does not wait for them. */
+  /** Starts the siblings without waiting for them, and restarts each until it is in a crash loop. */
   start(listen: { host: string; port: number }): void;
-  /** Tells them to drain. They are still answered until they have ended. */
+  /** Makes siblings drain. Their requests are still answered until they have ended. */
   stop(): void;
-  /** Resolves when they have; by force a second after the service's `drainMs`. */
+  /** Resolves when all siblings have ended; kills them a second after the service's `drainMs`. */
   ended(): Promise<void>;
 }
 
-/** Holds together the processes that share one port. The siblings never outlive this process. */
+/** Manages the processes that share one port. Siblings never outlive this process. */
 export function createPrimary(options: PrimaryOptions): Primary {
   const { size, peers } = options;
   const { drainMs } = options.describe().config[options.name];
@@ -110,7 +110,7 @@ function inTime(told: Promise<unknown>): Promise<void> {
   return promise.finally(() => clearTimeout(timer));
 }
 
-/** One place in the group and the processes that hold it, one after another. */
+/** One numbered slot of the group and its successive processes. */
 interface Place {
   stop(): void;
   ended(): Promise<void>;
@@ -172,7 +172,7 @@ function keepPlace(options: PlaceOptions): Place {
       event: 'daemon.process_ended',
       level: 'error',
       reasonCode: 'PROCESS_ENDED',
-      message: `Process ${place} of ${name} ended unexpectedly (${how}); it starts again in ${delayMs}ms`,
+      message: `Process ${place} of ${name} ended unexpectedly (${how}); restarting it in ${delayMs}ms`,
       outcome: 'degraded',
       evidence: { place, how, retryInMs: delayMs },
     });
@@ -194,7 +194,7 @@ function keepPlace(options: PlaceOptions): Place {
 function giveUp({ name, place, size, logger, onGivenUp }: PlaceOptions, how: string, crashes: number): void {
   const error = new PlatformError(
     'INTERNAL_ERROR',
-    `Process ${place} of ${size} of ${name} ended ${crashes} times within a minute, the last time with ${how}; the log says why. With ${name}.processes: 1 there is only the first.`,
+    `Process ${place} of ${size} of ${name} ended ${crashes} times within a minute, most recently with ${how}; see the log for the cause. To run without siblings, set ${name}.processes to 1.`,
     { details: { place, how, crashes } },
   );
   logger.diagnostic({
@@ -202,7 +202,7 @@ function giveUp({ name, place, size, logger, onGivenUp }: PlaceOptions, how: str
     event: 'daemon.crash_loop',
     level: 'fatal',
     reasonCode: 'CRASH_LOOP',
-    message: `${name} gives up: ${error.message}`,
+    message: `${name} exits: ${error.message}`,
     outcome: 'failed',
     evidence: error.details,
   });

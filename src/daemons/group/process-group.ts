@@ -1,37 +1,37 @@
 import type { Answer, Link } from './link.ts';
 
-/** One process of a daemon as another one of it sees it. */
+/** Another process of the same service. */
 export interface Member extends Pick<Link, 'ask' | 'call'> {
-  /** 2 is the first that the primary starts. A process that takes the place of a dead one is another member. */
+  /** The primary is 1, siblings start at 2. A restarted sibling is a new member. */
   place: number;
   pid: number;
 }
 
-/** What all processes of a daemon may do. */
+/** Methods available to every process of a service. */
 interface Membership {
   /**
-   * Tells all processes of the daemon but this one that something they hold a copy of has changed. Settles when they
-   * know, or after a second: whoever needs certainty looks again by itself.
+   * Notifies all other processes of a change to data that they cache. Settles when they have handled it, or
+   * after a second; caches that need certainty also poll.
    */
   announce(topic: string): Promise<void>;
-  /** What an announcement does here; the announcer waits for it. */
+  /** Handles an announcement; the announcer waits for it. */
   onNews(topic: string, learn: () => void | Promise<void>): void;
 }
 
-/** A daemon that is one process: nothing is shared, nothing is told. */
+/** A service with a single process. */
 export interface LoneProcess extends Membership {
   role: 'alone';
 }
 
-/** The process that the supervisor started: it owns what there is once, and started the others. */
+/** The process that the supervisor started: it owns exclusive resources and starts the siblings. */
 export interface PrimaryProcess extends Membership {
   role: 'primary';
-  /** Processes in all. */
+  /** Total number of processes. */
   size: number;
-  /** Those that are up, without this one. */
+  /** Running siblings. */
   members(): readonly Member[];
   answer(topic: string, answer: Answer<Member>): void;
-  /** Called when a process ended, however it did. */
+  /** Called when a process has ended, for any reason. */
   onLost(listener: (member: Member) => void): void;
 }
 
@@ -40,11 +40,11 @@ export interface SiblingProcess extends Membership {
   role: 'sibling';
   place: number;
   primary: Pick<Link, 'ask' | 'call'>;
-  /** Answers the primary. */
+  /** Handles requests of the primary. */
   answer(topic: string, answer: Answer<undefined>): void;
 }
 
-/** The processes that are one daemon, as one of them sees it. @spec docs/decisions/0037 */
+/** The role of a process within its service. @spec docs/decisions/0037 */
 export type ProcessGroup = LoneProcess | PrimaryProcess | SiblingProcess;
 
 export const loneProcess: LoneProcess = {

@@ -5,9 +5,9 @@ import type { ProcessGroup } from './process-group.ts';
 import { siblingLimiters } from './sibling-limiters.ts';
 
 /**
- * Limits over all processes of a daemon. The primary counts; a sibling borrows calls ahead while plenty are left, so
- * that most of its verdicts are at once, and what was lent and not used is called back before anybody is refused. In
- * all, exactly the limit is let through; only what a killed process had borrowed is lost until the window ends.
+ * Rate limits over all processes of a service. The primary counts and lends permits to siblings, so that most
+ * verdicts are synchronous; unused ones are recalled before any call is rejected. Only permits of a killed
+ * process are lost until the window ends.
  */
 export function sharedLimiters(group: ProcessGroup, clock: Clock): CreateLimiter {
   if (group.role === 'primary') return primaryLimiters(group, clock);

@@ -1,7 +1,7 @@
 import { type Metrics, type MetricsSnapshot, sumMetrics } from '../../kit/metrics.ts';
 import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from './process-group.ts';
 
-/** `/metrics` of any process tells of all. @spec Metrics; docs/decisions/0037 */
+/** Makes `/metrics` of any process report all processes. @spec Metrics; docs/decisions/0037 */
 export function shareMetrics(group: ProcessGroup, metrics: Metrics): void {
   if (group.role === 'primary') gather(group, metrics);
   else if (group.role === 'sibling') passOn(group, metrics);
@@ -13,9 +13,9 @@ function passOn(group: SiblingProcess, metrics: Metrics): void {
 }
 
 function gather(group: PrimaryProcess, metrics: Metrics): void {
-  /** What was last told of each process. */
+  /** Latest snapshot of each process. */
   const told = new Map<Member, MetricsSnapshot>();
-  /** What was told of processes that are gone: a counter that fell would look like a restart of the whole service. */
+  /** Counters of ended processes: a decreasing sum would look like a restart of the service. */
   let former: Promise<MetricsSnapshot> = Promise.resolve([]);
 
   async function snapshotOf(member: Member): Promise<MetricsSnapshot> {
@@ -24,7 +24,7 @@ function gather(group: PrimaryProcess, metrics: Metrics): void {
       if (group.members().includes(member)) told.set(member, snapshot);
       return snapshot;
     } catch {
-      // Still starting, or just gone: what it said before counts.
+      // The process is starting or has just ended: its last snapshot counts.
       return told.get(member) ?? [];
     }
   }
@@ -41,7 +41,7 @@ function gather(group: PrimaryProcess, metrics: Metrics): void {
   group.answer('metrics.text', () => metrics.render());
 }
 
-/** Gauges tell of what is; they go with their process. */
+/** Gauges describe the current state, so they end with their process. */
 function addUp(former: MetricsSnapshot, last: MetricsSnapshot): Promise<MetricsSnapshot> {
   return sumMetrics([former, last.filter(({ type }) => String(type) !== 'gauge')]).snapshot();
 }

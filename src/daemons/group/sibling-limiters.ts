@@ -18,21 +18,24 @@ import type {
 import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { SiblingProcess } from './process-group.ts';
 
-/** Who was just refused is refused again without asking: a flood must not become a flood between our processes. */
+/**
+ * A rejected key is rejected without a request to the primary for this long, so that a flood does not become
+ * one between processes.
+ */
 const REFUSED_FOR_MS = 250;
-/** Borrowed calls are counted already: used later than this share of the window, they would count for too short a time. */
+/** Loans expire after this share of the window: their permits were counted when lent. */
 const LOAN_SHARE = 1 / 60;
 
 interface Lease extends Window {
-  /** Calls that may be let through without asking, until `usableUntil`. */
+  /** Permits that can be used without a request, until `usableUntil`. */
   remaining: number;
   usableUntil: number;
-  /** When the primary counted them, and when the oldest call that it counts expires. */
+  /** When the primary counted them, and when its oldest counted call expires. */
   countedAt: number;
   freesAt: number;
-  /** What the primary had left when it lent them. */
+  /** Permits left at the primary when it lent these. */
   left: number;
-  /** Refuse without asking until then. */
+  /** Reject without a request until then. */
   refusedUntil: number;
 }
 
@@ -46,7 +49,7 @@ interface SiblingLimiter extends SharedLimiter {
   full(question: FullQuestion): void;
 }
 
-/** The limiters of a process that asks the one that counts. */
+/** Limiters of a sibling, which borrows permits from the primary. */
 export function siblingLimiters(group: SiblingProcess, clock: Clock): CreateLimiter {
   const limiters = createNamedLimiters((name, options) => createSiblingLimiter(group, clock, name, options));
   group.answer(
@@ -67,7 +70,7 @@ function createSiblingLimiter(
   { windowMs, exact = false, maxKeys }: LimiterOptions,
 ): SiblingLimiter {
   const leases = createWindows<Lease>(clock, windowMs);
-  /** Keys whose limit is reached, as the primary told. */
+  /** Keys at their limit, as reported by the primary. */
   const fulls = createWindows<Window>(clock, windowMs);
   const asking = new Map<string, Waiter[]>();
 
@@ -101,7 +104,7 @@ function createSiblingLimiter(
         waiters.shift()!.resolve(verdict(true, lease));
       }
       if (granted === 0) for (const waiter of waiters.splice(0)) waiter.resolve(verdict(false, lease));
-      // More came while the question was on its way.
+      // More calls arrived while the request was in flight.
       if (waiters.length > 0) ask(key, limit, waiters);
       else asking.delete(key);
     });
@@ -126,7 +129,7 @@ function createSiblingLimiter(
         }
       });
     },
-    /** What is known here: the primary tells when an exact limit is reached. */
+    /** Uses local knowledge: the primary reports when an exact limit is reached. */
     peek(key, limit) {
       const now = clock.monotonic();
       const full = fulls.find(key, now);

@@ -10,12 +10,12 @@ import { nodeFlagsOf } from '../node-flags.ts';
 import type { DaemonStart, FromSibling, PeerUrls, ToSibling } from '../process-protocol.ts';
 import type { Frame } from './link.ts';
 
-/** A sibling's program from the outside. */
+/** A sibling process, as seen by the primary. */
 export interface SiblingProgram {
   readonly pid: number;
-  /** Says how it ended. */
+  /** Resolves with how it ended. */
   readonly ended: Promise<string>;
-  /** False when it is gone. */
+  /** Returns false when it has ended. */
   send(frame: Frame): boolean;
   sendPeers(urls: PeerUrls): void;
   stop(): void;
@@ -25,7 +25,7 @@ export interface SiblingProgram {
 export interface SiblingProgramOptions {
   name: ServiceName;
   start: DaemonStart;
-  /** Where its log goes: whole lines, so that those of two processes never mix within one. */
+  /** Receives its log in whole lines, so that lines of two processes never mix. */
   output: LineOutput;
   logger: Logger;
   onFrame: (frame: Frame, socket: Socket | undefined) => void;
@@ -33,7 +33,7 @@ export interface SiblingProgramOptions {
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 
-/** Starts one more process of this daemon. It ends by itself once this process is gone. */
+/** Starts another process of this service. It exits by itself when this process ends. */
 export function startSiblingProgram(options: SiblingProgramOptions): SiblingProgram {
   const { name, start, onFrame, onListening } = options;
   const child = fork(entryFile('daemon'), [name], {
@@ -71,7 +71,7 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
   };
 }
 
-/** Its records become ours, unread; what V8 or a native part prints becomes a record. */
+/** Forwards log records unparsed; stderr output of V8 or native code becomes a record. */
 function relayLog(child: ChildProcess, { output, logger }: SiblingProgramOptions): void {
   const records = lineBlocks((block) => output.write(block.toString('utf8')));
   child.stdout?.on('data', records.push);

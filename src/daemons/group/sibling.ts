@@ -3,15 +3,15 @@ import type { Frame } from './link.ts';
 import { type Answer, createLink } from './link.ts';
 import type { SiblingProcess } from './process-group.ts';
 
-/** The channel to the primary, as the program that was started holds it. */
+/** The channel from a sibling to the primary. */
 export interface PrimaryChannel {
   place: number;
-  /** False when the primary is gone. */
+  /** Returns false when the primary has ended. */
   send(frame: Frame, socket?: Socket): boolean;
   onFrame(listener: (frame: Frame) => void): void;
 }
 
-/** This process as one that a primary started. */
+/** Creates the sibling role of this process. */
 export function createSibling({ place, send, onFrame }: PrimaryChannel): SiblingProcess {
   const answers = new Map<string, Answer<undefined>>();
   const link = createLink({ send, answers, from: undefined });

@@ -4,13 +4,13 @@ import { minutes, seconds } from '../../kit/duration.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 
-/** From then on the keys are fetched anew, while the known ones serve on: where there are calls, none waits. */
+/** Age at which keys are refreshed in the background, so that calls do not wait. */
 const REFRESH_MS = minutes(9);
-/** So old they serve only while the issuer cannot be asked: after a quiet hour some of them may have been withdrawn. */
+/** Age above which keys are refreshed before use: some may have been withdrawn during a quiet hour. */
 const FRESH_MS = minutes(10);
-/** An issuer that cannot be asked for so long has its keys forgotten: some of them may have been withdrawn. */
+/** Age above which keys of an unreachable issuer are no longer used. */
 const STALE_MS = minutes(70);
-/** A token that names an unknown key is worth a question, a flood of them is not. */
+/** Minimum time between refreshes caused by unknown key ids. */
 const UNKNOWN_KEY_COOLDOWN_MS = seconds(30);
 const FAILURE_COOLDOWN_MS = seconds(5);
 const TIMEOUT_MS = seconds(5);
@@ -29,14 +29,14 @@ interface KeySet {
 }
 
 /**
- * The published keys of an issuer, as `jwtVerify` asks for them. Whatever callers send, the issuer is asked once at a
- * time, seldom, and for a bounded answer. Throws UPSTREAM_UNAVAILABLE while no keys are known.
+ * An issuer's published keys for `jwtVerify`. Requests to the issuer are serialized, rate-limited and bounded
+ * in size, regardless of callers. Throws UPSTREAM_UNAVAILABLE while no keys are known.
  */
 export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
   const { createLocalJWKSet, errors } = await import('jose');
   let known: KeySet | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the latest question went without an answer. */
+  /** Whether the latest request failed. */
   let failing = false;
   let asking: Promise<void> | undefined;
 
@@ -82,7 +82,7 @@ export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDep
       return await set.find(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      // The issuer may have begun to use a new one.
+      // The issuer may have rotated its keys.
       if (asking || cooled(UNKNOWN_KEY_COOLDOWN_MS)) await ask();
       if (known === set || !known) throw error;
       return known.find(header, token);
@@ -96,9 +96,9 @@ async function readKeySet(jwksUri: string): Promise<JSONWebKeySet> {
     redirect: 'error',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
-  if (!response.ok) throw new Error(`it answers ${response.status}`);
+  if (!response.ok) throw new Error(`it answered ${response.status}`);
   const { keys } = JSON.parse(await boundedText(response)) as Partial<JSONWebKeySet>;
-  if (!Array.isArray(keys)) throw new Error('it answers no key set');
+  if (!Array.isArray(keys)) throw new Error('its response is not a key set');
   if (keys.length > MAX_KEYS) throw new Error(`it has more than ${MAX_KEYS} keys`);
   return { keys };
 }
@@ -117,7 +117,7 @@ async function boundedText(response: Response): Promise<string> {
 function unavailable(): PlatformError {
   return new PlatformError(
     'UPSTREAM_UNAVAILABLE',
-    'The issuer of this token cannot be asked for its keys; try again later.',
+    "The keys of this token's issuer are unavailable; try again later.",
     { headers: { 'retry-after': String(FAILURE_COOLDOWN_MS / 1000) } },
   );
 }

@@ -12,13 +12,13 @@ import { PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 import { createIssuerKeys } from './issuer-keys.ts';
 
-/** Whom a token of the issuer stands for: host id `oauth:<subject>`. */
+/** The caller of an issuer's token, with the host id `oauth:<subject>`. */
 export interface OAuthBearer extends Caller {
-  /** Epoch ms from which on it is refused. */
+  /** Expiry in epoch ms. */
   expiresAt: number;
 }
 
-/** What is wrong with a token; the `reasonCode` of its diagnostic. */
+/** Why a token was rejected; the `reasonCode` of the diagnostic. */
 export type OAuthFault =
   | 'UNKNOWN_TOKEN'
   | 'JWT_SIGNATURE_INVALID'
@@ -27,7 +27,7 @@ export type OAuthFault =
   | 'JWT_NOT_ACTIVE'
   | 'JWT_CLAIMS_INVALID';
 
-/** A token that is not accepted; the message says why. */
+/** A rejected token; the message says why. */
 export class OAuthRefusal extends PlatformError {
   readonly fault: OAuthFault;
 
@@ -40,7 +40,7 @@ export class OAuthRefusal extends PlatformError {
   }
 }
 
-/** Throws OAuthRefusal, or UPSTREAM_UNAVAILABLE while the issuer's keys are not known. */
+/** Throws OAuthRefusal, or UPSTREAM_UNAVAILABLE while the issuer's keys are unknown. */
 export type VerifyOAuth = (token: string) => Promise<OAuthBearer>;
 
 export interface OAuthVerifierDeps {
@@ -48,16 +48,16 @@ export interface OAuthVerifierDeps {
   logger: Logger;
 }
 
-/** Both have a public key, so that a public key can never be taken for a shared secret. */
+/** Asymmetric algorithms only, so that a public key can never be used as a shared secret. */
 const ALGORITHMS = ['RS256', 'ES256'];
 
 /**
- * Verifies access tokens of one configured issuer by its published keys. Only a token that names the issuer and one of
- * the two algorithms is worth asking the issuer for keys; that it says so proves nothing, and everything is checked again.
+ * Verifies access tokens of one issuer by its published keys. Issuer and algorithm are checked before keys are
+ * fetched, to avoid requests for unrelated tokens; verification checks everything again.
  * @spec Plugin routes 8; docs/plugins.md "Routes"
  */
 export function createOAuthVerifier(issuer: OAuthIssuer, deps: OAuthVerifierDeps): VerifyOAuth {
-  // jose is loaded by services that need it.
+  // jose is loaded only by services that use it.
   let loaded: ReturnType<typeof load> | undefined;
   return async (token) => {
     if (token.length > LIMITS.tokenChars) throw new OAuthRefusal('UNKNOWN_TOKEN', 'it is too long');
@@ -75,9 +75,9 @@ async function load({ issuer, audience, jwksUri, namespaceClaim }: OAuthIssuer, 
       const { alg } = decodeProtectedHeader(token);
       if (ALGORITHMS.includes(alg ?? '') && decodeJwt(token).iss === issuer) return;
     } catch (error) {
-      throw new OAuthRefusal('UNKNOWN_TOKEN', 'it is no JWT', error);
+      throw new OAuthRefusal('UNKNOWN_TOKEN', 'it is not a JWT', error);
     }
-    throw new OAuthRefusal('UNKNOWN_TOKEN', `it is no ${ALGORITHMS.join(' or ')} token of ${issuer}`);
+    throw new OAuthRefusal('UNKNOWN_TOKEN', `it is not an ${ALGORITHMS.join(' or ')} token of ${issuer}`);
   }
 
   function refusal(error: unknown): PlatformError {
@@ -117,13 +117,13 @@ function bearerOf(payload: JWTPayload, namespaceClaim: string): OAuthBearer {
   const claim = Object.hasOwn(payload, namespaceClaim) ? payload[namespaceClaim] : undefined;
   const namespaceId = NamespaceId.safeParse(claim);
   if (!namespaceId.success)
-    throw new OAuthRefusal('JWT_CLAIMS_INVALID', `its claim "${namespaceClaim}" names no namespace`);
+    throw new OAuthRefusal('JWT_CLAIMS_INVALID', `its claim "${namespaceClaim}" is not a namespace`);
   const { sub } = payload;
   const hostId = HostId.safeParse(
     typeof sub === 'string' && sub !== '' ? OAUTH_HOST_PREFIX + sub : undefined,
   );
   if (!hostId.success)
-    throw new OAuthRefusal('JWT_CLAIMS_INVALID', 'its subject is no text that fits in a header');
+    throw new OAuthRefusal('JWT_CLAIMS_INVALID', 'its subject is not a valid header value');
   const expiresAt = (payload.exp! + LIMITS.jwtClockToleranceSeconds) * 1000;
   return { hostId: hostId.data, namespaceId: namespaceId.data, expiresAt };
 }

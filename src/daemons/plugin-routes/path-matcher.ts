@@ -1,10 +1,13 @@
-/** What is at a path: a route for this method, routes for other methods only, or nothing. */
+/** A route for this method, the methods of other routes at the path, or neither. */
 export type PathMatch<Target> =
   | { found: true; target: Target; params: Record<string, string>; pattern: string }
   | { found: false; allowed: string[] };
 
 export interface PathMatcher<Target> {
-  /** Adds a pattern such as `/a/:id`. False, and nothing is added, when another pattern means the same requests. */
+  /**
+   * Adds a pattern such as `/a/:id`. Returns false, without adding it, when an existing pattern matches the
+   * same requests.
+   */
   add(method: string, pattern: string, target: Target): boolean;
   find(method: string, rawPath: string): PathMatch<Target>;
 }
@@ -24,9 +27,9 @@ function childOf<Target>(children: Map<string, Node<Target>>, name: string): Nod
 }
 
 /**
- * Finds routes by method and path. Fastify's router is fixed once it listens, while plugins come and go; and it
- * compares escapes literally, while `%40acme%2Fx`, `@acme%2fx` and the like are one plugin. Words win over
- * parameters; each segment is decoded on its own, so that an escaped slash never splits one.
+ * Finds routes by method and path. Unlike Fastify's router it can change while listening, and treats
+ * equivalent escapes alike (`%40acme%2Fx`, `@acme%2fx`). Literals win over parameters; segments are decoded
+ * separately, so escaped slashes do not split.
  */
 export function createPathMatcher<Target>(): PathMatcher<Target> {
   const trees = new Map<string, Node<Target>>();
@@ -64,7 +67,7 @@ export function createPathMatcher<Target>(): PathMatcher<Target> {
   };
 }
 
-/** The leaf that the segments from `index` on lead to, with the parameters' values pushed to `values`. */
+/** The leaf for the segments from `index` on; pushes parameter values to `values`. */
 function descend<Target>(
   at: Node<Target>,
   segments: readonly string[],
@@ -78,7 +81,7 @@ function descend<Target>(
   if (found || !at.parameter || segment === '') return found;
   const depth = values.push(segment);
   const leaf = descend(at.parameter, segments, index + 1, values);
-  // A dead end further down must not leave its value behind for another way.
+  // Removes values of a failed branch before the next one is tried.
   if (!leaf) values.length = depth - 1;
   return leaf;
 }

@@ -1,7 +1,7 @@
 import { type ManifestV3, type RouteDecl, routeSecurity, type Security } from '../../contracts/index.ts';
 import { createPathMatcher, type PathMatch } from './path-matcher.ts';
 
-/** What routes need to know of a plugin. */
+/** The fields of a plugin that its routes need. */
 export interface RoutedPlugin {
   id: string;
   version: string;
@@ -10,23 +10,23 @@ export interface RoutedPlugin {
   manifest: ManifestV3;
 }
 
-/** One route of one plugin, with its manifest's defaults filled in. @spec Plugin REST route declaration */
+/** One plugin route with its manifest's defaults applied. @spec Plugin REST route declaration */
 export interface PluginRoute {
   plugin: RoutedPlugin;
   declaration: RouteDecl;
-  /** As served: `/api` + base path + path, or the alias under the plugin's id. */
+  /** Served paths: `/api` + base path + path, and the alias by the plugin's id. */
   paths: string[];
-  /** Undefined where neither route nor plugin says anything. */
+  /** Undefined when neither the route nor the plugin declares it. */
   security: readonly Security[] | undefined;
   /** Undefined: the server's default. */
   timeoutMs: number | undefined;
 }
 
-/** Why a route is not served where its manifest wants it. */
+/** Why a route is not served at its declared path. */
 export interface RouteFault {
   pluginId: string;
   code: 'PLUGIN_CONFLICT';
-  /** Where in the manifest. */
+  /** Path in the manifest. */
   path: string;
   message: string;
 }
@@ -34,9 +34,9 @@ export interface RouteFault {
 export interface PluginRouteTable {
   routes: readonly PluginRoute[];
   faults: readonly RouteFault[];
-  /** `rawPath` without query, not decoded. */
+  /** `rawPath` is undecoded and has no query. */
   find(method: string, rawPath: string): PathMatch<PluginRoute>;
-  /** Whether the path is a plugin's own, by its id or its base path, with a route there or not. */
+  /** Whether the path belongs to a plugin by its id or base path, with or without a route. */
   belongsToPlugin(rawPath: string): boolean;
 }
 
@@ -44,9 +44,8 @@ const PREFIX = '/api';
 export const PLUGIN_ROUTES_PREFIX = '/api/v1/plugins/';
 
 /**
- * Where each plugin's routes are. The path of a plugin's id is its own and cannot be taken; a base path
- * belongs to the first plugin (by id) that claims it, so that no plugin can stand in for another.
- * @spec Plugin routes; docs/plugins.md "Routes"
+ * Paths of all plugin routes. The path of a plugin's id is reserved for it; a base path goes to the first plugin (by
+ * id) that claims it, so that no plugin can impersonate another. @spec Plugin routes; docs/plugins.md "Routes"
  */
 export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): PluginRouteTable {
   const matcher = createPathMatcher<PluginRoute>();
@@ -72,9 +71,9 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
       };
       for (const base of bases) {
         const path = joinPath(base, declaration.path);
-        // A base path that is the alias gives one path twice; the registry refuses manifests with equal routes.
+        // Equal if the base path is the alias itself; the registry rejects manifests with duplicate routes.
         if (matcher.add(declaration.method, path, route)) route.paths.push(path);
-        // Joined to the letter, the path "/" ends with a slash: found there too, and listed once.
+        // The literal path of "/" ends with a slash: it is matched too, but listed once.
         if (declaration.path === '/') matcher.add(declaration.method, `${base}/`, route);
       }
       routes.push(route);
@@ -88,7 +87,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
   };
 }
 
-/** Where a plugin's routes are reached by its id, whatever its base path. */
+/** The path of a plugin's routes by its id, independent of its base path. */
 function aliasOf(pluginId: string): string {
   return `/v1/plugins/${encodeURIComponent(pluginId)}`;
 }
@@ -97,11 +96,13 @@ function joinPath(base: string, path: string): string {
   return path === '/' ? base : base + path;
 }
 
-/** Who owns which part of the path space. */
+/** Ownership of base paths. */
 function createClaims(pluginIds: readonly string[]) {
   const taken = new Map(pluginIds.map((id) => [canonical(aliasOf(id)), id]));
   return {
-    /** The plugin that has this path, a part of it, or something below it already; undefined: it is ours now. */
+    /**
+     * Returns the plugin that owns this path, a parent or a child of it; undefined when the claim succeeds.
+     */
     claim(pluginId: string, basePath: string): string | undefined {
       const wanted = canonical(basePath);
       for (const [path, owner] of taken) {
@@ -111,7 +112,7 @@ function createClaims(pluginIds: readonly string[]) {
       taken.set(wanted, pluginId);
       return undefined;
     },
-    /** Whether a path is one of those that are taken, or below one. */
+    /** Whether a path is owned, or below an owned one. */
     has(path: string): boolean {
       const wanted = canonical(path);
       return [...taken.keys()].some((base) => wanted === base || isBelow(wanted, base));
@@ -121,7 +122,7 @@ function createClaims(pluginIds: readonly string[]) {
 
 const isBelow = (path: string, above: string): boolean => path.startsWith(`${above}/`);
 
-/** One spelling for one path: escapes that mean the same are the same. */
+/** Normalizes equivalent escapes. */
 function canonical(path: string): string {
   return path
     .split('/')
@@ -140,6 +141,6 @@ function takenBasePath(pluginId: string, basePath: string, rival: string): Route
     pluginId,
     code: 'PLUGIN_CONFLICT',
     path: 'rest.basePath',
-    message: `${basePath} belongs to the plugin ${rival}; the routes of ${pluginId} are served under ${PREFIX}${aliasOf(pluginId)} alone. Change rest.basePath to end with the plugin's own name.`,
+    message: `${basePath} belongs to the plugin ${rival}; the routes of ${pluginId} are served only under ${PREFIX}${aliasOf(pluginId)}. Change rest.basePath to end with the plugin's own name.`,
   };
 }

@@ -22,25 +22,25 @@ import type { RunningCode } from './running-code.ts';
 import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
-/** The backends that are not in this process: the gateway makes its own, others ask the gateway. */
+/** Backends outside of this process: the gateway creates them, other services call the gateway. */
 export type ElsewhereBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
 export type CreateElsewhere = (services: PlatformServices, code: RunningCode) => ElsewhereBackends;
 
-/** What a daemon has instead of asking the gateway for it. */
+/** Parts that a service implements itself instead of calling another one. */
 export interface OwnParts {
   createElsewhere?: CreateElsewhere;
   webhooks?: WebhookAccess;
-  /** Called before each call of a handler to the platform. */
+  /** Called before each platform call of a handler. */
   onServiceCall?: OnServiceCall;
-  /** The workflow service has the runs itself. */
+  /** Set by the workflow service, which has the runs itself. */
   steps?: StepAccess;
-  /** Whether it is the one that tells what is wrong with plugins, which every service finds when it loads them. */
+  /** Whether this service reports plugin faults, which every service finds when it loads plugins. */
   tellsOfPlugins?: boolean;
 }
 
 type Backends = ElsewhereBackends & { worker: WorkerBackend };
 
-/** What handlers reach, and what runs them. */
+/** Creates the platform services for handlers, and the backends that run them. */
 export function createBackends(
   resources: Resources,
   invoke: InvokeCommand,
@@ -80,8 +80,8 @@ function throughGateway(resources: Resources): CreateElsewhere {
 }
 
 /**
- * Never another backend than the one asked for: whoever asks for a container relies on its walls. Throws
- * HOST_UNAVAILABLE where `target` chooses among hosts and the plugin runs on none.
+ * Selects the configured backend, never another one: a container's isolation may be required. Throws
+ * HOST_UNAVAILABLE when `target` selects a host for a plugin that does not run on hosts.
  */
 export function backendFor(
   execution: PlatformConfig['execution'],
@@ -93,7 +93,7 @@ export function backendFor(
   if (name !== 'host' && Object.keys(target).length > 0)
     throw new PlatformError(
       'HOST_UNAVAILABLE',
-      `The plugin ${pluginId} runs by the backend "${name}" here, so no host can be chosen for it; leave "target" out, or set execution.plugins["${pluginId}"].backend to "host".`,
+      `The plugin ${pluginId} uses the backend "${name}", so no host can be selected for it; omit "target", or set execution.plugins["${pluginId}"].backend to "host".`,
       { details: { pluginId, backend: name, target } },
     );
   return backends[name];

@@ -10,13 +10,12 @@ import {
 } from '../../plugins/index.ts';
 import type { RunningCode } from './running-code.ts';
 
-/** Tells what is wrong with the code of a plugin. */
+/** Validates a plugin's code. */
 export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
 
 /**
- * Loads the code of plugins that were edited while the service runs, so that a broken edit leaves the running version in
- * place. Not at the service's start, which would wait for a process per plugin; not of installed plugins, whose files
- * were checked once and never change.
+ * Loads the code of plugins that are edited while the service runs, so that a broken edit keeps the running
+ * version. Skipped at startup, to save a process per plugin, and for installed plugins, which never change.
  */
 export function createCodeCheck(
   describer: PluginDescriber,
@@ -27,12 +26,14 @@ export function createCodeCheck(
   const known = new Map<string, { stamp: string; faults: Promise<PluginFault[]> }>();
 
   async function check({ id, version, root, manifest, ...rest }: LoadedPlugin, stamp: string) {
-    // The version names the process: one that has loaded older code must not answer for this one.
+    // The version selects the process: one with older code loaded must not check this version.
     const edited = { ...rest, id, root, manifest, version: `${version}+${digestOf(stamp)}` };
     try {
       return await codeFaults(edited, describer);
     } catch (error) {
-      logger.warn(`The changed code of ${id} could not be checked; its calls will tell: ${messageOf(error)}`);
+      logger.warn(
+        `The changed code of ${id} could not be validated; errors will show when it is called: ${messageOf(error)}`,
+      );
       return [];
     }
   }
@@ -40,7 +41,7 @@ export function createCodeCheck(
     if (plugin.locked?.integrity) return [];
     const stamp = sourceStamp(plugin.root, plugin.manifest);
     const before = known.get(plugin.root);
-    // Linking has just loaded the code of a folder.
+    // Linking has just validated the folder's code.
     const isTrusted = isStarting() || (before === undefined && plugin.locked !== undefined);
     const isKnown = before?.stamp === stamp;
     const faults = isKnown ? before.faults : isTrusted ? Promise.resolve([]) : check(plugin, stamp);

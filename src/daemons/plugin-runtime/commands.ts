@@ -4,7 +4,7 @@ import { nearest } from '../../kit/nearest.ts';
 import type { Invocation, LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from './runtime.ts';
 
-/** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for a command it does not have. */
+/** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for an unknown command. */
 export function requireCommand(
   registry: PluginRegistry,
   pluginId: string,
@@ -22,7 +22,7 @@ export function requireCommand(
   );
 }
 
-/** What a call needs to know of a command's declaration. */
+/** Call fields from a command's declaration. */
 export function commandCall({ handler, input, output, timeoutMs, permissions }: CommandDecl) {
   return {
     handler,
@@ -32,7 +32,7 @@ export function commandCall({ handler, input, output, timeoutMs, permissions }: 
   };
 }
 
-/** `ctx.invoke`: tenant, user and ids are those of the call it comes from. */
+/** `ctx.invoke`: inherits tenant, user and ids from the calling execution. */
 export async function invokeCommand(
   runtime: PluginRuntime,
   { pluginId, commandId, input, from, depth, signal }: Invocation,

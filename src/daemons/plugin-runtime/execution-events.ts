@@ -20,14 +20,17 @@ type Execution = Pick<
   | 'parentSpanId'
 >;
 
-/** Gives the execution its span, runs the handler and tells how it ended; what it throws goes on. */
+/** Assigns the execution's span, runs the handler and reports its outcome; rethrows errors. */
 export type TrackExecution = (
   execution: Execution,
   manifest: ManifestV3,
   run: () => Promise<CommandResult>,
 ) => Promise<CommandResult>;
 
-/** One event for each handler execution, whoever the host. @spec Analytics events: plugin.command.completed, plugin.command.failed */
+/**
+ * One event per handler execution, for every host. @spec Analytics events: plugin.command.completed,
+ * plugin.command.failed
+ */
 export function executionEvents({
   analytics,
   tracer,
@@ -39,7 +42,7 @@ export function executionEvents({
   return async (execution, manifest, run) => {
     const spanId = newSpanId(random);
     execution.spanId = spanId;
-    // A validator is a part of authenticating: strangers cause it to run, and nobody acts by it.
+    // Validators are part of authentication: unauthenticated clients trigger them, and no user acts.
     if (execution.host === 'validator') return run();
     const startedAt = performance.now();
     const tell = (exitCode: number, code: string | undefined): void => {
@@ -89,13 +92,13 @@ export function executionEvents({
   };
 }
 
-/** The workflow run where there is one, else the execution itself. */
+/** The workflow run if there is one, otherwise the execution itself. */
 function runIdOf({ hostContext, executionId }: Execution): string {
   const { runId } = hostContext;
   return typeof runId === 'string' ? runId : executionId;
 }
 
-/** Hosts that registered are agents; every other caller counts as a user. */
+/** Registered hosts are agents; all other callers count as users. */
 function actorOf({ hostId }: NonNullable<ExecutionRequest['user']>): NonNullable<AnalyticsEvent['actor']> {
   return { type: hostId.startsWith('host_') ? 'agent' : 'user', id: hostId };
 }

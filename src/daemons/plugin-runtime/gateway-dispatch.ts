@@ -6,12 +6,15 @@ import { traceparent } from '../../kit/trace.ts';
 import type { ExecutionBackend, StreamSink } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 
-/** The gateway keeps the handler's time, and fetches a plugin for a host that lacks it; this much later it is stuck. */
+/**
+ * The gateway enforces the handler's timeout and may fetch a plugin for a host first; it counts as hung this
+ * much later.
+ */
 const GRACE_MS = seconds(90);
 
 /**
- * Plugins that run in containers or on hosts, for the daemons that are not the gateway: it holds the hosts' sockets and
- * signs the containers' tokens. @spec Internal dispatch
+ * Runs plugins in containers or on hosts through the gateway, which has the hosts' sockets and signs
+ * containers' tokens. @spec Internal dispatch
  */
 export function gatewayDispatch(
   name: Exclude<PlatformConfig['execution']['default'], 'worker'>,
@@ -31,13 +34,13 @@ export function gatewayDispatch(
         const reply = await client.post(peers.urlOf('gateway'), internalDispatch.path, {
           headers: {
             [HEADERS.internalSecret]: keys.internalSecret,
-            // Proves a service of the platform, which records its executions itself.
+            // Identifies a platform service, which records its executions itself.
             ...serviceHeaders(keys.internalSecret),
             ...(spanId === undefined ? {} : { traceparent: traceparent(request.traceId, spanId) }),
           },
           body: { ...rest, plugin: { id: plugin.id }, ...options },
           signal,
-          // A caller that times the handler by itself leaves when its time is up.
+          // A caller that times the handler itself aborts the call.
           patienceMs: onBegun ? 0 : request.timeoutMs + GRACE_MS,
           onProcessing: onBegun,
         });
@@ -52,7 +55,7 @@ export function gatewayDispatch(
   };
 }
 
-/** The handler's stream, no faster than its reader takes it. */
+/** Forwards the handler's stream at its reader's pace. */
 async function passOn(reply: PatientReply, sink: StreamSink): Promise<CommandResult> {
   sink.start(reply.header('content-type') ?? 'application/octet-stream');
   try {
@@ -61,14 +64,14 @@ async function passOn(reply: PatientReply, sink: StreamSink): Promise<CommandRes
     const executionId = reply.header(HEADERS.stream);
     throw new PlatformError(
       'EXECUTION_ERROR',
-      `The stream of execution ${executionId} broke off; the gateway's log says why.`,
+      `The stream of execution ${executionId} was interrupted; see the gateway's log for the cause.`,
       { details: { executionId }, cause },
     );
   }
   return { exitCode: 0 };
 }
 
-/** The gateway is not there, or went away while it had the call. */
+/** The gateway is unreachable, or failed during the call. */
 function unreachable(
   thrown: unknown,
   name: ExecutionBackend['name'],
@@ -83,7 +86,7 @@ function unreachable(
   }
   return new PlatformError(
     name === 'host' ? 'HOST_UNAVAILABLE' : 'SANDBOX_ERROR',
-    `The plugin ${pluginId} runs through the gateway (execution.plugins["${pluginId}"].backend is "${name}"), and that cannot be reached: ${thrown.message}`,
+    `The plugin ${pluginId} runs through the gateway (execution.plugins["${pluginId}"].backend is "${name}"), which cannot be reached: ${thrown.message}`,
     { details: { pluginId, backend: name }, cause: thrown },
   );
 }

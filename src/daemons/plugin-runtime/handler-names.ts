@@ -3,8 +3,8 @@ import type { ExecutionRequest, ManifestV3, RouteDecl } from '../../contracts/in
 type Called = Pick<ExecutionRequest, 'handler' | 'host' | 'hostContext'>;
 
 /**
- * What a handler is called in the manifest: a command's or job's id, a webhook's event, a route's method and path; the
- * handler's own reference where it has no such name. One handler may serve several, so the call decides.
+ * A handler's name in the manifest: a command's or job's id, a webhook's event, or a route's method and path;
+ * otherwise its reference. Handlers with several names are named by the call.
  */
 export function createHandlerNames(): (manifest: ManifestV3, called: Called) => string {
   const known = new WeakMap<ManifestV3, Map<string, string>>();
@@ -18,7 +18,7 @@ export function createHandlerNames(): (manifest: ManifestV3, called: Called) => 
   };
 }
 
-/** Undefined where the handler alone says it. */
+/** Undefined if the handler has a single name. */
 function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called): string | undefined {
   const { event, command, method, path } = hostContext;
   if (host === 'webhook')
@@ -32,7 +32,7 @@ function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called
   return route && `${route.method} ${route.path}`;
 }
 
-/** The route's own path is the end of the request's. */
+/** The request path ends with the route's own path. */
 function serves({ path: pattern }: RouteDecl, path: string): boolean {
   const wanted = pattern.split('/').slice(1);
   const given = path.split('/').slice(-wanted.length);

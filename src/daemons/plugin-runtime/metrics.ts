@@ -4,7 +4,7 @@ import type { Metrics } from '../../kit/metrics.ts';
 
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
 
-/** What a pool of plugin processes says of itself. */
+/** Load of a pool of plugin processes. */
 export interface PoolLoad {
   pluginId: string;
   processes: number;
@@ -12,7 +12,7 @@ export interface PoolLoad {
   queued: number;
 }
 
-/** Counts one handler execution. Labels are those of loaded plugins, so that they stay bounded. */
+/** Counts one handler execution. Labels come from loaded plugins, so they are bounded. */
 export type ObserveExecution = (plugin: string, host: string, exitCode: number, durationMs: number) => void;
 
 export function createExecutionMetrics({ registry, service }: Metrics): ObserveExecution {
@@ -41,7 +41,7 @@ export function createExecutionMetrics({ registry, service }: Metrics): ObserveE
   };
 }
 
-/** The pools as they are when somebody looks; `load` is asked at each scrape. */
+/** Pool gauges; `load` is called at each scrape. */
 export function createPoolMetrics({ registry, service }: Metrics, load: () => readonly PoolLoad[]): void {
   const gauges: Array<[name: string, help: string, value: (pool: PoolLoad) => number]> = [
     ['svc_plugin_processes', 'Processes of plugins that run now', ({ processes }) => processes],
@@ -56,7 +56,7 @@ export function createPoolMetrics({ registry, service }: Metrics, load: () => re
       registers: [registry],
       collect() {
         this.reset();
-        // A plugin has one pool for each of its handlers' permissions.
+        // A plugin has one pool per permission set.
         for (const pool of load()) this.inc({ service, plugin: pool.pluginId }, value(pool));
       },
     });

@@ -9,8 +9,8 @@ import type { Resources } from '../define-daemon.ts';
 import { adapterFaults } from './access/adapters.ts';
 
 /**
- * Tells what is wrong with the plugins that were just loaded. Every service that runs plugins finds the same; one of them
- * `tells`, the others say it for who looks closer (level `debug`).
+ * Reports faults of the plugins just loaded. Every service finds the same ones: the one that `tells` logs
+ * them at their level, the others at `debug`.
  */
 export function createPluginReports(
   resources: Resources,
@@ -23,7 +23,7 @@ export function createPluginReports(
   };
 }
 
-/** One that ran before goes on as it was, others are left out. */
+/** A plugin that ran before keeps running; others are excluded. */
 function reportBroken(
   { broken }: PluginRegistry,
   kept: readonly LoadedPlugin[],
@@ -38,7 +38,7 @@ function reportBroken(
         event: runs ? 'plugin.kept' : 'plugin.broken',
         level,
         reasonCode: faults[0]?.code ?? 'INVALID_MANIFEST',
-        message: `The plugin ${id ?? folder} ${runs ? 'runs on as it was, because what is there now is broken' : 'is left out'}: ${faultText(faults)}`,
+        message: `The plugin ${id ?? folder} ${runs ? 'keeps its running version, because its files are broken now' : 'is broken and not loaded'}: ${faultText(faults)}`,
         outcome: 'degraded',
         evidence: { folder, faults },
       },
@@ -51,7 +51,7 @@ function faultText(faults: readonly PluginFault[]): string {
   return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
-/** They run, and their calls of these adapters fail. */
+/** Such plugins run, but their calls of the adapter fail. */
 function reportMissingAdapters({ plugins }: PluginRegistry, resources: Resources, level: LogLevel): void {
   for (const { id, manifest } of plugins) {
     for (const { name, key, why } of adapterFaults(resources, adaptersAskedFor(manifest))) {

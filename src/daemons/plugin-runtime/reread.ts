@@ -3,12 +3,12 @@ import { type Http, mount, upstreamIdentity } from '../../http/index.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 import type { PluginRuntime } from './runtime.ts';
 
-/** Settles once every process of this daemon runs the plugins that the lock file names now. */
+/** Resolves once every process of this service runs the plugins in the current lock file. */
 export type Reread = () => Promise<void>;
 
 const NEWS = 'plugins';
 
-/** `then` is what else a process forgets or looks at again once its plugins are read. */
+/** `then` invalidates other caches of a process after its plugins were reloaded. */
 export function createReread(
   plugins: Pick<PluginRuntime, 'upToDate'>,
   group: ProcessGroup,
@@ -30,8 +30,8 @@ export interface RereadServices {
 }
 
 /**
- * What the marketplace asks before it says that a change is done. It shows the service key, also where direct calls are
- * taken: nobody else has a reason to have folders read. @spec docs/decisions/0050
+ * Called by the marketplace before it confirms a change. Always requires the service key: no other client has a
+ * reason to trigger a reload. @spec docs/decisions/0050
  */
 export function rereadRoutes(http: Http, { reread, internalSecret }: RereadServices): void {
   const identify = upstreamIdentity({ internalSecret, mode: 'required', logger: http.kit.logger });

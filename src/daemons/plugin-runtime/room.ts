@@ -4,7 +4,10 @@ import { PlatformError } from '../../kit/errors.ts';
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
 
-/** Runs a call again while the queue of its plugin's processes is full; in real time, as those end. */
+/**
+ * Retries a call while the queue of its plugin's processes is full; in real time, since it waits for
+ * processes.
+ */
 export async function whenThereIsRoom<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
     try {

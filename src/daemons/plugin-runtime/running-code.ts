@@ -3,26 +3,26 @@ import { type LoadedPlugin, readSourceCode, type SourceCode, sourceStamp } from 
 
 interface Snapshot {
   stamp: string;
-  /** Absent while it is read, and where it could not be. */
+  /** Absent while it is being read, and if that failed. */
   code?: SourceCode;
 }
 
-/** Over all plugins of one service. */
+/** Limit over all plugins of a service. */
 const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 
 /**
- * The code that project and linked plugins run on. A version that a broken edit left in place starts its later processes
- * from here, as its files are gone. @spec docs/decisions/0050
+ * Code that project and linked plugins run. After a broken edit, new processes of the kept version start from it,
+ * since the files have changed. @spec docs/decisions/0050
  */
 export class RunningCode {
-  /** As last found to be sound, by folder. */
+  /** Latest valid code by folder. */
   readonly #sound = new Map<string, Snapshot>();
   #running = new Map<string, Snapshot>();
   #kept: readonly LoadedPlugin[] = [];
   #reading: Promise<void> = Promise.resolve();
   #chars = 0;
 
-  /** Takes down the sound code of a folder whose files have this stamp. */
+  /** Stores the valid code of a folder whose files have this stamp. */
   take(plugin: LoadedPlugin, stamp: string): void {
     if (this.#sound.get(plugin.root)?.stamp === stamp) return;
     const snapshot: Snapshot = { stamp };
@@ -30,17 +30,19 @@ export class RunningCode {
     this.#reading = this.#reading.then(() => this.#read(plugin, snapshot));
   }
 
-  /** Settles once all that was taken is read. */
+  /** Resolves once all stored code is read. */
   settled(): Promise<void> {
     return this.#reading;
   }
 
-  /** Whether the plugin can go on running although its files changed. Those of an installed one never do. */
+  /**
+   * Whether the plugin can keep running although its files changed. Those of installed plugins never change.
+   */
   canKeep({ root, locked }: LoadedPlugin): boolean {
     return locked?.integrity != null || this.#running.get(root)?.code !== undefined;
   }
 
-  /** These run from now on: the `kept` ones on the code they had, the others on what was last taken. */
+  /** Sets the running plugins: `kept` ones use their previous code, others the latest stored code. */
   adopt(plugins: readonly LoadedPlugin[], kept: readonly LoadedPlugin[]): void {
     const next = new Map<string, Snapshot>();
     for (const { root } of plugins) {
@@ -57,7 +59,7 @@ export class RunningCode {
     );
   }
 
-  /** What a new process of a kept version runs on; undefined where the files on disk are what it runs. */
+  /** Code for a new process of a kept version; undefined if it runs the files on disk. */
   codeOf({ id, version, root }: ExecutionRequest['plugin']): SourceCode | undefined {
     const isKept = this.#kept.some(
       (plugin) => plugin.root === root && plugin.id === id && plugin.version === version,
@@ -67,7 +69,7 @@ export class RunningCode {
 
   async #read({ root, manifest }: LoadedPlugin, snapshot: Snapshot): Promise<void> {
     const code = await readSourceCode(root, manifest);
-    // Files that changed meanwhile were not checked; the watch has them read anew.
+    // Files that changed meanwhile are not validated; the watch reloads them.
     if (code === undefined || sourceStamp(root, manifest) !== snapshot.stamp) return;
     if (this.#chars + charsOf(code) > MAX_TOTAL_CHARS) return;
     this.#chars += charsOf(code);

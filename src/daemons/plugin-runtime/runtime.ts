@@ -29,7 +29,7 @@ import { whenThereIsRoom } from './room.ts';
 import { RunningCode } from './running-code.ts';
 import { configFaults, settingsOf } from './settings.ts';
 
-/** A plugin as far as running it goes. */
+/** The fields of a plugin that are needed to run it. */
 export interface RunnablePlugin {
   id: string;
   version: string;
@@ -49,60 +49,62 @@ type CallFields =
   | 'traceId';
 
 /**
- * A call of one handler. `permissions` replace those of the plugin (a route's own); `timeoutMs` is 60 s and
- * `schemas` are none unless given; `executionId` is made unless the caller chose one.
+ * A call of one handler. `permissions` override the plugin's (a route may have its own); defaults:
+ * `timeoutMs` 60 s, no `schemas`, a generated `executionId`.
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,
     Partial<
       Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>
     > {
-  /** The span of a service that records this execution itself; otherwise it is recorded here. */
+  /** Span of a service that records this execution itself; without it, this runtime records it. */
   recordedSpanId?: string;
   /** The plugin, or the id of a loaded one. */
   plugin: RunnablePlugin | string;
 }
 
 export interface ExecuteOptions extends RunOptions {
-  /** Holds the call back while the queue of its plugin's processes is full, instead of failing it. */
+  /** Waits while the queue of the plugin's processes is full, instead of failing. */
   waitsForRoom?: boolean;
 }
 
-/** The project's plugins, ready to be called from a daemon. */
+/** The project's plugins, ready to be called by a service. */
 export interface PluginRuntime {
-  /** As of the latest reload: ask for it anew each time. */
+  /** State of the latest reload; do not cache it. */
   readonly registry: PluginRegistry;
-  /** Asks plugin code about itself. */
+  /** Describes plugins by running their code. */
   readonly describer: PluginDescriber;
-  /** What confines plugin code that this service runs. Throws SANDBOX_ERROR. */
+  /** The sandbox of plugin code run by this service. Throws SANDBOX_ERROR. */
   sandbox(): Promise<SandboxInForce>;
-  /** What handlers reach through their context. */
+  /** Services that handlers reach through their context. */
   readonly services: PlatformServices;
   /**
-   * Runs a handler where the config says its plugin runs. Resolves with what the handler returned; throws
-   * PLUGIN_NOT_FOUND, HOST_MISMATCH and what `ExecutionBackend.run` throws.
+   * Runs a handler on its plugin's configured backend. Throws PLUGIN_NOT_FOUND, HOST_MISMATCH and errors of
+   * `ExecutionBackend.run`.
    */
   execute(call: PluginCall, options?: ExecuteOptions): Promise<CommandResult>;
-  /** The plugins as they are on disk now, without swapping them in. */
+  /** Reads the plugins on disk without activating them. */
   read(): Promise<PluginRegistry>;
-  /** The same, beside those that a reload would leave in place. */
+  /** Like `read`, merged with the plugins that a reload would keep running. */
   readBeside(): Promise<Kept>;
-  /** Reads the plugins anew and swaps them in; one that runs and is broken on disk now runs on as it was. */
+  /** Reloads the plugins; one that is running and now broken on disk keeps its running version. */
   reload(): Promise<void>;
-  /** Settles once what the lock file says now is loaded. A reload that fails is logged, and leaves what was. */
+  /**
+   * Resolves once the current lock file is loaded. A failed reload is logged and keeps the previous state.
+   */
   upToDate(): Promise<void>;
-  /** Called after each swap, which is done once it has settled; the returned function ends it. */
+  /** Called after each reload, which waits for it; the returned function unsubscribes. */
   onReload(listener: (registry: PluginRegistry) => void | Promise<void>): () => void;
-  /** Ends the plugins' processes; calls under way fail. */
+  /** Ends the plugins' processes; calls in flight fail. */
   close(): Promise<void>;
 }
 
-/** How often the lock file is looked at; in real time, as files change in it. */
+/** Poll interval of the lock file, in real time, as files change in it. */
 const WATCH_MS = 250;
 
 /**
- * Loads the plugins of the config and of the lock file, reports those that are broken, makes ready what runs the
- * others, and does so again whenever the lock file changes. @spec docs/decisions/0050
+ * Loads the plugins of the config and of the lock file, reports broken ones, prepares the backends, and reloads when
+ * the lock file changes. @spec docs/decisions/0050
  */
 export async function createPluginRuntime(resources: Resources, own: OwnParts = {}): Promise<PluginRuntime> {
   const { config, projectDir, dataDir, random, logger } = resources;
@@ -132,7 +134,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
   try {
     registry = await load();
     isStarting = false;
-    // An edit that came before would leave nothing to run on.
+    // Read before any edit can replace the files.
     await code.settled();
     code.adopt(registry.plugins, []);
   } catch (error) {
@@ -158,7 +160,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     await Promise.all([...listeners].map((listener) => listener(next)));
   }
 
-  /** One at a time: a change during a reload is seen by the next look at the file. */
+  /** One at a time: the next poll notices a change during a reload. */
   function reload(): Promise<void> {
     reloading ??= swap().finally(() => {
       reloading = undefined;
@@ -170,11 +172,11 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     for (;;) {
       await reloading?.catch(() => {});
       const now = await lockFileStamp(dataDir);
-      // A reload that began meanwhile may have read what was there before this look.
+      // A reload that started meanwhile may have read the file before this check.
       if (reloading) continue;
       if (now === stamp) return;
       stamp = now;
-      await reload().catch((error) => logger.error('The plugins could not be read anew', { error }));
+      await reload().catch((error) => logger.error('The plugins could not be reloaded', { error }));
     }
   }
   const stopWatching = every(systemClock, WATCH_MS, () => void upToDate());
@@ -200,9 +202,10 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
         timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
       };
       const run = (): Promise<CommandResult> => backend.run(request, options);
-      // Held back within its record: each refused try would else count as a failed execution.
+      // Waits inside the execution's record: otherwise each rejected attempt would count as a failed
+      // execution.
       const runOnce = options?.waitsForRoom ? () => whenThereIsRoom(options.signal, run) : run;
-      // Two records of one execution would count it twice.
+      // The caller records it; a second record would count it twice.
       if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
       return track(request, manifest, runOnce);
     },
@@ -223,7 +226,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
   return runtime;
 }
 
-/** Whose processes stay: an installed plugin's folder never changes; of the others any file may have. */
+/** Processes that may stay: installed plugins never change, any file of the others may have. */
 function runsOn(
   { plugins }: PluginRegistry,
   kept: readonly LoadedPlugin[],

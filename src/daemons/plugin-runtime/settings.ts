@@ -12,7 +12,7 @@ type Settings = PlatformConfig['pluginConfig'][string];
 
 const settled = new WeakMap<ManifestV3, Settings>();
 
-/** What handlers get as `ctx.config`: the plugin's entry, with the defaults of its `configSchema` filled in. */
+/** A handler's `ctx.config`: the plugin's entry with the defaults of its `configSchema`. */
 export function settingsOf(manifest: ManifestV3, given: Settings | undefined): Settings {
   let settings = settled.get(manifest);
   if (!settings) {
@@ -22,7 +22,7 @@ export function settingsOf(manifest: ManifestV3, given: Settings | undefined): S
   return settings;
 }
 
-/** What the plugin's own schema says of its entry under `pluginConfig`. */
+/** Faults of the plugin's `pluginConfig` entry against its own schema. */
 export async function configFaults(
   { id, version, root, manifest }: LoadedPlugin,
   settings: PlatformConfig['pluginConfig'],

@@ -2,37 +2,37 @@ import { systemClock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
 
 export interface SourceWatch {
-  /** Settles once every change that is on disk now has been passed on. */
+  /** Resolves once every change on disk has been reported. */
   check(): Promise<void>;
   close(): void;
 }
 
-/** What is watched, each with a text that changes when it does. */
+/** Watched items, each with a stamp that changes with it. */
 export type Stamps = ReadonlyMap<string, string>;
 
 export interface SourceWatchOptions {
   stamp(): Promise<Stamps>;
-  /** Whether one that appears or disappears is a change too. Default: always. */
+  /** Whether adding or removing this item counts as a change. Default: always. */
   isNews?(name: string): boolean;
-  /** Passes a change on. Never called twice at a time; called again for a change that it failed to pass on. */
+  /** Reports a change. Calls never overlap; repeated after a failure. */
   changed(): Promise<void>;
   logger: Logger;
 }
 
 const LOOK_MS = 200;
-/** An editor or a version control system writes several files for one change. */
+/** Editors and version control write several files per change. */
 const SETTLE_MS = 60;
 const MAX_SETTLE_LOOKS = 5;
-/** Looking takes at most this share of one core, however many files there are. */
+/** Polling uses at most this share of a core, regardless of the number of files. */
 const MAX_SHARE = 1 / 50;
 const MAX_LOOK_MS = 5000;
-/** Pause after a change, twice as long after each that follows it: each reloads the plugins of every service. */
+/** Pause after a change, doubled after each subsequent one: each reloads the plugins of every service. */
 const MIN_REST_MS = 400;
 const MAX_REST_MS = 10_000;
 
 /**
- * Polls files for changes. Polling also works on mounts that report no file events (containers, network file systems).
- * Uses real time, as file stamps do. @spec docs/decisions/0050
+ * Polls files for changes, which also works on mounts without file events (containers, network file systems). Uses
+ * real time, as file stamps do. @spec docs/decisions/0050
  */
 export async function watchSources(options: SourceWatchOptions): Promise<SourceWatch> {
   const { stamp, changed, isNews = () => true, logger } = options;
@@ -61,7 +61,7 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
       known = next;
     } catch (error) {
       delayMs = MAX_LOOK_MS;
-      logger.error('Changed files could not be read anew', { error });
+      logger.error('Changed files could not be reloaded', { error });
     }
   }
 
@@ -77,7 +77,7 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
     return last;
   }
 
-  /** Joins a look that has not begun; one that has begun may have missed the caller's change. */
+  /** Joins a poll that has not started; a running one may have missed the caller's change. */
   function check(): Promise<void> {
     queued ??= running.then(() => {
       queued = undefined;
@@ -91,7 +91,7 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
     if (isClosed) return;
     cancelTimer = systemClock.after(delayMs, () => {
       check().then(schedule, (error) => {
-        logger.error('The watched files cannot be looked at', { error });
+        logger.error('The watched files cannot be read', { error });
         delayMs = MAX_LOOK_MS;
         schedule();
       });

@@ -4,7 +4,7 @@ import { objectRoutes } from './routes/objects.ts';
 import { vectorRoutes } from './routes/vectors.ts';
 import { stateServices } from './services.ts';
 
-/** Shared state: what plugins keep between calls. @spec What the service does: state daemon */
+/** Shared state that plugins keep between calls. @spec What the service does: state daemon */
 export const state = defineDaemon({
   name: 'state',
   defaultPort: 7777,

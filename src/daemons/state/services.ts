@@ -14,7 +14,7 @@ import { createStoredObjects, type StoredObjects } from './domain/stored-objects
 import { startSweeping } from './domain/sweeping.ts';
 import { createVectorCollections, type VectorCollections } from './domain/vector-collections.ts';
 
-/** A state daemon that is restarted finds its predecessor still writing its last answers. */
+/** A restarted state service may find its predecessor finishing its last writes. */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface StateServices extends DaemonServices {
@@ -24,7 +24,10 @@ export interface StateServices extends DaemonServices {
   close(): Promise<void>;
 }
 
-/** Opens `state.db`, of which this daemon is the only owner, as it is of `storage/` and `vectors.db`. Throws CONFLICT when another one has it. */
+/**
+ * Opens `state.db`; this service also owns `storage/` and `vectors.db`. Throws CONFLICT when another process
+ * owns them.
+ */
 export async function stateServices(resources: Resources): Promise<StateServices> {
   const { dataDir, clock, logger, config, keys } = resources;
   const file = join(dataDir, 'state.db');
@@ -34,7 +37,8 @@ export async function stateServices(resources: Resources): Promise<StateServices
   const objects = storedObjects(resources, store);
   const vectors = threadedVectorStore({ dataDir, clock });
   return {
-    // In every profile: nobody but a service has a reason to call, and a plugin with sockets would read all tenants.
+    // In every profile: only services call it, and a plugin with network access could read all tenants
+    // otherwise.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     entries: createStateEntries({ store: store.entries, quotas: config.state.quotas }),
     objects,

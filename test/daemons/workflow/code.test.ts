@@ -293,16 +293,16 @@ describe('a step that fails', () => {
 describe('what a function may not do is told', () => {
   const cases: Array<[what: string, body: string, message: RegExp]> = [
     ['a step in a step', "await ctx.step('a', () => ctx.step('b', () => 1))", /inside the step "a"/],
-    ['a step nobody awaits', "ctx.step('lost', () => 1)", /"lost" was made and never awaited/],
+    ['a step nobody awaits', "ctx.step('lost', () => 1)", /"lost" was created but never awaited/],
     [
       'one that is begun and left',
       "ctx.step('left', () => new Promise(() => {})).catch(() => {})",
-      /"left" was begun and not awaited/,
+      /"left" was started but not awaited/,
     ],
     [
       'steps side by side without ctx.all',
       "await Promise.all([ctx.step('a', () => 1), ctx.step('b', () => 2)])",
-      /side by side with ctx\.all/,
+      /concurrently with ctx\.all/,
     ],
     ['a name that is none', "await ctx.step('a b', () => 1)", /a step's name is/],
     [
@@ -314,7 +314,7 @@ describe('what a function may not do is told', () => {
     [
       'a circle',
       "await ctx.step('circle', () => { const o = {}; o.o = o; return o; })",
-      /cannot be kept as JSON/,
+      /cannot be stored as JSON/,
     ],
     ['too large an output', "await ctx.step('huge', () => 'x'.repeat(2_000_000))", /a step may hand on/],
     ['a sleep until never', "await ctx.sleep('soon')", /ctx\.sleep: give/],

@@ -4,7 +4,10 @@ import type { AdapterWatch } from '../../../plugins/index.ts';
 
 const DURATION_MS = [1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 120_000];
 
-/** Counts plugins' calls of adapters. Models are those that the endpoints answer by: few, and the operator's choice. */
+/**
+ * Counts adapter calls of plugins. Model labels are the names that endpoints return: few, and chosen by the
+ * operator.
+ */
 export function createAdapterWatch({ registry, service }: Metrics): AdapterWatch {
   const registers = [registry];
   const total = new Counter({
@@ -15,20 +18,20 @@ export function createAdapterWatch({ registry, service }: Metrics): AdapterWatch
   });
   const duration = new Histogram({
     name: 'svc_adapter_call_duration_ms',
-    help: 'Time of these calls in milliseconds, tries and waits between them included',
+    help: 'Duration of these calls in milliseconds, including retries and backoff',
     labelNames: ['service', 'adapter', 'method'],
     buckets: DURATION_MS,
     registers,
   });
   const tokens = new Counter({
     name: 'svc_model_tokens_total',
-    help: 'Tokens that models took and gave, by adapter, model and direction',
+    help: 'Input and output tokens of models, by adapter, model and direction',
     labelNames: ['service', 'adapter', 'model', 'direction'],
     registers,
   });
   const cost = new Counter({
     name: 'svc_model_cost_dollars_total',
-    help: 'What models cost in US dollars by the price table of the config, by adapter and model',
+    help: 'Cost of models in US dollars by the configured price table, by adapter and model',
     labelNames: ['service', 'adapter', 'model'],
     registers,
   });

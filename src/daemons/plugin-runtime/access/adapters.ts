@@ -25,8 +25,8 @@ import { createAdapterWatch } from './adapter-metrics.ts';
 import { callOptions } from './call-options.ts';
 
 /**
- * What plugins reach beyond their state. Objects and vectors are the state daemon's, which alone writes their files and
- * alone loads what a bucket needs; models are called from here, as their answers stream.
+ * Adapters for plugins. Objects and vectors are owned by the state service; models are called from this
+ * process, since their replies stream.
  */
 export function createAdapters(resources: Resources): AdapterParts {
   const { config, metrics } = resources;
@@ -46,7 +46,7 @@ export function createAdapters(resources: Resources): AdapterParts {
   };
 }
 
-/** Why calls of these adapters will fail: the key that is missing, or what it lacks. */
+/** Why calls of these adapters will fail: a missing config section or environment variable. */
 export function adapterFaults(
   { config: { adapters }, env }: Pick<Resources, 'config' | 'env'>,
   asked: readonly AdapterName[],
@@ -90,7 +90,7 @@ function vectorAccess({ peers, keys }: Access): VectorAccess {
   };
 }
 
-/** Undefined where there is no such thing. */
+/** Converts NOT_FOUND to undefined. */
 async function present<Value>(answer: Promise<Value>): Promise<Value | undefined> {
   try {
     return await answer;
@@ -100,7 +100,7 @@ async function present<Value>(answer: Promise<Value>): Promise<Value | undefined
   }
 }
 
-/** Made when first asked for; what failed is tried again. */
+/** Creates the value on first use; retries after a failure. */
 function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined;
   return () => {

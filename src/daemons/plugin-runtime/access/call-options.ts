@@ -4,7 +4,7 @@ import { traceparent } from '../../../kit/trace.ts';
 import type { CallScope } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 
-/** How one daemon calls another on behalf of an execution: for its tenant and user, under its ids, as long as it lasts. */
+/** Options for calling another service on behalf of an execution: its tenant, user, ids and abort signal. */
 export function callOptions({ internalSecret }: Resources['keys']): (scope: CallScope) => CallOptions {
   return ({ tenantId, user, requestId, traceId, spanId, signal }) => ({
     signal,

@@ -5,7 +5,10 @@ import type { StateAccess, StateScope } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
 
-/** What plugins keep, over HTTP: the state daemon alone writes its file. Each call is made for the tenant of its execution. */
+/**
+ * `ctx.state` and `ctx.cache` over HTTP: the state service owns the file. Each call carries its execution's
+ * tenant.
+ */
 export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StateAccess {
   const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });
 

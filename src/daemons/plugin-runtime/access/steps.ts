@@ -5,10 +5,10 @@ import type { StepAccess } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
 
-/** An answer may wait for the disk; a watch answers by itself after a third of that. */
+/** A reply may wait for the disk; a watch replies after a third of this at the latest. */
 const TIMEOUT_MS = minutes(1);
 
-/** The runs of workflows in code, for daemons that run their plugins but are not the workflow service. */
+/** Access to code workflow runs for services other than the workflow service. */
 export function createStepAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StepAccess {
   const client = createClient({
     url: () => peers.urlOf('workflow'),

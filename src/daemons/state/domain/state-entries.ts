@@ -2,7 +2,7 @@ import { LIMITS, type PlatformConfig } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { EntryQuota, JsonValue, KeyValueEntry, KeyValueStore } from '../../../store/ports/index.ts';
 
-/** Where an entry lies: nobody sees the entries of another tenant. */
+/** Scope of entries; other tenants cannot see them. */
 export interface Place {
   tenant: string;
   namespace: string;
@@ -21,36 +21,39 @@ export interface EntryPage {
 export interface StateEntries {
   /** Throws NOT_FOUND. */
   get(place: Place, key: string): Promise<KeyValueEntry>;
-  /** False when `ifAbsent` found an entry. Throws PAYLOAD_TOO_LARGE, QUOTA_EXCEEDED. */
+  /** Returns false when `ifAbsent` found an entry. Throws PAYLOAD_TOO_LARGE, QUOTA_EXCEEDED. */
   put(place: Place, key: string, value: JsonValue, options: PutOptions): Promise<boolean>;
   delete(place: Place, key: string): Promise<boolean>;
-  /** Throws CONFLICT when the entry holds no number, and QUOTA_EXCEEDED. */
+  /** Throws CONFLICT when the entry is not a number, and QUOTA_EXCEEDED. */
   increment: (
     place: Place,
     key: string,
     options: { by: number; windowMs?: number | undefined },
   ) => Promise<{ value: number; resetsAt: number | null }>;
-  /** By key prefix, in key order; the cursor is the last key of the page before. Large values make a page shorter than `limit`. */
+  /**
+   * By key prefix, in key order; the cursor is the last key of the previous page. Large values make a page
+   * shorter than `limit`.
+   */
   list(
     place: Place,
     options: { prefix: string; cursor?: string | undefined; limit: number },
   ): Promise<EntryPage>;
 }
 
-/** A page's values may take this much, give or take one step of reading: a thousand of the largest would be 256 MB. */
+/** Approximate size limit of a page: a thousand values of the maximum size would be 256 MB. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const ENTRIES_A_STEP = 32;
 
-/** How `ctx.cache` names its namespaces; all others count as `ctx.state`. */
+/** Suffix of `ctx.cache` namespaces; all others count as `ctx.state`. */
 const CACHE_NAMESPACE = ':cache';
 
 export interface StateEntriesDeps {
   store: KeyValueStore;
-  /** For each tenant and namespace. */
+  /** Per tenant and namespace. */
   quotas: PlatformConfig['state']['quotas'];
 }
 
-/** The entries of plugins and tenants. @spec docs/decisions/0034 */
+/** Entries of plugins and tenants. @spec docs/decisions/0034 */
 export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEntries {
   function quotaOf({ namespace }: Place): EntryQuota {
     const kind = namespace.endsWith(CACHE_NAMESPACE) ? 'cache' : 'entries';
@@ -83,7 +86,7 @@ export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEn
     async list(place, { prefix, cursor, limit }) {
       const items: KeyValueEntry[] = [];
       for (let bytes = 0; ; ) {
-        // One more than asked for tells whether another page follows.
+        // Reads one extra entry to detect a next page.
         const step = Math.min(ENTRIES_A_STEP, limit + 1 - items.length);
         const after = items.at(-1)?.key ?? cursor;
         const found = await store.scan(scopeOf(place), {
@@ -116,7 +119,7 @@ function requireSize(key: string, value: JsonValue): void {
   if (bytes <= maxBytes) return;
   throw new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `The value of '${key}' takes ${bytes} bytes as JSON; an entry holds ${maxBytes}. Split it over several keys.`,
+    `The value of '${key}' takes ${bytes} bytes as JSON; the limit is ${maxBytes}. Split it over several keys.`,
     { details: { bytes, maxBytes } },
   );
 }

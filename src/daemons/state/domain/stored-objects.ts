@@ -8,7 +8,10 @@ export interface ObjectPage {
   nextCursor: string | null;
 }
 
-/** Objects of plugins and tenants. Each throws ADAPTER_NOT_CONFIGURED where there are none, and VALIDATION_ERROR for the key. */
+/**
+ * Objects of plugins and tenants. All methods throw ADAPTER_NOT_CONFIGURED without an adapter, and
+ * VALIDATION_ERROR for an invalid key.
+ */
 export interface StoredObjects {
   /** Throws NOT_FOUND. */
   read(scope: ObjectScope, key: string): Promise<{ bytes: number; modifiedAt: number; data: string }>;
@@ -23,7 +26,7 @@ export interface StoredObjects {
   ): Promise<ObjectPage>;
 }
 
-/** `open` is called when objects are first asked for, and again after it failed. */
+/** `open` is called on first use, and again after a failure. */
 export function createStoredObjects(deps: {
   config: AdaptersConfig['storage'];
   open: (config: NonNullable<AdaptersConfig['storage']>) => Promise<ObjectStore>;
@@ -65,7 +68,7 @@ export function createStoredObjects(deps: {
       return found;
     },
     async list(scope, { prefix, cursor, limit }) {
-      // One more than asked for tells whether another page follows.
+      // Reads one extra object to detect a next page.
       const found = await (await store()).list(scope, { prefix, after: cursor, limit: limit + 1 });
       const items = found.slice(0, limit);
       return { items, nextCursor: found.length > limit ? items.at(-1)!.key : null };
@@ -84,7 +87,7 @@ function requireSize(key: string, bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return;
   throw new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `The object ${JSON.stringify(key)} has ${bytes} bytes; one may have ${maxBytes} (adapters.storage.maxObjectBytes). Split it over several keys.`,
+    `The object ${JSON.stringify(key)} has ${bytes} bytes; the limit is ${maxBytes} (adapters.storage.maxObjectBytes). Split it over several keys.`,
     { details: { bytes, maxBytes } },
   );
 }

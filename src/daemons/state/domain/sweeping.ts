@@ -10,10 +10,10 @@ export interface SweepingDeps {
 }
 
 const INTERVAL_MS = minutes(1);
-/** What one transaction deletes: callers' writes come in between. */
+/** Entries deleted per transaction, so that writes of callers interleave. */
 const ENTRIES_A_STEP = 1000;
 
-/** Deletes expired entries every minute. They are absent to readers from their moment on; this frees their room. */
+/** Deletes expired entries every minute. Readers already see them as absent; this frees their space. */
 export function startSweeping({ store, clock, logger }: SweepingDeps): { stop(): Promise<void> } {
   let running: Promise<void> | undefined;
   let stopped = false;
@@ -27,7 +27,7 @@ export function startSweeping({ store, clock, logger }: SweepingDeps): { stop():
         event: 'state.sweep_failed',
         level: 'warn',
         reasonCode: 'STORE_ERROR',
-        message: 'Expired entries could not be deleted; tried again in a minute',
+        message: 'Expired entries could not be deleted; retrying in a minute',
         outcome: 'failed',
         error,
       });

@@ -8,7 +8,9 @@ import type {
   VectorStore,
 } from '../../../store/ports/index.ts';
 
-/** Vectors of plugins and tenants; throws ADAPTER_NOT_CONFIGURED where there are none, and as VectorStore does. */
+/**
+ * Vectors of plugins and tenants. Throws ADAPTER_NOT_CONFIGURED without an adapter, and as VectorStore does.
+ */
 export interface VectorCollections {
   upsert(place: VectorPlace, items: VectorRecord[]): Promise<number>;
   search(place: VectorPlace, query: VectorQuery): Promise<VectorHit[]>;

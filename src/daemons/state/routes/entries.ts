@@ -10,7 +10,10 @@ import {
 import { type Http, mount } from '../../../http/index.ts';
 import type { Place, StateEntries } from '../domain/state-entries.ts';
 
-/** The largest value, every character of it escaped, and what stands around it; the domain measures the value itself. */
+/**
+ * The largest value with every character escaped, plus the surrounding JSON; the domain checks the value's
+ * own size.
+ */
 const PUT_BODY_BYTES = 6 * LIMITS.stateValueBytes + 1024;
 
 export function entryRoutes(http: Http, { entries }: { entries: StateEntries }): void {

@@ -11,7 +11,7 @@ import { type Http, mount } from '../../../http/index.ts';
 import type { ObjectScope } from '../../../store/ports/index.ts';
 import type { StoredObjects } from '../domain/stored-objects.ts';
 
-/** The largest object as base64, and what stands around it. */
+/** The largest object as base64, plus the surrounding JSON. */
 const WRITE_BODY_BYTES = Math.ceil(LIMITS.storageObjectBytes / 3) * 4 + 1024;
 
 /** @spec docs/decisions/0053 */

@@ -3,7 +3,7 @@ import { type Http, mount } from '../../../http/index.ts';
 import type { VectorPlace } from '../../../store/ports/index.ts';
 import type { VectorCollections } from '../domain/vector-collections.ts';
 
-/** 500 vectors of 1,536 dimensions as JSON, with room. */
+/** 500 vectors of 1,536 dimensions as JSON, with a margin. */
 const UPSERT_BODY_BYTES = 32 * 1024 * 1024;
 
 /** @spec docs/decisions/0053 */
