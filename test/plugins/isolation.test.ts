@@ -86,7 +86,7 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
       ['deepResult', undefined, 'EXECUTION_ERROR', /nested deeper than 512|call stack/i],
       ['streamResult', undefined, 'EXECUTION_ERROR', /stream or Response/],
       ['forgesCode', undefined, 'EXECUTION_ERROR', /^forged$/],
-      ['forgesShape', undefined, 'EXECUTION_ERROR', /no CommandResult/],
+      ['forgesShape', undefined, 'EXECUTION_ERROR', /not a CommandResult/],
       ['readsUncaught', '/etc/passwd', 'PERMISSION_DENIED', /permissions\.fs\.read/],
     ];
     for (const attack of attacks) await expectFailure(platform, attack);
@@ -345,7 +345,7 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
     await eventually(() => backend.stats()[0]?.running === 1);
     const { pids } = backend.stats()[0]!;
     await backend.close();
-    expect((await hanging).message).toMatch(/the platform stops/);
+    expect((await hanging).message).toMatch(/the platform is stopping/);
     await eventually(() => pids.every((pid) => !isAlive(pid)));
     expect(pids.length).toBe(1);
   });

@@ -321,7 +321,7 @@ describe('what a function may not do is told', () => {
     ['an odd item of ctx.all', 'await ctx.all([1])', /item 0 is neither/],
     ['another plugin without its permission', "await ctx.invoke('other/thing')", /permissions\.invoke/],
     ['a child without its permission', "await ctx.runWorkflow('other')", /permissions\.platform\.workflows/],
-    ['what other kinds of steps could do', "await ctx.invoke('http')", /is no command/],
+    ['what other kinds of steps could do', "await ctx.invoke('http')", /is not a command/],
     ['an error of its own', "throw new Error('boom')", /boom/],
   ];
 

@@ -28,7 +28,7 @@ test('while the database takes nothing, deliveries are accepted and none is lost
     expect(await store.inbox.accept(one, { key: one.webhookId, expiresAt: inAWeek() }, '')).toBe('begun');
   await expect(store.inbox.find(accepted[0]!.webhookId)).rejects.toThrow('no room');
   expect(told).toHaveLength(1);
-  expect(told[0]).toContain('tried again');
+  expect(told[0]).toContain('retried every second');
   expect(store.inbox.waitingBytes).toBeGreaterThan(100_000);
   giveWay();
   await expectFiled(store, 2);
