@@ -234,7 +234,11 @@ test('validation tells every fault of the code with its place', async () => {
       message: 'is a route handler, but a command handler is needed',
     },
     { code: 'INVALID_HANDLER', path: 'commands[2].handler', message: expect.stringContaining('"nothing"') },
-    { code: 'INVALID_HANDLER', path: 'commands[1].input', message: expect.stringContaining('is not a zod schema') },
+    {
+      code: 'INVALID_HANDLER',
+      path: 'commands[1].input',
+      message: expect.stringContaining('is not a zod schema'),
+    },
   ]);
   const flow = await folderOf({
     'svc.plugin.json': {
