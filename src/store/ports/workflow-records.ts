@@ -82,9 +82,9 @@ export interface JobRecord {
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
-  /** It is being ended: with its run, by its own time limit, or because a sibling failed. */
+  /** The job is being ended: with its run, by its own time limit, or because a sibling failed. */
   ending: RunEnding | null;
-  /** The limit of its clean-up, as that of a run. */
+  /** Start of its clean-up time limit, as for a run. */
   endingAt: number | null;
   endingHeldAt: number | null;
 }

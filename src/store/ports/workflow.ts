@@ -130,7 +130,7 @@ export interface RunStore {
   /** Numbered events after `after`, oldest first. */
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
-  /** Ids of the children of a run that have not ended. */
+  /** Ids of unfinished child runs. */
   openChildren(id: string): Promise<string[]>;
   /**
    * Adds an entry to the inbox and wakes the run. `ended`: the run has finished. `taken`: with `once`, an

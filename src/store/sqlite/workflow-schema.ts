@@ -307,7 +307,7 @@ const STUCK_CLEAN_UPS = `
   drop index run_stuck;
   create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
 
-/** Limits of clean-ups stand still while they wait for others, and jobs keep theirs as runs do. */
+/** Clean-up limits pause while the clean-up waits for others; jobs have limits of their own, as runs do. */
 const CLEAN_UP_LIMITS = `
   alter table run add column ending_held_at integer;
   alter table job add column ending text;
