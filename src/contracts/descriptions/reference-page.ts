@@ -99,10 +99,18 @@ function withoutRepeats(rows: Row[]): Row[] {
   return shown;
 }
 
-const list = (rows: readonly Row[]) =>
-  rows
-    .map(({ path, value, meaning }) => `- ${code(path)}${value && ` (${value})`}: ${escaped(meaning)}`)
+/** One line for each key, or for several that agree in their last name, value and meaning. */
+function list(rows: readonly Row[]): string {
+  const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
+  const alike = Map.groupBy(rows, ({ path, ...rest }) => JSON.stringify([lastName(path), rest]));
+  return [...alike.values()]
+    .map((same) => {
+      const { value, meaning } = same[0]!;
+      const keys = same.map(({ path }) => code(path)).join(', ');
+      return `- ${keys}${value && ` (${value})`}: ${escaped(meaning)}`;
+    })
     .join('\n');
+}
 
 /** One section for each top-level key: what it is, then the keys below it. */
 function sections(rows: Row[]): string {
