@@ -10,7 +10,7 @@ import { createWebhookAdmin } from './domain/webhooks/admin.ts';
 import { createWebhookDeliveries } from './domain/webhooks/deliveries.ts';
 import { createWebhookDelivery } from './domain/webhooks/delivery.ts';
 import {
-  createWebhookDispatcher,
+  InboxDispatcher,
   type WebhookDispatcher,
   type WebhookDispatcherDeps,
 } from './domain/webhooks/dispatcher.ts';
@@ -199,7 +199,7 @@ export async function webhookServices(
 /** Only the primary runs accepted deliveries. */
 function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): WebhookDispatcher {
   if (group.role === 'sibling') return createSiblingDispatcher(group);
-  const dispatcher = createWebhookDispatcher(deps);
+  const dispatcher = new InboxDispatcher(deps);
   if (group.role === 'primary') leadDispatch(group, dispatcher);
   return dispatcher;
 }

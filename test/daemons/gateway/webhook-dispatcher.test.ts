@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ManifestV3 } from '../../../src/contracts/index.ts';
-import { createWebhookDispatcher } from '../../../src/daemons/gateway/domain/webhooks/dispatcher.ts';
+import { InboxDispatcher } from '../../../src/daemons/gateway/domain/webhooks/dispatcher.ts';
 import type { Handled } from '../../../src/daemons/gateway/domain/webhooks/handler-call.ts';
 import type { WebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/pauses.ts';
 import { payloadOf } from '../../../src/daemons/gateway/domain/webhooks/payload.ts';
@@ -51,7 +51,7 @@ async function start({ concurrency = 8 } = {}) {
     },
   };
   const runs: Array<{ name: string; version: string; end(handled?: Handled): void }> = [];
-  const dispatcher = createWebhookDispatcher({
+  const dispatcher = new InboxDispatcher({
     call: ({ requestId }, { plugin }) =>
       new Promise((resolve) =>
         runs.push({ name: requestId, version: plugin.version, end: (handled = OK) => resolve(handled) }),

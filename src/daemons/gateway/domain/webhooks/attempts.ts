@@ -136,3 +136,4 @@ function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry
   if (!retry) return 'failed';
   return attempts < retry.maxAttempts ? 'retrying' : 'dead';
 }
+export type Attempts = ReturnType<typeof createAttempts>;

@@ -1,9 +1,10 @@
-import { createDeadlines } from '../../../../kit/deadlines.ts';
+import { createDeadlines, type Deadlines } from '../../../../kit/deadlines.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { DeliveryRecord, NewDelivery } from '../../../../store/ports/index.ts';
 import { AnswerGate } from './answer-gate.ts';
 import { AttemptTimers } from './attempt-timers.ts';
-import { type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
+import { type Attempts, type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
+import { DeliveryBacklog } from './backlog.ts';
 import { endpointName } from './endpoint-name.ts';
 import type { NeededServices } from './needed-services.ts';
 import type { WebhookPauses } from './pauses.ts';
@@ -23,7 +24,6 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
 /** Maximum async deliveries in memory, by count and body bytes; further ones stay in the store. */
 const HELD = 1000;
 const HELD_BYTES = 32 * 1024 * 1024;
-const PAGE = 200;
 const LOOK_AGAIN_MS = seconds(30);
 /**
  * Handler concurrency while more deliveries arrive than responses are sent: senders time out, the inbox can
@@ -70,11 +70,13 @@ export interface LeadingDispatcher extends WebhookDispatcher {
  * Runs accepted deliveries, from memory or from the durable inbox. @spec Webhook delivery step 7;
  * docs/webhooks.md "Async"
  */
-export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDispatcher {
-  const { inbox, targets, pauses, clock, logger } = deps;
-  const deadlines = createDeadlines(clock);
-  const { attempt } = createAttempts({ ...deps, deadlines });
-  const queue = createQueue<QueuedDelivery>({
+export class InboxDispatcher implements LeadingDispatcher {
+  readonly #deps: WebhookDispatcherDeps;
+  readonly #deadlines: Deadlines;
+  readonly #attempt: Attempts['attempt'];
+  readonly #timers: AttemptTimers;
+  readonly #gate = new AnswerGate();
+  readonly #queue = createQueue<QueuedDelivery>({
     // Bytes and text; the parsed value takes about as much again.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
     laneOf: ({ delivery, target: { webhook } }) =>
@@ -84,152 +86,184 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
     orderOf: ({ delivery }) =>
       delivery.orderKey === null ? undefined : `${endpointName(delivery)} ${delivery.orderKey}`,
   });
-  const running = new Map<string, Promise<void>>();
-  const timers = new AttemptTimers(clock, deadlines);
-  const gate = new AnswerGate();
+  readonly #running = new Map<string, Promise<void>>();
   /**
    * Waiting or running deliveries, and those finished while a page that still lists them was read: never
    * dispatched twice.
    */
-  const known = new Set<string>();
-  /** The store has deliveries that are not in memory. */
-  let backlog = false;
-  /**
-   * Up to this position, open deliveries are in memory or on hold. Without it, each refill would rescan a
-   * paused webhook's backlog: two thirds of the CPU time at 60,000 deliveries.
-   */
-  let lookedUntil = 0;
-  let fromTheStart = false;
-  let refilling: Promise<void> | undefined;
-  let finishedWhileRefilling: string[] = [];
-  let closed = false;
-  let receiving = 0;
-  let stopLooking: (() => void) | undefined;
+  readonly #known = new Set<string>();
+  readonly #backlog: DeliveryBacklog;
   /** Webhooks already reported as blocked on their plugin. */
-  const toldOf = new Set<string>();
+  readonly #reported = new Set<string>();
+  #receiving = 0;
+  #stopLooking: (() => void) | undefined;
+  #isClosed = false;
 
-  const isFull = (): boolean => queue.size >= HELD || queue.bytes >= HELD_BYTES;
+  constructor(deps: WebhookDispatcherDeps) {
+    this.#deps = deps;
+    this.#deadlines = createDeadlines(deps.clock);
+    this.#attempt = createAttempts({ ...deps, deadlines: this.#deadlines }).attempt;
+    this.#timers = new AttemptTimers(deps.clock, this.#deadlines);
+    this.#backlog = new DeliveryBacklog({
+      inbox: deps.inbox,
+      logger: deps.logger,
+      isFull: () => this.#isFull,
+      hold: (record) => this.#hold(record),
+      forget: (webhookIds) => {
+        for (const id of webhookIds) this.#known.delete(id);
+      },
+    });
+  }
+
+  enqueue(
+    delivery: NewDelivery,
+    target: DeclaredWebhook,
+    payload: JsonPayload,
+    marker: Uint8Array | null = null,
+  ): void {
+    if (this.#deps.pauses().isPaused(delivery)) return;
+    // A refill may have found it between its commit and this call.
+    if (this.#known.has(delivery.webhookId)) return;
+    if (!this.#goesBehind(delivery)) {
+      this.#known.add(delivery.webhookId);
+      this.#queue.push({ delivery, target, payload, attempts: 0, marker });
+    }
+    this.#pump();
+  }
+
+  expectAnswer(webhookId: string): void {
+    this.#gate.expect(webhookId);
+  }
+
+  answered(webhookId: string): void {
+    if (this.#gate.answered(webhookId)) this.#pump();
+  }
+
+  get load(): { waiting: number; running: number } {
+    return { waiting: this.#queue.size, running: this.#running.size };
+  }
+
+  async admit(webhookIds: readonly string[]): Promise<void> {
+    for (const id of webhookIds) {
+      const record = this.#backlog.isPending ? undefined : await this.#deps.inbox.find(id);
+      if (record?.status === 'accepted' && !this.#goesBehind(record)) this.#hold(record);
+    }
+    this.#pump();
+  }
+
+  receiving(change: 1 | -1): void {
+    this.#receiving += change;
+  }
+
+  runBacklog(): void {
+    this.#backlog.rescan();
+    this.#pump();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopLooking?.();
+    this.#timers.stopAll();
+    await this.#backlog.close();
+    await Promise.all(this.#running.values());
+  }
+
+  get #isFull(): boolean {
+    return this.#queue.size >= HELD || this.#queue.bytes >= HELD_BYTES;
+  }
 
   /** Whether a new delivery must stay in the store, behind older ones that are only there. */
-  function goesBehind({ orderKey }: NewDelivery): boolean {
-    if (!backlog && !closed && !isFull() && !(refilling && orderKey !== null)) return false;
-    backlog = true;
+  #goesBehind({ orderKey }: NewDelivery): boolean {
+    const { isPending, isRefilling } = this.#backlog;
+    if (!isPending && !this.#isClosed && !this.#isFull && !(isRefilling && orderKey !== null)) return false;
+    this.#backlog.add();
     return true;
   }
 
-  function pump(): void {
-    const concurrency =
-      receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, deps.concurrency) : deps.concurrency;
-    while (!closed && running.size < concurrency) {
-      const item = gate.next() ?? queue.take();
+  #pump(): void {
+    const { concurrency } = this.#deps;
+    const limit = this.#receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, concurrency) : concurrency;
+    while (!this.#isClosed && this.#running.size < limit) {
+      const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
       // Frees its slot: a response queued behind a slow one on its connection can take long.
-      if (gate.keeps(item)) continue;
-      const target = runnableTarget(item.delivery);
-      if (target) running.set(item.delivery.webhookId, runItem(item, target));
-      else for (const { delivery } of queue.drop(item)) known.delete(delivery.webhookId);
+      if (this.#gate.keeps(item)) continue;
+      const target = this.#runnableTarget(item.delivery);
+      if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));
+      else this.#putBack(item);
     }
-    if (backlog && !closed && queue.size < HELD / 2 && !isFull()) refilling ??= refillOnce();
+    const hasRoom = this.#queue.size < HELD / 2 && !this.#isFull;
+    if (this.#backlog.isPending && !this.#isClosed && hasRoom) this.#backlog.refill(() => this.#pump());
   }
 
-  async function runItem(item: QueuedDelivery, target: DeclaredWebhook): Promise<void> {
-    const { webhookId } = item.delivery;
+  async #run(item: QueuedDelivery, target: DeclaredWebhook): Promise<void> {
+    const { services } = this.#deps;
     let again: number | undefined;
     let isHeld = false;
     try {
-      const unsure = deps.services?.confirm(target);
+      const unsure = services?.confirm(target);
       if (unsure) await unsure;
       // A service that recovers from now on finds this delivery in the store.
-      isHeld = deps.services?.isAway(target) ?? false;
+      isHeld = services?.isAway(target) ?? false;
       if (isHeld) return;
-      const end = await attempt(item, target);
+      const end = await this.#attempt(item, target);
       again = end.nextAttemptAt;
-      if (end.isUnread) lookAtAll();
+      if (end.isUnread) this.#backlog.rescan();
     } finally {
-      running.delete(webhookId);
-      if (isHeld) putBack(item);
-      else settle(item, target, again);
-      pump();
+      this.#running.delete(item.delivery.webhookId);
+      if (isHeld) this.#putBack(item);
+      else this.#settle(item, target, again);
+      this.#pump();
     }
   }
 
   /** It stays in the store, with its successors in the same order, until the next full scan. */
-  function putBack(item: QueuedDelivery): void {
-    for (const { delivery } of queue.drop(item)) known.delete(delivery.webhookId);
+  #putBack(item: QueuedDelivery): void {
+    for (const { delivery } of this.#queue.drop(item)) this.#known.delete(delivery.webhookId);
   }
 
-  function settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
-    const { webhookId } = item.delivery;
-    queue.done(item, { keepsOrder: again !== undefined });
-    if (again !== undefined && timers.mayHave(item.delivery)) {
+  #settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
+    this.#queue.done(item, { keepsOrder: again !== undefined });
+    if (again !== undefined && this.#timers.mayHave(item.delivery)) {
       // The store keeps its body meanwhile.
-      schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
+      this.#schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
       return;
     }
-    if (again !== undefined) lookAgainLater();
-    if (refilling) finishedWhileRefilling.push(webhookId);
-    else known.delete(webhookId);
+    if (again !== undefined) this.#lookAgainLater();
+    this.#backlog.finished(item.delivery.webhookId);
   }
 
-  function schedule(item: QueuedDelivery, at: number): void {
-    timers.schedule(item.delivery.webhookId, at, () => {
-      if (closed) return;
-      queue.release(item);
-      pump();
+  #schedule(item: QueuedDelivery, at: number): void {
+    this.#timers.schedule(item.delivery.webhookId, at, () => {
+      if (this.#isClosed) return;
+      this.#queue.release(item);
+      this.#pump();
     });
   }
 
-  async function refillOnce(): Promise<void> {
-    await refill();
-    refilling = undefined;
-    for (const id of finishedWhileRefilling) known.delete(id);
-    finishedWhileRefilling = [];
-    pump();
-  }
-
-  /** Loads the oldest stored deliveries page by page, until memory is full or none are left. */
-  async function refill(): Promise<void> {
-    backlog = false;
-    if (fromTheStart) lookedUntil = 0;
-    fromTheStart = false;
-    try {
-      while (!closed && !isFull()) {
-        const page = await inbox.unfinished(PAGE, lookedUntil);
-        for (const record of page) hold(record);
-        lookedUntil = page.at(-1)?.position ?? lookedUntil;
-        if (page.length < PAGE) break;
-      }
-      backlog ||= isFull();
-    } catch (error) {
-      backlog = true;
-      logger.error('Accepted deliveries could not be read back; retrying', { error });
-      await new Promise<void>((resolve) => setTimeout(resolve, 1000).unref());
-    }
-  }
-
-  function hold(record: DeliveryRecord): void {
-    if (known.has(record.webhookId)) return;
-    const target = runnableTarget(record);
+  #hold(record: DeliveryRecord): void {
+    if (this.#known.has(record.webhookId)) return;
+    const target = this.#runnableTarget(record);
     if (!target) return;
     const { attempts, marker, nextAttemptAt } = record;
-    const waits = nextAttemptAt !== null && !deadlines.isPast(nextAttemptAt);
-    if (waits && !timers.mayHave(record)) {
-      lookAgainLater();
+    const waits = nextAttemptAt !== null && !this.#deadlines.isPast(nextAttemptAt);
+    if (waits && !this.#timers.mayHave(record)) {
+      this.#lookAgainLater();
       return;
     }
-    known.add(record.webhookId);
+    this.#known.add(record.webhookId);
     if (!waits) {
-      queue.push({ delivery: record, target, payload: payloadOf(record.body), attempts, marker });
+      this.#queue.push({ delivery: record, target, payload: payloadOf(record.body), attempts, marker });
       return;
     }
     const item = { delivery: { ...record, body: null }, target, payload: undefined, attempts, marker };
-    if (queue.reserve(item)) schedule(item, nextAttemptAt);
+    if (this.#queue.reserve(item)) this.#schedule(item, nextAttemptAt);
   }
 
-  function lookAgainLater(): void {
-    stopLooking ??= clock.after(LOOK_AGAIN_MS, () => {
-      stopLooking = undefined;
-      runBacklog();
+  #lookAgainLater(): void {
+    this.#stopLooking ??= this.#deps.clock.after(LOOK_AGAIN_MS, () => {
+      this.#stopLooking = undefined;
+      this.runBacklog();
     });
   }
 
@@ -237,66 +271,19 @@ export function createWebhookDispatcher(deps: WebhookDispatcherDeps): LeadingDis
    * Its current target. Undefined: it stays in the store until its webhook is resumed, or its plugin or a
    * service is back.
    */
-  function runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
+  #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
+    const { pauses, targets, services, logger } = this.#deps;
     if (pauses().isPaused(delivery)) return undefined;
     const { pluginId, event } = delivery;
     const target = targets.find(pluginId, event);
     const name = `${pluginId} ${event}`;
-    if (target) toldOf.delete(name);
-    else if (!toldOf.has(name)) {
-      toldOf.add(name);
+    if (target) this.#reported.delete(name);
+    else if (!this.#reported.has(name)) {
+      this.#reported.add(name);
       logger.warn(`Accepted deliveries of ${name} wait: the plugin is not loaded with this webhook`, {
         pluginId,
       });
     }
-    return target && deps.services?.isAway(target) ? undefined : target;
+    return target && services?.isAway(target) ? undefined : target;
   }
-
-  function lookAtAll(): void {
-    fromTheStart = true;
-    backlog = true;
-  }
-
-  function runBacklog(): void {
-    lookAtAll();
-    pump();
-  }
-
-  return {
-    enqueue(delivery, target, payload, marker = null) {
-      if (pauses().isPaused(delivery)) return;
-      // A refill may have found it between its commit and this call.
-      if (known.has(delivery.webhookId)) return;
-      if (!goesBehind(delivery)) {
-        known.add(delivery.webhookId);
-        queue.push({ delivery, target, payload, attempts: 0, marker });
-      }
-      pump();
-    },
-    expectAnswer: (webhookId) => gate.expect(webhookId),
-    answered(webhookId) {
-      if (gate.answered(webhookId)) pump();
-    },
-    get load() {
-      return { waiting: queue.size, running: running.size };
-    },
-    async admit(webhookIds) {
-      for (const id of webhookIds) {
-        const record = backlog ? undefined : await inbox.find(id);
-        if (record?.status === 'accepted' && !goesBehind(record)) hold(record);
-      }
-      pump();
-    },
-    receiving(change) {
-      receiving += change;
-    },
-    runBacklog,
-    async close() {
-      closed = true;
-      stopLooking?.();
-      timers.stopAll();
-      await refilling;
-      await Promise.all(running.values());
-    },
-  };
 }
