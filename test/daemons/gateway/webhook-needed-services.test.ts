@@ -47,7 +47,7 @@ test('an accepted delivery waits while the state service is away, and runs once 
   // What the last answer vouches for may still begin; none does once the service was found to be away.
   await eventually(async () => {
     waiting.push(await send(`probe-${waiting.length}`, {}));
-    expect(gateway.logs.lines.some(({ message }) => String(message).includes('does not answer'))).toBe(true);
+    expect(gateway.logs.lines.some(({ message }) => String(message).includes('service is unavailable'))).toBe(true);
   });
   const before = handlerRuns(gateway);
   const held = [await send('2', { count: 'n' }), await send('3', { count: 'n' })];
@@ -58,7 +58,7 @@ test('an accepted delivery waits while the state service is away, and runs once 
   expect(handlerRuns(gateway)).toBe(before);
   await startState();
   for (const webhookId of [...waiting, ...held]) await ended(gateway, webhookId, 'succeeded');
-  await logged(gateway, 'answers again');
+  await logged(gateway, 'is available again');
 });
 
 test('a handler that has begun when the state service goes away fails, and is not run again', async () => {
@@ -139,7 +139,7 @@ test('a service that is away is probed twice a second, however many deliveries w
     return (await deliver(gateway, { event: 'later', secret, payload: {}, headers })).body.webhookId;
   };
   const held = [await send(0)];
-  await logged(gateway, 'does not answer');
+  await logged(gateway, 'service is unavailable');
 
   const since = performance.now();
   probes = 0;
