@@ -1,8 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
+import { startCode } from './support/code.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
@@ -171,4 +172,44 @@ describe('a run with children that is cancelled', () => {
     });
     expect((await it.run(child)).status).toBe('cancelled');
   });
+});
+
+test('a clean-up that waits for a slot loses none of its time', async () => {
+  const ledger = await startLedger();
+  let release = () => {};
+  ledger.answer('busy', (_, response) => {
+    release = () => void response.end('{}');
+  });
+  ledger.answer('stuck', () => {});
+  const config = { workflow: { ...LEDGER_CONFIG.workflow, maxRunningSteps: 1 } };
+  const it = await startCode(
+    `export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => {
+      try { await ctx.waitForSignal('never'); } finally { await ctx.step('undo', () => 1); }
+    } });`,
+    {},
+    config,
+  );
+  const call = (name: string, more: object) => ({
+    ...{ id: name, uses: 'http', with: { url: `${ledger.url}/${name}` }, timeoutMs: hours(1) },
+    ...more,
+  });
+  const undone = await it.begin('flow');
+  await it.until(undone, 'waiting');
+  const stuck = await it.start({ steps: [signal('go'), call('stuck', ALWAYS)] });
+  await it.until(stuck, 'waiting');
+  await parked(it);
+  const busy = await it.start({ steps: [call('busy', {})] });
+  await expect.poll(() => ledger.count('busy')).toBe(1);
+  for (const id of [undone, stuck]) await cancel(it, id);
+  await expect.poll(() => it.services.engine.activeRuns).toBe(3);
+  it.clock.advance(minutes(5));
+  await it.services.engine.tick();
+  for (const id of [undone, stuck]) expect((await it.run(id)).status).toBe('cancelling');
+  release();
+  await it.until(busy, 'succeeded');
+  expect((await it.until(undone, 'cancelled')).error).toBeNull();
+  expect(await it.states(undone)).toEqual(['never cancelled', 'undo succeeded']);
+  await expect.poll(() => ledger.count('stuck')).toBe(1);
+  it.clock.advance(minutes(1));
+  expect((await it.until(stuck, 'cancelled')).error).toMatchObject({ code: 'EXECUTION_TIMEOUT' });
 });

@@ -8,6 +8,7 @@ import { isOwnStep } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { FairSlots } from '../engine/slots.ts';
+import type { Hold } from '../run/clean-up-limit.ts';
 import type { RunJournal } from '../run/run-journal.ts';
 import type { JobPart, StepPart } from '../run/run-parts.ts';
 import type { RunRecorder } from '../run/run-recorder.ts';
@@ -326,9 +327,9 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     get away() {
       return away;
     },
-    /** Its plugin was away, and no pass has begun since. */
-    get awaitsPlugin() {
-      return wasAway && !pass?.hasBegun;
+    /** What keeps a pass from beginning. */
+    get hold(): Hold {
+      return pass?.hasBegun ? null : wasAway ? 'plugin' : pass || withdraw ? 'others' : null;
     },
     /** The plugin may be back. */
     tryPlugin(): void {

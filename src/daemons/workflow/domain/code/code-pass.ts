@@ -176,6 +176,8 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
     begin() {
       hasBegun = true;
       mindThinking();
+      // The limit of its clean-up counts from now on.
+      if (run.ending !== null) deps.advance();
     },
     async enter(step) {
       if (!isOpen) throw passIsOver();

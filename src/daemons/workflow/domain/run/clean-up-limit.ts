@@ -8,7 +8,7 @@ export interface LimitTimes {
   endingHeldAt: number | null;
 }
 
-/** What a clean-up waits for that takes none of its time; `others`: an operator, or children that are being ended. */
+/** What a clean-up waits for that takes none of its time; `others`: an operator, children that are being ended, or its turn. */
 export type Hold = 'plugin' | 'others' | null;
 
 export interface CleanUpLimitDeps {
@@ -73,15 +73,20 @@ export class CleanUpLimit {
   }
 }
 
-/** Whether one of the steps waits for others. */
+/** Whether one of the steps is held up. */
 export function holdOf(steps: readonly StepPart[]): Hold {
-  if (steps.some(awaitsOthers)) return 'others';
+  if (steps.some((step) => awaitsOthers(step) || isQueued(step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;
 }
 
 /** A child that the clean-up itself has started is a part of it. */
 const awaitsOthers = ({ wait, stopped }: StepPart): boolean =>
   wait?.for === 'decision' || (wait?.for === 'child' && stopped !== null);
+
+/** For a slot, or for a process of its plugin. */
+const isQueued = ({ slot, abort, record, step, wasAway }: StepPart): boolean =>
+  slot === 'asked' ||
+  (abort !== null && record.attemptAt === null && step.kind.reportsBegin === true && !wasAway);
 
 /** Also while it is tried whether the plugin is back. */
 const awaitsPlugin = ({ wait, wasAway, record }: StepPart): boolean =>

@@ -17,7 +17,7 @@ export interface CleanUpDeps {
   recorder: RunRecorder;
   limit: CleanUpLimit;
   children: OpenChildren;
-  code: Pick<CodeDriver, 'awaitsPlugin'> | null;
+  code: Pick<CodeDriver, 'hold'> | null;
 }
 
 /** The phase in which a run is ended from outside, with the limit of its own. @spec docs/workflows.md "Cancelling and clean-up" */
@@ -74,7 +74,7 @@ export class CleanUp {
   #holdOf(jobs: readonly JobPart[]): Hold {
     const { children, code } = this.#deps;
     const hold = children.areAwaited ? 'others' : holdOf(jobs.flatMap(({ steps }) => steps));
-    return hold ?? (code?.awaitsPlugin ? 'plugin' : null);
+    return code && hold !== 'others' ? (code.hold ?? hold) : hold;
   }
 }
 

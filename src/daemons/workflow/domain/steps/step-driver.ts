@@ -203,6 +203,8 @@ export function createStepDriver(deps: StepDriverDeps) {
         journal.touch(part);
         // Most have ended by then, and their start is written with their end.
         stopFlush = clock.after(BEGUN_FLUSH_MS, () => void journal.flush());
+        // The limit of its clean-up counts from now on.
+        if (part.job.record.ending ?? state.ending) state.advance();
       },
       end() {
         stopTimeout?.();
