@@ -33,9 +33,13 @@ export interface CrashPlatform {
   dispose(): Promise<void>;
 }
 
-export async function createCrashPlatform(packageFolder: string): Promise<CrashPlatform> {
+/** `config`: sections of services in place of those that take any free port. */
+export async function createCrashPlatform(
+  packageFolder: string,
+  config: object = {},
+): Promise<CrashPlatform> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-crash-'));
-  await writeFile(join(folder, 'svc.config.json'), JSON.stringify(FREE_PORTS));
+  await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
   const runFile = join(folder, '.svc', 'run', 'supervisor.json');
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(?:SVC_|GATEWAY_|NODE_ENV$|VITEST|NODE_COMPILE_CACHE$)/.test(name),

@@ -13,7 +13,8 @@ export function rssMbOf(pid: number): number {
   });
 }
 
-function familyOf(pid: number): number[] {
+/** The process and all that it started and that still runs. Linux. */
+export function familyOf(pid: number): number[] {
   const children = tasksOf(pid).flatMap((task) =>
     unlessGone(() => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8'), '')
       .split(' ')

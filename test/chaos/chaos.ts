@@ -1,169 +1,105 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect } from 'vitest';
-import { getRun, listRunSteps, listRuns, type ReplyOf } from '../../src/contracts/index.ts';
-import { tempDir } from '../support/daemon.ts';
-import { type Effects, startEffects } from './effects.ts';
-import { seededRandom } from './random.ts';
-import { MortalService } from './service.ts';
-import { type Kind, kindOf, writeWorkflows } from './workflows.ts';
+import { type Death, type Mortal, underDeaths } from '../daemons/workflow/support/deaths.ts';
+import type { Ledger } from '../daemons/workflow/support/ledger.ts';
+import type { PatientClient } from '../daemons/workflow/support/patient-client.ts';
+import { type Random, shuffled } from '../support/random.ts';
+import { faultsOf, type Started } from './judge.ts';
+import { type Kind, kindOf } from './kinds/kinds.ts';
+import { readRuns } from './read-runs.ts';
+import { Ticks } from './ticks.ts';
+
+const CANCELLED_SHARE = 0.15;
+const PLANNED_SHARE = 0.15;
+const LONGEST_PAUSE_MS = 2000;
 
 export interface ChaosOptions {
-  seed: number;
-  runs: number;
-  kills: number;
-  /** The longest that the service lives, once it listens. */
-  longestLifeMs: number;
+  random: Random;
+  ledger: Ledger;
 }
 
-interface Started {
-  id: string;
+/** What one run is to live through; drawn beforehand, so that a seed decides it. */
+interface Fate {
+  place: number;
   kind: Kind;
-  isCancelled: boolean;
+  startsInMs: number;
+  /** From its start until it may begin. */
+  plannedMs: number | null;
+  signalledInMs: number;
+  cancelledInMs: number | null;
 }
 
-type Run = ReplyOf<typeof listRuns>['items'][number];
+/** Starts runs of every kind, signals and cancels them at random while what runs them dies again and again. */
+export class Chaos<Way extends string> {
+  readonly #mortal: Mortal<Way> & { client: PatientClient };
+  readonly #random: Random;
+  readonly #ledger: Ledger;
+  readonly #started: Started[] = [];
+  readonly #faults: string[] = [];
+  #places = 0;
 
-const SHORTEST_LIFE_MS = 150;
-const CANCELLED_SHARE = 0.12;
-const SETTLE_MS = 180_000;
-const UNFINISHED = ['queued', 'running', 'waiting', 'interrupted', 'cancelling'] as const;
-
-/**
- * Starts runs of every kind, signals and cancels them at random while the service is killed again and again, then holds
- * what became of them against what had to. The default config: also `poisonAfter`.
- */
-export async function runChaos(options: ChaosOptions): Promise<void> {
-  const { seed, runs, kills, longestLifeMs } = options;
-  console.info(`chaos: SVC_TEST_SEED=${seed}, ${runs} runs, ${kills} kills`);
-  const random = seededRandom(seed);
-  const effects = await startEffects(seededRandom(seed + 1));
-  const dataDir = await tempDir();
-  await writeWorkflows(dataDir, effects.url);
-  const service = new MortalService(dataDir, { workflow: { httpAllow: ['127.0.0.1'] } });
-  await service.ready();
-
-  const started: Started[] = [];
-  const tasks: Array<Promise<void>> = [];
-  // The first failure ends the test, though nobody awaits its task yet.
-  const failed = Promise.withResolvers<never>();
-  failed.promise.catch(() => {});
-  for (let kill = 0; kill < kills; kill++) {
-    const lifeMs = SHORTEST_LIFE_MS + random() * (longestLifeMs - SHORTEST_LIFE_MS);
-    const upTo = Math.round((runs * (kill + 1)) / kills);
-    for (let place = Math.round((runs * kill) / kills); place < upTo; place++)
-      tasks.push(playRun(service, started, { place, random, lifeMs }).catch(failed.reject));
-    await Promise.race([pause(lifeMs), failed.promise]);
-    await service.kill();
+  constructor(mortal: Mortal<Way> & { client: PatientClient }, { random, ledger }: ChaosOptions) {
+    this.#mortal = mortal;
+    this.#random = random;
+    this.#ledger = ledger;
   }
-  await Promise.race([Promise.all(tasks), failed.promise]);
-  await allEnded(service);
-  const all = await allRuns(service);
-  judge(started, all, effects);
-  await judgeAttempts(service, all);
-  console.info(`chaos: ${all.length} runs, ${effects.keys.size} effects, ${effects.requests} requests`);
-}
 
-/** Starts one run at some time of the service's life, and does to it what its kind and chance want. */
-async function playRun(
-  service: MortalService,
-  started: Started[],
-  { place, random, lifeMs }: { place: number; random: () => number; lifeMs: number },
-): Promise<void> {
-  const kind = kindOf(place, random);
-  const isCancelled = random() < CANCELLED_SHARE;
-  const delays = [random() * lifeMs, random() * 2000, random() * 2000] as const;
-  await pause(delays[0]);
-  const id = await service.start(kind.workflowId, kind.input, `chaos-${place}`);
-  started.push({ id, kind, isCancelled });
-  const signal = async (): Promise<void> => {
-    await pause(delays[1]);
-    await service.signal(id, 'go');
-  };
-  const cancel = async (): Promise<void> => {
-    await pause(delays[2]);
-    await service.cancel(id);
-  };
-  await Promise.all([kind.isGated ? signal() : undefined, isCancelled ? cancel() : undefined]);
-}
-
-async function listed(service: MortalService, query: object): Promise<Run[]> {
-  const found: Run[] = [];
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = await service.call(listRuns, {
-      query: { ...query, limit: 1000, ...(cursor ? { cursor } : {}) } as never,
+  /** So many runs, spread over the lives between these deaths; resolves once all have ended. */
+  async wave(runs: number, deaths: readonly Death<Way>[]): Promise<void> {
+    const { client } = this.#mortal;
+    const ticks = await Ticks.resume(client);
+    const bounds = Array.from({ length: deaths.length + 1 }, (_, life) =>
+      Math.round((runs * life) / deaths.length),
+    );
+    await underDeaths(this.#mortal, deaths, (life, lengthMs) => {
+      const fates = Array.from({ length: bounds[life + 1]! - bounds[life]! }, () => this.#fate(lengthMs));
+      return Promise.all(fates.map((fate) => this.#play(fate)));
     });
-    found.push(...page.items);
-    cursor = page.nextCursor;
-  }
-  return found;
-}
-
-const allRuns = (service: MortalService): Promise<Run[]> => listed(service, {});
-
-/** Throws with what the runs that are stuck wait for. */
-async function allEnded(service: MortalService): Promise<void> {
-  const until = performance.now() + SETTLE_MS;
-  for (;;) {
-    const left = (await Promise.all(UNFINISHED.map((status) => listed(service, { status })))).flat();
-    if (left.length === 0) return;
-    if (performance.now() > until) throw new Error(`Stuck: ${await Promise.all(left.slice(0, 5).map(told))}`);
-    await pause(250);
+    await ticks.pause();
+    await client.allEnded();
+    this.#faults.push(...(await ticks.faults()));
   }
 
-  async function told({ id, workflowId, status }: Run): Promise<string> {
-    const { items } = await service.call(listRunSteps, { params: { runId: id as never } });
-    const steps = items.map((step) => `${step.id} ${step.status} ${JSON.stringify(step.waitingFor)}`);
-    return `${workflowId} ${id} ${status}: ${steps.join('; ')}\n`;
+  /** What became of the runs and should not have. */
+  async faults(): Promise<string[]> {
+    const runs = await readRuns(this.#mortal.client, this.#ledger);
+    const resumed = runs.filter(({ run }) => run.resumeCount > 0).length;
+    const { length } = this.#ledger.entries;
+    console.info(`chaos: ${runs.length} runs, ${resumed} of them resumed, ${length} requests`);
+    return [...this.#faults, ...faultsOf(this.#started, runs)];
   }
-}
 
-/** What a run came to, as far as it is wrong. */
-function faultsOf(
-  { id, kind, isCancelled }: Started,
-  run: Run | undefined,
-  children: Run[],
-  had: string[],
-): string[] {
-  if (!run) return [`${kind.workflowId} ${id} is lost`];
-  const what = `${kind.workflowId} ${id} (${JSON.stringify(kind.input)})`;
-  if (run.error?.details.reason === 'poison') return [`${what} was given up as poison`];
-  if (isCancelled && run.status === 'cancelled') {
-    const acts = had.filter((name) => !name.startsWith('undo-'));
-    const isSaga = kind.workflowId === 'saga' || kind.workflowId === 'parallel';
-    const left = isSaga ? acts.filter((name) => !had.includes(`undo-${name}`)) : [];
-    return left.length === 0 ? [] : [`${what} was cancelled, and not undone: ${left.join(', ')}`];
+  #fate(lifeMs: number): Fate {
+    const random = this.#random;
+    const place = this.#places++;
+    const kind = kindOf(place, random);
+    const isPlanned = random() < PLANNED_SHARE && kind.mayBePlanned;
+    const isCancelled = random() < CANCELLED_SHARE;
+    return {
+      place,
+      kind: { ...kind, signals: shuffled(random, kind.signals) },
+      startsInMs: random() * lifeMs,
+      plannedMs: isPlanned ? random() * LONGEST_PAUSE_MS : null,
+      signalledInMs: random() * LONGEST_PAUSE_MS,
+      cancelledInMs: isCancelled ? random() * LONGEST_PAUSE_MS : null,
+    };
   }
-  const faults: string[] = [];
-  if (run.status !== 'succeeded') faults.push(`${what} is ${run.status}: ${JSON.stringify(run.error)}`);
-  else if (JSON.stringify(run.output) !== JSON.stringify(kind.output))
-    faults.push(`${what} came to ${JSON.stringify(run.output)}`);
-  if (had.toSorted().join() !== kind.effects.toSorted().join()) faults.push(`${what} had the effects ${had}`);
-  if (children.length !== kind.children) faults.push(`${what} has ${children.length} children`);
-  return faults;
-}
 
-function judge(started: Started[], all: Run[], effects: Effects): void {
-  const byId = new Map<string, Run>(all.map((run) => [run.id, run]));
-  const children = Map.groupBy(all, ({ parentRunId }) => parentRunId ?? '');
-  const faults = started.flatMap((one) =>
-    faultsOf(one, byId.get(one.id), children.get(one.id) ?? [], effects.of(one.id)),
-  );
-  for (const [name, keys] of effects.keys)
-    if (keys.size !== 1) faults.push(`${name} happened ${keys.size} times: ${[...keys]}`);
-  const known = new Set<string>(started.map(({ id }) => id));
-  for (const { id, parentRunId } of all)
-    if (!known.has(id) && !known.has(parentRunId ?? '')) faults.push(`${id} was started twice`);
-  expect(faults).toEqual([]);
-}
-
-/** A step whose end was on record is not run again. */
-async function judgeAttempts(service: MortalService, all: Run[]): Promise<void> {
-  for (const { id } of all) {
-    const { items } = await service.call(listRunSteps, { params: { runId: id } });
-    for (const { id: step, history } of items)
-      expect(history.filter(({ status }) => status === 'succeeded').length, `${id} ${step}`).toBeLessThan(2);
-    const { jobs, status } = await service.call(getRun, { params: { runId: id } });
-    const open = jobs.filter((job) => UNFINISHED.includes(job.status as never) || job.status === 'pending');
-    expect(open, `parts of ${id}, which is ${status}`).toEqual([]);
+  async #play({ place, kind, ...times }: Fate): Promise<void> {
+    const { client } = this.#mortal;
+    await pause(times.startsInMs);
+    const runAt = times.plannedMs === null ? undefined : Math.round(Date.now() + times.plannedMs);
+    const { workflowId, input, signals } = kind;
+    const id = await client.start(workflowId, { input, idempotencyKey: `chaos-${place}`, runAt });
+    this.#started.push({ id, kind, isCancelled: times.cancelledInMs !== null });
+    const signal = async (): Promise<void> => {
+      await pause(times.signalledInMs);
+      await Promise.all(signals.map((one) => client.signal(id, one)));
+    };
+    const cancel = async (): Promise<void> => {
+      if (times.cancelledInMs === null) return;
+      await pause(times.cancelledInMs);
+      await client.cancel(id);
+    };
+    await Promise.all([signal(), cancel()]);
   }
 }

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { decideStep, listRuns, sendSignal, startRun } from '../../../src/contracts/index.ts';
+import { decideStep, getRun, sendSignal, startRun } from '../../../src/contracts/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { writeCodePlugin } from './support/code.ts';
 import { type Ledger, startLedger } from './support/ledger.ts';
+import { PLAY_MS, playRandom, playUnderDeaths, REPEATABLE, SEED } from './support/played-runs.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';
 
 /** A service in a process of its own with the plugin `code`; its functions note what they do in the ledger. */
@@ -157,17 +158,15 @@ test('SIGTERM lets the step in the air finish and begins no other; the run goes 
   expect([ledger.count('a'), ledger.count('b')]).toEqual([1, 1]);
 }, 60_000);
 
-const KILLS = Number(process.env.SVC_TEST_KILL_RUNS ?? 60) / 6;
-
 test(
-  'under random kills workflows in code end with every finished step run once, and every effect under one key',
+  `under random deaths workflows in code end with every finished step run once, and every effect under one key (seed ${SEED})`,
   async () => {
-    const { ledger, start } = await setUp(
+    const { ledger, dataDir } = await setUp(
       () => `
       export const flow = defineWorkflow({
         id: 'flow',
-        steps: { idempotent: true },
-        run: async (ctx, { n }) => {
+        steps: ${REPEATABLE},
+        run: async (ctx) => {
           const drawn = await ctx.step('draw', () => Math.random());
           const parts = await ctx.all([0, 1, 2].map((i) => async () => {
             await ctx.step('part', ({ idempotencyKey }) => note(ctx, 'part', idempotencyKey));
@@ -177,32 +176,18 @@ test(
           return { drawn, parts };
         },
       });`,
-      { workflow: { poisonAfter: 1000 } },
     );
-    const ids: string[] = [];
-    let daemon = await start();
-    for (let kill = 0; kill < KILLS; kill++) {
-      try {
-        ids.push(...(await Promise.all([1, 2, 3].map((n) => begin(daemon, 'flow', { n })))));
-      } catch {
-        // Not acknowledged: whether it is there is not ours to know.
-      }
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 900));
-      await daemon.kill();
-      daemon = await start();
-    }
-    const unfinished = async () => {
-      const { items } = await daemon.call(listRuns, { query: { limit: 1000 } as never });
-      return items.filter(({ finishedAt }) => finishedAt === null).length;
-    };
-    await expect.poll(unfinished, { timeout: 60_000, interval: 100 }).toBe(0);
-    for (const id of ids) {
-      const run = await daemon.run(id);
+    const inputs = Array.from({ length: 40 }, (_, n) => ({ n }));
+    const random = playRandom();
+    const played = { name: 'code', dataDir, random, workflowId: 'flow', inputs };
+    const { client, ids } = await playUnderDeaths(played);
+    for (const runId of ids) {
+      const run = await client.call(getRun, { params: { runId } });
       expect(run.error).toBeNull();
       const { drawn, parts } = run.output as { drawn: number; parts: number[] };
       // What the first step found is what every later pass was told.
       expect(parts).toEqual([drawn, drawn, drawn]);
-      const steps = await daemon.steps(id);
+      const steps = await client.steps(runId);
       expect(steps).toHaveLength(8);
       for (const { history } of steps)
         expect(history.filter(({ status }) => status === 'succeeded')).toHaveLength(1);
@@ -211,5 +196,5 @@ test(
     expect(keys.has(null)).toBe(false);
     for (const id of ids) expect([...keys].filter((key) => key?.startsWith(`${id}/`))).toHaveLength(3);
   },
-  120_000 + KILLS * 3000,
+  PLAY_MS,
 );

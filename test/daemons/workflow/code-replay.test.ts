@@ -1,20 +1,11 @@
 import { expect, test } from 'vitest';
-import { CODE_STEP, sendSignal } from '../../../src/contracts/index.ts';
+import { CODE_STEP, getRun, type WorkflowRun } from '../../../src/contracts/index.ts';
 import { tempDir } from '../../support/daemon.ts';
+import { below, type Random } from '../../support/random.ts';
 import { writeCodePlugin } from './support/code.ts';
-import {
-  begin,
-  KILLS,
-  POISON_NEVER,
-  type Random,
-  SEED,
-  seeded,
-  UNFINISHED,
-  underKills,
-  unfinished,
-} from './support/kills.ts';
 import { startLedger } from './support/ledger.ts';
-import { type DaemonProcess, startProcess } from './support/process.ts';
+import type { PatientClient } from './support/patient-client.ts';
+import { PLAY_MS, playRandom, playUnderDeaths, REPEATABLE, SEED } from './support/played-runs.ts';
 
 const RUNS = 8;
 
@@ -25,14 +16,15 @@ type Plan = Array<
 >;
 
 function planOf(random: Random, depth: number): Plan {
-  const under = (limit: number): number => Math.floor(random() * limit);
+  const under = (limit: number): number => below(random, limit);
   return Array.from({ length: 1 + under(depth === 0 ? 2 : 3) }, (): Plan[number] => {
-    const kinds = ['step', 'step', 'sleep', 'signal', 'child', ...(depth > 0 ? ['all', 'race', 'all'] : [])];
+    const kinds: Array<Plan[number]['do']> = ['step', 'step', 'sleep', 'signal', 'child'];
+    if (depth > 0) kinds.push('all', 'race', 'all');
     const kind = kinds[under(kinds.length)]!;
     if (kind === 'signal') return { do: kind, name: `s${under(2)}` };
     if (kind === 'all' || kind === 'race')
       return { do: kind, of: Array.from({ length: 2 + under(3) }, () => planOf(random, depth - 1)) };
-    return { do: kind as 'step', ms: under(kind === 'step' ? 60 : 300) };
+    return { do: kind, ms: under(kind === 'step' ? 60 : 300) };
   });
 }
 
@@ -46,7 +38,7 @@ const PLAYER = `
   });
   export const play = defineWorkflow({
     id: 'play',
-    steps: { idempotent: true },
+    steps: ${REPEATABLE},
     run: async (ctx, { plan }) => {
       const trace = [];
       const name = () => 'after-' + hash(trace);
@@ -81,20 +73,18 @@ const PLAYER = `
   });`;
 
 /** Sends each waiting step of the runs the signal that it waits for. */
-async function sendSignals(daemon: DaemonProcess, ids: readonly string[]): Promise<void> {
-  for (const id of ids) {
-    const waiting = (await daemon.steps(id)).flatMap(({ waitingFor }) => waitingFor?.name ?? []);
-    for (const name of waiting) {
-      const params = { runId: id as never, name };
-      await daemon.call(sendSignal, { params, body: { payload: null } });
-    }
+async function sendSignals(client: PatientClient, runs: readonly WorkflowRun[]): Promise<void> {
+  for (const { id } of runs) {
+    const waiting = (await client.steps(id)).flatMap(({ waitingFor }) => waitingFor ?? []);
+    for (const { for: what, name } of waiting)
+      if (what === 'signal') await client.signal(id, { name: name! });
   }
 }
 
 test(
-  `random functions with branches, races, children and signals replay alike under random kills (seed ${SEED})`,
+  `random functions with branches, races, children and signals replay alike under random deaths (seed ${SEED})`,
   async () => {
-    const random = seeded(SEED);
+    const random = playRandom();
     const plans = Array.from(
       { length: RUNS },
       (): Plan => [
@@ -104,55 +94,43 @@ test(
     );
     const dataDir = await tempDir();
     await writeCodePlugin(dataDir, PLAYER, { permissions: { platform: { workflows: true } } });
-    const start = () => startProcess(dataDir, POISON_NEVER);
-    const first = await start();
-    const ids = await begin(
-      first,
-      'play',
-      plans.map((plan) => ({ plan })),
-    );
-    const daemon = await underKills(first, { start, random }, (at) => sendSignals(at, ids));
-    await expect
-      .poll(async () => {
-        const left = await unfinished(daemon);
-        await sendSignals(
-          daemon,
-          ids.filter((id) => left.includes(id)),
-        );
-        return left;
-      }, UNFINISHED)
-      .toEqual([]);
-    for (const [index, id] of ids.entries()) {
-      const run = await daemon.run(id);
+    const { client, ids } = await playUnderDeaths({
+      ...{ name: 'replay', dataDir, random, workflowId: 'play' },
+      inputs: plans.map((plan) => ({ plan })),
+      meanwhile: sendSignals,
+    });
+    for (const [index, runId] of ids.entries()) {
+      const run = await client.call(getRun, { params: { runId } });
       const which = `seed ${SEED}, plan ${JSON.stringify(plans[index])}`;
       expect(run.error, which).toBeNull();
       const trace = run.output as string[];
-      for (const { uses, output } of await daemon.steps(id)) {
+      for (const { uses, output } of await client.steps(runId)) {
         if (uses !== CODE_STEP) continue;
         // What the function had seen then is what it saw at the end.
         expect(output, which).toEqual(trace.slice(0, (output as string[]).length));
       }
     }
   },
-  180_000 + KILLS * 6000,
+  PLAY_MS,
 );
 
 test(
-  `a saga that reserves side by side and undoes what it reserved runs to its end under random kills (seed ${SEED})`,
+  `a saga that reserves side by side and undoes what it reserved runs to its end under random deaths (seed ${SEED})`,
   async () => {
-    const random = seeded(SEED);
+    const random = playRandom();
     const ledger = await startLedger();
     const dataDir = await tempDir();
     const source = `
       const note = (ctx, name, key) => ctx.fetch('${ledger.url}/' + name, { method: 'POST', headers: { 'idempotency-key': key } });
       export const saga = defineWorkflow({
         id: 'saga',
+        steps: ${REPEATABLE},
         run: async (ctx, { items, fails }) => {
           const undo = [];
-          const once = (name) => ctx.step(name, async ({ idempotencyKey }) => { await note(ctx, name, idempotencyKey); }, { idempotent: true });
+          const once = (name) => ctx.step(name, async ({ idempotencyKey }) => { await note(ctx, name, idempotencyKey); });
           try {
             await ctx.all(items.map(({ name, ms }) => async () => {
-              await ctx.step('price', () => new Promise((done) => setTimeout(done, ms)), { idempotent: true });
+              await ctx.step('price', () => new Promise((done) => setTimeout(done, ms)));
               await once('reserve-' + name);
               undo.push(name);
             }));
@@ -168,27 +146,22 @@ test(
         },
       });`;
     await writeCodePlugin(dataDir, source, { permissions: { network: [new URL(ledger.url).host] } });
-    const start = () => startProcess(dataDir, POISON_NEVER);
     const inputs = Array.from({ length: RUNS }, (_, run) => ({
       items: Array.from({ length: 5 }, (_unused, item) => ({ name: `${item}`, ms: random() * 300 })),
       fails: run % 4 !== 0,
     }));
-    const first = await start();
-    const ids = await begin(first, 'saga', inputs);
-    const daemon = await underKills(first, { start, random }, async () => {});
-    await expect.poll(() => unfinished(daemon), UNFINISHED).toEqual([]);
-    for (const [index, id] of ids.entries()) {
-      const run = await daemon.run(id);
+    const played = { name: 'saga', dataDir, random, workflowId: 'saga', inputs };
+    const { client, ids } = await playUnderDeaths(played);
+    for (const [index, runId] of ids.entries()) {
+      const run = await client.call(getRun, { params: { runId } });
       expect(run.error, `seed ${SEED}`).toBeNull();
       const undone = inputs[index]!.fails ? (run.output as string[]).toReversed() : [];
       expect((run.output as string[]).toSorted()).toEqual(['0', '1', '2', '3', '4']);
-      const noted = new Set(
-        ledger.entries.filter(({ key }) => key?.startsWith(`${id}/`)).map(({ name }) => name),
-      );
-      const undoing = [...noted].filter((name) => name.startsWith('undo-'));
+      const noted = ledger.namesOf(runId);
+      const undoing = noted.filter((name) => name.startsWith('undo-'));
       expect(undoing, `seed ${SEED}`).toEqual(undone.map((name) => `undo-${name}`));
-      expect(noted.has('charge')).toBe(!inputs[index]!.fails);
+      expect(noted.includes('charge')).toBe(!inputs[index]!.fails);
     }
   },
-  180_000 + KILLS * 6000,
+  PLAY_MS,
 );

@@ -6,22 +6,25 @@ import { describe, expect, test } from 'vitest';
 import {
   decideStep,
   getJob,
-  listRuns,
   postCancelRun,
   rerunRun,
+  startRun,
   submitJob,
 } from '../../../src/contracts/index.ts';
-import { minutes } from '../../../src/kit/duration.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
 import { sqliteWorkflowStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
+import { seededRandom, seedOf } from '../../support/random.ts';
+import { announce, planDeaths, underDeaths } from './support/deaths.ts';
 import { LEDGER_CONFIG, type Ledger, startLedger } from './support/ledger.ts';
+import { MortalService, type ServiceDeath } from './support/mortal-service.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';
-import { cel } from './support/workflow.ts';
+import { asDefinition, cel } from './support/workflow.ts';
 
 async function setUp(config: object = LEDGER_CONFIG) {
   const dataDir = await tempDir();
   return {
+    dataDir,
     ledger: await startLedger(),
     start: (before?: DaemonProcess) => startProcess(dataDir, config, before),
   };
@@ -34,10 +37,9 @@ const call = (ledger: Ledger, id: string, more: object = {}) => ({
   ...more,
 });
 
-/** How long there are random kills; 0: until all runs are started. */
-const KILL_MS = minutes(Number(process.env.SVC_TEST_KILL_MINUTES ?? 0));
-/** Six of them are started before each kill, spread over its time where there is one. */
-const KILLED_RUNS = Number(process.env.SVC_TEST_KILL_RUNS ?? (KILL_MS === 0 ? 60 : 1000));
+const SEED = seedOf(process.env);
+const KILLED_RUNS = Number(process.env.SVC_TEST_KILL_RUNS ?? 60);
+const RUNS_OF_LIFE = 6;
 
 async function statusOf(daemon: DaemonProcess, id: string): Promise<string> {
   return (await daemon.run(id)).status;
@@ -277,7 +279,7 @@ describe('after kill -9', { timeout: 90_000 }, () => {
 });
 
 test('a limit of two is kept from both sides through kills: never more at work, and never fewer while some are queued', async () => {
-  const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, poisonAfter: 1000 } });
+  const { ledger, start } = await setUp();
   const open = new Map<string, ServerResponse>();
   let most = 0;
   ledger.answer('limited', (request, response) => {
@@ -331,9 +333,10 @@ test('SIGTERM lets steps in the air finish and starts no others; the rest goes o
 });
 
 test(
-  'under random kills every run ends, keyed effects happen once a key, finished steps never again, and a limit of two holds',
+  `under random kills every run ends, keyed effects happen once a key, finished steps never again, and a limit of two holds (seed ${SEED})`,
   async () => {
-    const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, poisonAfter: 1000 } });
+    const { ledger, dataDir } = await setUp();
+    const random = seededRandom(SEED);
     const open = new Map<string, number>();
     let mostLimited = 0;
     for (const name of ['one', 'two', 'limited']) {
@@ -343,7 +346,7 @@ test(
           open.set(key, (open.get(key) ?? 0) + 1);
           mostLimited = Math.max(mostLimited, open.size);
         }
-        const done = setTimeout(() => response.end('{}'), Math.random() * 8);
+        const done = setTimeout(() => response.end('{}'), random() * 8);
         response.on('close', () => {
           clearTimeout(done);
           open.delete(key);
@@ -355,41 +358,29 @@ test(
       steps: [{ id: 'zero', uses: 'set' }, call(ledger, 'one', keyed), call(ledger, 'two', keyed)],
     };
     const limited = { concurrency: { key: 'two', limit: 2 }, steps: [call(ledger, 'limited', keyed)] };
+    // So short that many end while their predecessor's work is taken up.
+    const lives = { count: Math.ceil(KILLED_RUNS / RUNS_OF_LIFE), shortestMs: 0, longestMs: 60 };
+    const deaths = planDeaths<ServiceDeath>(random, lives, { all: ['kill'], rest: ['kill'] });
+    announce('recovery', SEED, deaths);
+    const service = await MortalService.start({ dataDir, config: LEDGER_CONFIG, random });
+    const { client } = service;
     const ids: string[] = [];
-    let daemon = await start();
-    const startedAt = performance.now();
-    const elapsedMs = () => performance.now() - startedAt;
-    const isTime = () => KILL_MS === 0 || ids.length < (KILLED_RUNS * elapsedMs()) / KILL_MS;
-    let kills = 0;
-    while (ids.length < KILLED_RUNS || elapsedMs() < KILL_MS) {
-      const count = isTime() ? Math.min(6, KILLED_RUNS - ids.length) : 0;
-      try {
-        const batch = await Promise.all(
-          Array.from({ length: count }, (_, i) => daemon.start(i % 3 === 0 ? limited : plain)),
-        );
-        ids.push(...batch);
-      } catch {
-        // Not acknowledged: whether it is there is not ours to know.
-      }
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
-      await daemon.kill();
-      kills++;
-      daemon = await start();
-    }
-    const unfinished = async () =>
-      (
-        await Promise.all(
-          ['queued', 'running', 'waiting', 'interrupted'].map((status) =>
-            daemon.call(listRuns, { query: { status, limit: 1000 } as never }),
-          ),
-        )
-      ).flatMap(({ items }) => items);
-    await expect.poll(async () => (await unfinished()).length, { timeout: 60_000 }).toBe(0);
-    for (const id of ids) expect(await daemon.run(id)).toMatchObject({ status: 'succeeded' });
+    await underDeaths(service, deaths, async (life) => {
+      const keys = Array.from({ length: RUNS_OF_LIFE }, (_, n) => `${life}-${n}`);
+      const begun = keys.map(async (idempotencyKey, n) => {
+        const definition = asDefinition(n % 3 === 0 ? limited : plain);
+        return (await client.call(startRun, { body: { definition, idempotencyKey } })).run.id;
+      });
+      ids.push(...(await Promise.all(begun)));
+    });
+    await client.allEnded();
+    const runs = await client.runs();
+    expect(runs.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    expect(new Set(runs.map(({ status }) => status))).toEqual(new Set(['succeeded']));
     expect(mostLimited).toBeLessThanOrEqual(2);
     // A step whose end was on record is not run again: at most one answer a step was given and lost with the process.
     for (const id of ids)
-      for (const step of await daemon.steps(id)) {
+      for (const step of await client.steps(id)) {
         expect(step.history.filter(({ status }) => status === 'succeeded').length).toBeLessThanOrEqual(1);
         expect(step.history.length).toBe(step.attempts);
       }
@@ -398,10 +389,6 @@ test(
     const effects = new Set(ledger.entries.map(({ name, key }) => `${name} ${key ?? 'none'}`));
     expect(effects.size).toBe(names.size);
     expect(ledger.entries.every(({ key }) => key !== null)).toBe(true);
-    if (KILL_MS > 0) {
-      const again = ledger.entries.length - effects.size;
-      console.info(`${kills} kills, ${ids.length} runs, ${effects.size} effects, ${again} requests repeated`);
-    }
   },
-  120_000 + KILLED_RUNS * 1000 + KILL_MS,
+  120_000 + KILLED_RUNS * 1000,
 );

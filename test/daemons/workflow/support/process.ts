@@ -14,7 +14,7 @@ import { createClient } from '../../../../src/http/index.ts';
 import { TEST_KEYS } from '../../../support/daemon.ts';
 import { asDefinition, type RunReply } from './workflow.ts';
 
-type KillSignal = 'SIGKILL' | 'SIGTERM' | 'SIGABRT';
+export type KillSignal = 'SIGKILL' | 'SIGTERM' | 'SIGABRT' | 'SIGUSR2';
 
 /** A workflow service in a process of its own, started again and again on one folder. */
 export interface DaemonProcess {
@@ -30,13 +30,36 @@ export interface DaemonProcess {
   steps(id: string): Promise<RunStep[]>;
 }
 
-/** Started as the supervisor starts it. */
+/** The process before it listens, and after. */
+export interface SpawnedProcess {
+  readonly pid: number;
+  /** Rejects when it ends before it listens. */
+  readonly listening: Promise<DaemonProcess>;
+  kill(signal?: KillSignal): Promise<void>;
+  hadFault(): Promise<boolean>;
+}
+
+/** Resolves once it listens. */
 export async function startProcess(
   dataDir: string,
   config: object,
   before?: DaemonProcess,
 ): Promise<DaemonProcess> {
   const hadFault = (await before?.hadFault()) ?? false;
+  return spawnProcess({ dataDir, config, hadFault }).listening;
+}
+
+export interface SpawnedOptions {
+  dataDir: string;
+  config: object;
+  /** A process died of a fault of its own since one was ready. */
+  hadFault: boolean;
+  env?: NodeJS.ProcessEnv;
+}
+
+/** Started as the supervisor starts it. */
+export function spawnProcess(options: SpawnedOptions): SpawnedProcess {
+  const { dataDir, config, env = process.env } = options;
   const logged: Buffer[] = [];
   const service = spawnService({
     name: 'workflow',
@@ -49,10 +72,10 @@ export async function startProcess(
       keys: TEST_KEYS,
       operator: null,
       peers: {},
-      hadFault,
+      hadFault: options.hadFault,
       listen: { host: '127.0.0.1', port: 0 },
     },
-    env: process.env,
+    env,
     onLines: (lines) => void logged.push(lines),
     now: Date.now,
   });
@@ -61,22 +84,28 @@ export async function startProcess(
     else process.kill(service.pid, signal);
     await service.exited;
   };
+  const hadFault = async (): Promise<boolean> => isFault(await service.exited);
   onTestFinished(() => kill());
-  const { url, listener } = await service.listening;
-  // The socket is ours too, for a next process: left open, it would hold connections to a dead one without an end.
-  void service.exited.then(() => listener?.close());
+  const listening = service.listening.then(({ url, listener }): DaemonProcess => {
+    // The socket is ours too, for a next process: left open, it would hold connections to a dead one without an end.
+    void service.exited.then(() => listener?.close());
+    return { ...clientOf(url), kill, hadFault, log: () => Buffer.concat(logged).toString() };
+  });
+  // One that is killed as it starts has no caller who waits for it.
+  listening.catch(() => {});
+  return { pid: service.pid, listening, kill, hadFault };
+}
+
+function clientOf(url: string): Omit<DaemonProcess, 'kill' | 'hadFault' | 'log'> {
   const client = createClient({ url, peer: 'workflow' });
   return {
     url,
-    kill,
-    log: () => Buffer.concat(logged).toString(),
-    hadFault: async () => isFault(await service.exited),
     call: (endpoint, input) => client.call(endpoint, input),
     async start(definition, more = {}) {
-      const body = { definition: asDefinition(definition), ...more } as never;
-      return (await client.call(startRun, { body })).run.id;
+      return (await client.call(startRun, { body: { definition: asDefinition(definition), ...more } })).run
+        .id;
     },
-    run: (id) => client.call(getRun, { params: { runId: id as never } }),
-    steps: async (id) => (await client.call(listRunSteps, { params: { runId: id as never } })).items,
+    run: (runId) => client.call(getRun, { params: { runId } }),
+    steps: async (runId) => (await client.call(listRunSteps, { params: { runId } })).items,
   };
 }

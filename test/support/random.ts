@@ -1,5 +1,7 @@
+export type Random = () => number;
+
 /** Numbers in [0, 1) that a seed decides: mulberry32. */
-export function seededRandom(seed: number): () => number {
+export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -13,4 +15,12 @@ export function seededRandom(seed: number): () => number {
 export function seedOf(env: NodeJS.ProcessEnv): number {
   const given = Number(env.SVC_TEST_SEED);
   return Number.isInteger(given) && given > 0 ? given : Math.floor(Math.random() * 2 ** 31) + 1;
+}
+
+/** A whole number from 0 to below the limit. */
+export const below = (random: Random, limit: number): number => Math.floor(random() * limit);
+
+export function shuffled<Item>(random: Random, items: readonly Item[]): Item[] {
+  const left = [...items];
+  return items.map(() => left.splice(below(random, left.length), 1)[0]!);
 }
