@@ -4,7 +4,9 @@ import { expect, test } from 'vitest';
 import { decideStep, getJob, postCancelRun, submitJob } from '../../../src/contracts/index.ts';
 import { minutes } from '../../../src/kit/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
-import { startCode } from './support/code.ts';
+import { startCode, writeCodePlugin } from './support/code.ts';
+import { startLedger } from './support/ledger.ts';
+import { MortalService } from './support/mortal-service.ts';
 import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
 const MANIFEST = {
@@ -102,4 +104,25 @@ test('a step of code that overruns its time interrupts the steps beside it', asy
     .toEqual(['stubborn@1-0 running', 'beside@1-1 running']);
   const run = await it.moveUntil(id, 500, 'succeeded', 'failed');
   expect(run).toMatchObject({ status: 'succeeded', output: ['timed_out', 2] });
+}, 60_000);
+
+test('a function whose process is killed between its steps is run again', async () => {
+  const ledger = await startLedger();
+  ledger.answer('pass', (_, response, nth) => {
+    if (nth > 1) response.end('{}');
+  });
+  const dataDir = await tempDir();
+  const source = `
+    export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => {
+      await ctx.fetch('${ledger.url}/pass');
+      return ctx.step('last', () => 'done');
+    } });`;
+  await writeCodePlugin(dataDir, source, { permissions: { network: [new URL(ledger.url).host] } });
+  const service = await MortalService.start({ dataDir, config: {}, random: () => 0 });
+  const id = await service.client.start('flow', { idempotencyKey: 'one' });
+  await expect.poll(() => ledger.count('pass'), { timeout: 20_000 }).toBe(1);
+  await service.die('runners');
+  await service.client.allEnded();
+  const [run] = await service.client.runs();
+  expect(run).toMatchObject({ id, status: 'succeeded', output: 'done', error: null });
 }, 60_000);

@@ -15,7 +15,7 @@ import type { RunRecorder } from '../run/run-recorder.ts';
 import { CANCELLED, type RunState } from '../run/run-state.ts';
 import { runSpan } from '../run/run-trace.ts';
 import { isFinal } from '../states.ts';
-import { Interrupted } from '../steps/interrupted.ts';
+import { Interrupted, wasKilled } from '../steps/interrupted.ts';
 import { PluginAway } from '../steps/plugin-away.ts';
 import { StepFailure, toStepFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
@@ -44,7 +44,7 @@ export interface CodeDriverDeps {
 /** Long enough for any step that begins while the pass is young. */
 const PASS_MS = hours(2);
 const RECYCLE_MS = PASS_MS - LONGEST_STEP_MS;
-/** Passes that could not be made (no host, no room) are tried again so often; the pause doubles up to a minute. */
+/** Passes that could not be made (no host, no room, a killed process) are tried again so often; the pause doubles up to a minute. */
 const MOST_FAILURES = 10;
 const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
 
@@ -281,7 +281,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       due = inAir.length === 0;
       return;
     }
-    const mayPass = failure instanceof Interrupted || PASSING_CLASSES.has(errorClass);
+    const mayPass = failure instanceof Interrupted || wasKilled(failure) || PASSING_CLASSES.has(errorClass);
     if (!mayPass || ++failures > MOST_FAILURES) {
       verdict = { error };
       return;

@@ -16,3 +16,11 @@ export function interruptedOf(thrown: unknown): Interrupted | undefined {
   if (!(thrown instanceof PlatformError) || thrown.details.interrupted !== true) return undefined;
   return new Interrupted(thrown.message, thrown.details);
 }
+
+/** What ends a process from outside: an operator, or the kernel for want of memory. */
+const SENT: ReadonlySet<unknown> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
+
+/** Whether the work is hardly at fault for the end of its process. */
+export function wasKilled({ error: { details } }: StepFailure): boolean {
+  return details.reason === 'signal' && SENT.has(details.signal);
+}
