@@ -12,6 +12,7 @@ import { formatPath } from './domain/definition/templates.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
 import { repeatedIds } from './domain/starts/schedule-ids.ts';
 import { scheduleFault } from './domain/starts/schedule-times.ts';
+import { scheduleLimit } from './schedule-limit.ts';
 import { checkingKinds } from './step-kinds.ts';
 
 type Fault = Pick<WorkflowFault, 'path' | 'message'>;
@@ -37,6 +38,7 @@ export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 
       })),
     ),
     ...manifest.schedules.flatMap((written, index) => planFaults(written, `schedules[${index}]`)),
+    ...scheduleLimit(manifest).faults,
     ...repeatedIds(manifest.schedules).map((index) => ({
       path: `schedules[${index}].id`,
       message: 'is the id of another plan before it',

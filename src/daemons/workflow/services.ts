@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { LIMITS, PluginSchedule } from '../../contracts/index.ts';
+import { LIMITS } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { days, seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
-import type { Logger } from '../../kit/logger.ts';
 import { oomKills } from '../../kit/oom-kills.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
@@ -25,9 +24,7 @@ import type { Engine } from './domain/engine/engine-ports.ts';
 import { PluginWaits } from './domain/engine/plugin-waits.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createRunStarter, type RunStarter } from './domain/starts/run-starter.ts';
-import { scheduleIds } from './domain/starts/schedule-ids.ts';
-import { scheduleFault } from './domain/starts/schedule-times.ts';
-import { createSchedules, type PluginSchedules, type Schedules } from './domain/starts/schedules.ts';
+import { createSchedules, type Schedules } from './domain/starts/schedules.ts';
 import { createTriggers, type Triggers } from './domain/starts/triggers.ts';
 import { isFinal } from './domain/states.ts';
 import type { ChildStarter } from './domain/steps/kinds/builtins.ts';
@@ -36,10 +33,11 @@ import { guardedHttp } from './guarded-http.ts';
 import { knownPlugin } from './manifest-faults.ts';
 import { createWorkflowMetrics, type WorkflowMetrics } from './metrics.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
+import { registerAll } from './register-all.ts';
 import { reportRunEnd } from './run-end.ts';
 import { localSteps, runPass } from './run-pass.ts';
 import { stepKinds } from './step-kinds.ts';
-import { readWorkflowFiles, workflowFileStamps } from './workflow-files.ts';
+import { workflowFileStamps } from './workflow-files.ts';
 
 /** A daemon that is restarted finds its predecessor still writing its last answers. */
 const LOCK_WAIT_MS = seconds(5);
@@ -243,62 +241,6 @@ async function assemble(
       await housekeeping.stop();
     },
   };
-}
-
-/** Definitions of the config's files and of plugins; what is wrong with one is told, and the others are there. */
-async function registerAll(
-  { config, projectDir }: Resources,
-  plugins: PluginRuntime,
-  definitions: Definitions,
-  logger: Logger,
-): Promise<PluginSchedules> {
-  const files = await readWorkflowFiles(projectDir, config.workflows);
-  const ofPlugins = plugins.registry.plugins.flatMap(({ id, manifest }) =>
-    manifest.workflows.map((definition) => ({ source: id, definition, pluginId: id })),
-  );
-  definitions.register([...files.found, ...ofPlugins], files.faults);
-  const planned = pluginSchedules(plugins, definitions);
-  for (const { source, path, message, unresolved } of definitions.faults) {
-    logger.diagnostic({
-      domain: 'workflow',
-      event: unresolved ? 'workflow.unresolved' : 'workflow.refused',
-      level: unresolved ? 'warn' : 'error',
-      reasonCode: 'VALIDATION_ERROR',
-      message: `${source}: ${path === '' ? '' : `${path}: `}${message}`,
-      outcome: unresolved ? 'degraded' : 'refused',
-      evidence: { source, path },
-    });
-  }
-  return planned;
-}
-
-/** The plans of plugins' manifests; a faulty one is told and left out. */
-function pluginSchedules({ registry }: PluginRuntime, definitions: Definitions): PluginSchedules {
-  const loaded = new Map<string, boolean>();
-  const found = registry.plugins.flatMap(({ id, manifest }) => {
-    const plans = manifest.schedules.flatMap((written, index): PluginSchedule[] => {
-      const told = (message: string, key?: string): PluginSchedule[] => {
-        const path = `schedules[${index}]${key === undefined || key === '' ? '' : `.${key}`}`;
-        definitions.fault({ source: id, path, message });
-        return [];
-      };
-      const parsed = PluginSchedule.safeParse(written);
-      if (!parsed.success) {
-        const [issue] = parsed.error.issues;
-        return told(issue!.message, issue!.path.join('.'));
-      }
-      const plan = parsed.data;
-      const fault = scheduleFault(plan);
-      if (fault) return told(fault.message, fault.key);
-      if (!definitions.registered.has(plan.workflow))
-        return told(`there is no workflow "${plan.workflow}"`, 'workflow');
-      return [plan];
-    });
-    loaded.set(id, plans.length === manifest.schedules.length);
-    const ids = scheduleIds(id, plans);
-    return plans.map((plan, place) => ({ id: ids[place]!, plan }));
-  });
-  return { found, loaded };
 }
 
 function childStarter(

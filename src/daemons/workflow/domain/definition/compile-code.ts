@@ -9,7 +9,7 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import type { JsonValue, StepRecord } from '../../../../store/ports/index.ts';
 import { retryOf } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
-import { compileCommon, pinned } from './compile-common.ts';
+import { checkSchedules, compileCommon, pinned } from './compile-common.ts';
 import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
@@ -18,13 +18,19 @@ import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './
 export const CODE_JOB = 'main';
 
 /** Compiles an entry of a plugin's manifest. Throws VALIDATION_ERROR as `compileDefinition` does. */
-export function compileCode(written: object, pluginId: string, kindOf: KindOf): CompiledWorkflow {
+export function compileCode(
+  written: object,
+  pluginId: string,
+  kindOf: KindOf,
+  { isStored = false } = {},
+): CompiledWorkflow {
   const parsed = CodeWorkflowDefinition.safeParse(written);
   if (!parsed.success)
     throw invalidDefinition(schemaIssues(parsed.error, written, CodeWorkflowDefinition), written);
   const { handler, ...definition } = parsed.data;
   const issues: DefinitionIssue[] = [];
   const common = compileCommon(definition, issues);
+  if (!isStored) checkSchedules(definition, issues);
   if (issues.length > 0) throw invalidDefinition(issues, written);
   return {
     definition: {
@@ -60,7 +66,7 @@ export function compileCode(written: object, pluginId: string, kindOf: KindOf): 
 export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | undefined {
   if (!('handler' in body && 'plugin' in body)) return undefined;
   const { plugin, ...written } = body;
-  return compileCode(written, plugin as string, kindOf);
+  return compileCode(written, plugin as string, kindOf, { isStored: true });
 }
 
 /** What a step is that the code came to. */

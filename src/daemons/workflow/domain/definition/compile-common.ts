@@ -21,17 +21,21 @@ import {
 
 type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
 
+/** Adds the faults of a definition's schedules. What a run is pinned to may have been stored when fewer were refused. */
+export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIssue[]): void {
+  for (const [index, plan] of on.schedule.entries()) {
+    const fault = scheduleFault(plan);
+    if (fault) issues.push({ path: ['on', 'schedule', index, fault.key], message: fault.message });
+  }
+  for (const index of repeatedIds(on.schedule))
+    issues.push({ path: ['on', 'schedule', index, 'id'], message: 'is the id of another plan before it' });
+}
+
 /** What every definition has, whatever its steps are written in; faults are added to `issues`. */
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],
 ): Pick<CompiledWorkflow, 'concurrencyKey' | 'inputSchema' | 'signalSchemas' | 'triggers'> {
-  for (const [index, plan] of definition.on.schedule.entries()) {
-    const fault = scheduleFault(plan);
-    if (fault) issues.push({ path: ['on', 'schedule', index, fault.key], message: fault.message });
-  }
-  for (const index of repeatedIds(definition.on.schedule))
-    issues.push({ path: ['on', 'schedule', index, 'id'], message: 'is the id of another plan before it' });
   const schemas = { issues, count: { parts: 0 } };
   return {
     concurrencyKey: definition.concurrency

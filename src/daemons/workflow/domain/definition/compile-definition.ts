@@ -1,6 +1,6 @@
 import { WorkflowDefinition } from '../../../../contracts/index.ts';
 import { MOST_STEPS } from '../run/run-parts.ts';
-import { compileCommon, pinned } from './compile-common.ts';
+import { checkSchedules, compileCommon, pinned } from './compile-common.ts';
 import { compileJobs } from './compile-jobs.ts';
 import { names } from './compile-names.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
@@ -12,7 +12,11 @@ import { compileTemplate, type DefinitionIssue, MAX_ISSUES, OPENING, type Path }
 const MAX_EXPRESSIONS = 10_000;
 
 /** Compiles a definition as written. Throws VALIDATION_ERROR with every fault and its place in `details.issues`. */
-export function compileDefinition(written: unknown, kindOf: KindOf): CompiledWorkflow {
+export function compileDefinition(
+  written: unknown,
+  kindOf: KindOf,
+  { isStored = false } = {},
+): CompiledWorkflow {
   const parsed = WorkflowDefinition.safeParse(written);
   if (!parsed.success) {
     const issues = schemaIssues(parsed.error, written, WorkflowDefinition);
@@ -24,6 +28,7 @@ export function compileDefinition(written: unknown, kindOf: KindOf): CompiledWor
   }
   const issues: DefinitionIssue[] = [];
   const compiled = compileParsed(parsed.data, kindOf, issues);
+  if (!isStored) checkSchedules(parsed.data, issues);
   if (issues.length > 0) throw invalidDefinition(issues, written);
   return { ...compiled, ...pinned(parsed.data) };
 }
@@ -71,6 +76,7 @@ function issuesBeside(
   if (!mended) return [];
   const issues: DefinitionIssue[] = [];
   compileParsed(mended.definition, kindOf, issues);
+  checkSchedules(mended.definition, issues);
   // What was taken out may be the very thing that the rest refers to.
   return issues.filter(
     ({ path, isReference }) => !isReference && !mended.changed.some((changed) => startsWith(path, changed)),

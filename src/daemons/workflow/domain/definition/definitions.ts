@@ -43,6 +43,8 @@ export interface RegisteredWorkflow {
   source: string;
 }
 
+/** Workflows of plugins that are away. */
+const MAX_AWAY = 10_000;
 /** Characters of JSON. Whoever may start runs may send definitions along, and those of all tenants are in one memory. */
 const MOST_CHARS = 1024 * 1024;
 const REMEMBERED_CHARS = 4 * MOST_CHARS;
@@ -54,8 +56,8 @@ export function createDefinitions(deps: {
   findPlugin?: FindPlugin;
 }): Definitions {
   const registered = new Map<string, RegisteredWorkflow>();
-  /** The plugin that last brought a workflow. */
-  const lastPlugin = new Map<string, string>();
+  /** The plugin of each workflow whose plugin is not loaded any more, the latest to go last. */
+  const away = new Map<string, string>();
   const faults: WorkflowFault[] = [];
   const byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
   const compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (_, { body }) => body.length);
@@ -113,6 +115,19 @@ export function createDefinitions(deps: {
     }
   }
 
+  const isLoaded = (pluginId: string): boolean => deps.findPlugin?.(pluginId) !== undefined;
+
+  /** Keeps which plugins the workflows were of that went with theirs. */
+  function noteAway(before: ReadonlyMap<string, RegisteredWorkflow>): void {
+    for (const [id, pluginId] of away) if (registered.has(id) || isLoaded(pluginId)) away.delete(id);
+    for (const [id, { source }] of before)
+      if (!registered.has(id) && !isFile(source) && !isLoaded(source)) away.set(id, source);
+    for (const id of away.keys()) {
+      if (away.size <= MAX_AWAY) break;
+      away.delete(id);
+    }
+  }
+
   return {
     registered,
     faults,
@@ -121,7 +136,7 @@ export function createDefinitions(deps: {
       registered.clear();
       faults.splice(0, faults.length, ...other);
       for (const one of found) registerOne(one);
-      for (const [id, { source }] of before) if (!isFile(source)) lastPlugin.set(id, source);
+      noteAway(before);
       const sources = new Set(Array.from(registered.values(), ({ source }) => source));
       // A file with a broken edit: its faults are told, and runs can still be started of what it held last.
       for (const [id, kept] of before)
@@ -132,8 +147,8 @@ export function createDefinitions(deps: {
     require(id) {
       const found = registered.get(id);
       if (found) return found.workflow;
-      const pluginId = lastPlugin.get(id);
-      if (pluginId !== undefined && deps.findPlugin?.(pluginId) === undefined)
+      const pluginId = away.get(id);
+      if (pluginId !== undefined && !isLoaded(pluginId))
         throw new PlatformError(
           'WORKFLOW_NOT_FOUND',
           `The workflow "${id}" is of plugin ${pluginId}, which is not loaded; \`svc plugins list\` shows its state.`,
@@ -158,7 +173,8 @@ export function createDefinitions(deps: {
           `The definition ${hash} that this run was started with is not stored any more.`,
         );
       const body = JSON.parse(record.body);
-      const workflow = pinnedCode(body, deps.kindOf) ?? compileDefinition(body, deps.kindOf);
+      const workflow =
+        pinnedCode(body, deps.kindOf) ?? compileDefinition(body, deps.kindOf, { isStored: true });
       // Under the hash that the run knows, should a later version of svc print the same definition otherwise.
       compiled.set(hash, workflow);
       return workflow;

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { messageOf } from '../../../../kit/errors.ts';
+import { namesDay } from './cron-days.ts';
 
 /** A plan as croner reads it, time zone changes included. */
 interface Plan {
@@ -12,7 +13,7 @@ export function nextTime({ cron, timezone }: Plan, after: number): number | null
   return new Cron(cron, { timezone, paused: true }).nextRun(new Date(after))?.getTime() ?? null;
 }
 
-/** What is wrong with a plan; null when nothing is. */
+/** What is wrong with a plan; null when nothing is. Croner takes up to seconds to find that a plan never comes. */
 export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: string } | null {
   try {
     new Intl.DateTimeFormat('en', { timeZone: plan.timezone });
@@ -23,11 +24,14 @@ export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: 
     };
   }
   try {
-    new Cron(plan.cron, { timezone: plan.timezone, paused: true });
-    return null;
+    if (namesDay(plan.cron)) return null;
   } catch (error) {
     return { key: 'cron', message: messageOf(error) };
   }
+  return {
+    key: 'cron',
+    message: `"${plan.cron}" never comes: no year has a day that its day of month, month and weekday name; change one of them`,
+  };
 }
 
 /** The last planned time up to now. */

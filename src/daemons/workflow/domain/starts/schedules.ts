@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
   PluginSchedule,
   Schedule,
@@ -66,6 +67,7 @@ export interface SchedulesDeps {
 export function createSchedules(deps: SchedulesDeps): Schedules {
   const { store, runs, starter, definitions, clock, random, logger } = deps;
   let ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
+  let syncing: Promise<void> = Promise.resolve();
   let lookedAt = 0;
 
   async function find(tenantId: string, id: string): Promise<ScheduleRecord> {
@@ -150,26 +152,32 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     );
   }
 
-  async function sync(given: PluginSchedules): Promise<void> {
-    ofPlugins = given;
-    const { found, loaded } = given;
+  async function syncNow({ found, loaded }: PluginSchedules): Promise<void> {
     const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) => {
       const plans = definition.on.schedule;
       const ids = scheduleIds(definition.id, plans);
-      return plans.map((plan, place) => ({
-        ...recordOf(plan, ids[place]!, definition.id),
-        nextAt: nextTime(plan, clock.now()),
-      }));
+      return plans.map((plan, place) => recordOf(plan, ids[place]!, definition.id));
     });
-    const planned = found.map(({ id, plan }) => ({
-      ...recordOf(plan, id, plan.workflow),
-      nextAt: nextTime(plan, clock.now()),
-    }));
+    const ofManifests = found.map(({ id, plan }) => recordOf(plan, id, plan.workflow));
     const owners = {
       workflows: new Set([...definitions.registered.keys()].filter((id) => loaded.get(id) !== false)),
       plugins: new Set([...loaded.keys()].filter((id) => loaded.get(id))),
     };
-    await store.sync([...wanted, ...planned], owners, clock.now());
+    const planned: Parameters<ScheduleStore['sync']>[0] = [];
+    for (const record of [...wanted, ...ofManifests]) {
+      planned.push({ ...record, nextAt: nextTime(record, clock.now()) });
+      // One that comes once in decades takes croner some milliseconds.
+      await nextTurn();
+    }
+    await store.sync(planned, owners, clock.now());
+  }
+
+  /** One at a time, so that the latest is the one that stays in force. */
+  function sync(given: PluginSchedules): Promise<void> {
+    ofPlugins = given;
+    const syncGiven = (): Promise<void> => syncNow(given);
+    syncing = syncing.then(syncGiven, syncGiven);
+    return syncing;
   }
 
   return {

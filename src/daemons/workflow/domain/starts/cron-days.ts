@@ -1,0 +1,79 @@
+import { CronPattern } from 'croner';
+
+/** The longest that each month gets. */
+const MONTH_LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const SUNDAY = 0;
+const SATURDAY = 6;
+/** Croner's bit for the last of a weekday in its month; the bits below it are the first to the fifth. */
+const LAST_OF_MONTH = 32;
+
+/** A day of some month: `length` is that of the month, `first` the weekday of its first day, 0 for Sunday. */
+interface Day {
+  day: number;
+  length: number;
+  first: number;
+}
+
+/**
+ * Whether any year has a day that the cron line names: `0 0 30 2 *` names none. The calendar has each month with each weekday
+ * as its first day, so the answer does not depend on the time. Throws what croner throws for a line that is none.
+ * @spec docs/decisions/0177
+ */
+export function namesDay(cron: string): boolean {
+  const pattern = new CronPattern(cron, undefined, { mode: '5-or-6-parts' });
+  return MONTH_LENGTHS.some((longest, month) => {
+    if (!pattern.month[month]) return false;
+    const lengths = month === 1 ? [28, longest] : [longest];
+    return lengths.some((length) => hasDay(pattern, length));
+  });
+}
+
+function hasDay(pattern: CronPattern, length: number): boolean {
+  for (let first = SUNDAY; first <= SATURDAY; first++)
+    for (let day = 1; day <= length; day++) if (matches(pattern, { day, length, first })) return true;
+  return false;
+}
+
+/** As croner joins both fields: either of them suffices, unless one is `*` or the weekday begins with `+`. */
+function matches(pattern: CronPattern, at: Day): boolean {
+  const byDate = matchesDate(pattern, at);
+  if (pattern.starDOW) return byDate;
+  const byWeekday = matchesWeekday(pattern, at);
+  return pattern.useAndLogic || pattern.starDOM ? byDate && byWeekday : byDate || byWeekday;
+}
+
+function matchesDate({ day: days, nearestWeekdays, lastWeekday, lastDayOfMonth }: CronPattern, at: Day) {
+  const { day, length } = at;
+  return (
+    days[day - 1] === 1 ||
+    nearestWeekdays.some((isSet, place) => isSet && nearestWeekday(place + 1, at) === day) ||
+    (lastWeekday && day === lastWeekdayOf(at)) ||
+    (lastDayOfMonth && day === length)
+  );
+}
+
+function matchesWeekday({ dayOfWeek }: CronPattern, at: Day): boolean {
+  const { day, length } = at;
+  const allowed = dayOfWeek[weekdayOf(day, at)] ?? 0;
+  const nth = 1 << Math.floor((day - 1) / 7);
+  return (allowed & nth) !== 0 || ((allowed & LAST_OF_MONTH) !== 0 && day + 7 > length);
+}
+
+const weekdayOf = (day: number, { first }: Day): number => (first + day - 1) % 7;
+
+function lastWeekdayOf(at: Day): number {
+  const { length } = at;
+  const weekday = weekdayOf(length, at);
+  if (weekday === SUNDAY) return length - 2;
+  return weekday === SATURDAY ? length - 1 : length;
+}
+
+/** Undefined for a day that the month does not have. */
+function nearestWeekday(day: number, at: Day): number | undefined {
+  const { length } = at;
+  if (day > length) return undefined;
+  const weekday = weekdayOf(day, at);
+  if (weekday === SUNDAY) return day === length ? day - 2 : day + 1;
+  if (weekday === SATURDAY) return day === 1 ? day + 2 : day - 1;
+  return day;
+}

@@ -1,0 +1,39 @@
+import type { ManifestV3 } from '../../contracts/index.ts';
+import { isRecord } from '../../kit/is-record.ts';
+
+/** Schedules of one plugin, those of its workflows included: all are planned anew whenever a plugin changes. */
+export const MAX_PLUGIN_SCHEDULES = 200;
+
+/** What of a plugin is within the limit of its schedules. */
+export interface ScheduleLimit {
+  /** The places of workflows that are refused with their schedules. */
+  refusedWorkflows: ReadonlySet<number>;
+  /** How many of the manifest's own `schedules` count. */
+  schedules: number;
+  faults: Array<{ path: string; message: string }>;
+}
+
+/** Counts the schedules of a manifest in their order, those of its workflows first. */
+export function scheduleLimit({
+  workflows,
+  schedules,
+}: Pick<ManifestV3, 'workflows' | 'schedules'>): ScheduleLimit {
+  const refusedWorkflows = new Set<number>();
+  const faults: ScheduleLimit['faults'] = [];
+  let room = MAX_PLUGIN_SCHEDULES;
+  for (const [index, { on }] of workflows.entries()) {
+    const count = isRecord(on) && Array.isArray(on.schedule) ? on.schedule.length : 0;
+    if (count <= room) room -= count;
+    else {
+      refusedWorkflows.add(index);
+      faults.push({ path: `workflows[${index}].on.schedule`, message: tooMany(`these ${count}`) });
+    }
+  }
+  if (schedules.length > room)
+    faults.push({ path: `schedules[${room}]`, message: tooMany(`${schedules.length} here`) });
+  return { refusedWorkflows, schedules: Math.min(schedules.length, room), faults };
+}
+
+function tooMany(what: string): string {
+  return `a plugin may have ${MAX_PLUGIN_SCHEDULES} schedules, those of its workflows included, and has more with ${what}; remove some, or start the runs from one schedule with ctx.workflows`;
+}
