@@ -161,18 +161,30 @@ export interface RunStore {
   cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
 }
 
-/** Runs to be claimed next. */
+/** Runs with at least `crashes` crashes are suspects; `killsPerCrash` kills count as one crash. */
+export interface SuspectLimit {
+  crashes: number;
+  killsPerCrash: number;
+}
+
+/** Runs to be claimed next. With a `SuspectLimit`, suspects are left out except by `nextSuspect`. */
 export interface RunQueue {
   /** Tenants with a ready run. */
   tenants(): Promise<string[]>;
   /** A tenant's ready runs in queue order. */
-  ready(tenantId: string, limit: number): Promise<RunRecord[]>;
+  ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
    * Runs whose `wakeAt` has passed, most overdue first. The given tenants are skipped; the others take turns.
    */
-  due(now: number, limit: number, except?: readonly string[]): Promise<RunRecord[]>;
-  /** The first `wakeAt` after a time. */
-  nextWake(after: number): Promise<number | null>;
+  due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
+  /** The first `wakeAt` after a time; for suspects the first after `now`. */
+  nextWake(after: number, suspects?: SuspectLimit & { now: number }): Promise<number | null>;
+  /** A suspect that is ready, else the most overdue one. The given tenants are skipped. */
+  nextSuspect(
+    now: number,
+    suspects: SuspectLimit,
+    except?: readonly string[],
+  ): Promise<RunRecord | undefined>;
   /**
    * Releases a scheduled run at its time: it becomes ready or, if its concurrency key is occupied, follows
    * its strategy; `reject` ends it as `refused` says. `supersedes` as in StartResult. Undefined when the run

@@ -1,9 +1,14 @@
 import type { RunStatus } from '../../contracts/index.ts';
-import type { RunQueue } from '../ports/index.ts';
+import type { RunQueue, SuspectLimit } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { WorkflowKeys } from './workflow-keys.ts';
 import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts';
-import { PARKED, STUCK } from './workflow-schema.ts';
+import { BLAMED, PARKED, STUCK } from './workflow-schema.ts';
+
+/** No run is a suspect. */
+const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
+/** Whole division, as both are integers. */
+const WEIGHT = 'crashes + kills / :killsPerCrash';
 
 /** Runs to be claimed next, found by partial indexes over the few unfinished runs. */
 export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunQueue {
@@ -11,23 +16,28 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
   const tenants = db
     .prepare<[], string>(`${tenantsWhere(isReady)} select name from tenant where name is not null`)
     .pluck();
-  const ready = db.prepare<[{ tenantId: string; limit: number }], RunRow>(
-    `select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} order by rank desc, seq limit :limit`,
-  );
-  const due = db.prepare<[{ now: number; limit: number }], RunRow>(
-    `select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now order by wake_at limit :limit`,
-  );
+  const ready = db.prepare<[SuspectLimit & { tenantId: string; limit: number }], RunRow>(`
+    select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} and ${WEIGHT} < :crashes
+    order by rank desc, seq limit :limit`);
+  const due = db.prepare<[SuspectLimit & { now: number; limit: number }], RunRow>(`
+    select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes
+    order by wake_at limit :limit`);
   // Skips whole tenants that have used their share, without reading their runs.
-  const dueOfOthers = db.prepare<[{ now: number; limit: number; except: string }], RunRow>(`
+  const dueOfOthers = db.prepare<[SuspectLimit & { now: number; limit: number; except: string }], RunRow>(`
     ${tenantsWhere('wake_at is not null')}
     select ${RUN_COLUMNS} from tenant cross join run
     where tenant.name not in (select value from json_each(:except))
-      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now limit :limit`);
+      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes limit :limit`);
   const nextWake = db
-    .prepare<[{ after: number }], number | null>(
-      'select min(wake_at) from run where wake_at is not null and wake_at > :after',
-    )
+    .prepare<[SuspectLimit & { after: number; now: number }], number>(`
+      select wake_at from run where wake_at is not null and wake_at > :after and (${WEIGHT} < :crashes or wake_at > :now)
+      order by wake_at limit 1`)
     .pluck();
+  const nextSuspect = db.prepare<[SuspectLimit & { now: number; except: string }], RunRow>(`
+    select ${RUN_COLUMNS} from run
+    where ${BLAMED} and ${WEIGHT} >= :crashes and tenant_id not in (select value from json_each(:except))
+      and (${isReady} or wake_at <= :now)
+    order by coalesce(wake_at, 0), rank desc, seq limit 1`);
   const bySeq = db.prepare<[{ seq: number }], RunRow>(`select ${RUN_COLUMNS} from run where seq = :seq`);
   const release = db.prepare<[{ seq: number; ready: 0 | 1; reason: string }]>(
     'update run set wake_at = null, ready = :ready, reason = :reason where seq = :seq',
@@ -42,16 +52,23 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
   );
   return {
     tenants: () => db.read(() => tenants.all()),
-    ready: (tenantId, limit) => db.read(() => ready.all({ tenantId, limit }).map(rows.recordOf)),
-    due: (now, limit, except = []) =>
+    ready: (tenantId, limit, suspects = NO_SUSPECTS) =>
+      db.read(() => ready.all({ tenantId, limit, ...suspects }).map(rows.recordOf)),
+    due: (now, limit, except = [], suspects = NO_SUSPECTS) =>
       db.read(() => {
         const found =
           except.length === 0
-            ? due.all({ now, limit })
-            : dueOfOthers.all({ now, limit, except: JSON.stringify(except) });
+            ? due.all({ now, limit, ...suspects })
+            : dueOfOthers.all({ now, limit, except: JSON.stringify(except), ...suspects });
         return found.map(rows.recordOf);
       }),
-    nextWake: (after) => db.read(() => nextWake.get({ after }) ?? null),
+    nextWake: (after, suspects = { ...NO_SUSPECTS, now: 0 }) =>
+      db.read(() => nextWake.get({ after, ...suspects }) ?? null),
+    nextSuspect: (now, suspects, except = []) =>
+      db.read(() => {
+        const row = nextSuspect.get({ now, except: JSON.stringify(except), ...suspects });
+        return row && rows.recordOf(row);
+      }),
     release: (seq, { at, strategy, refused }) =>
       db.write(() => {
         const row = bySeq.get({ seq });

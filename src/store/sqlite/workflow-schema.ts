@@ -9,6 +9,9 @@ export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', '
 /** Runs and clean-ups that wait for a plugin or an operator. Literal for the same reason. */
 export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
+/** Unfinished runs with work in flight at an end of the service. Literal for the same reason. */
+export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
+
 /** Waiting runs without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
@@ -315,6 +318,10 @@ const CLEAN_UP_LIMITS = `
   alter table job add column ending_held_at integer;
   create index job_ending on job (run_seq) where ending_at is not null and finished_at is null;`;
 
+/** Runs that may be to blame for a crash are looked up apart from others. */
+const BLAMED_RUNS = `
+  create index run_blamed on run (seq) where ${BLAMED};`;
+
 /** `workflow.db`. Times in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   RUNS,
@@ -334,4 +341,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   ABSENT_SCHEDULES,
   STUCK_CLEAN_UPS,
   CLEAN_UP_LIMITS,
+  BLAMED_RUNS,
 ];

@@ -1,9 +1,11 @@
 import type { FairShares } from '../../../../kit/fair-shares.ts';
 import type { RunQueue, RunRecord } from '../../../../store/ports/index.ts';
+import type { Suspects } from './suspects.ts';
 
 export interface DueRunsDeps {
-  queue: Pick<RunQueue, 'due' | 'nextWake'>;
+  queue: Pick<RunQueue, 'due' | 'nextWake' | 'nextSuspect'>;
   places: FairShares;
+  suspects: Pick<Suspects, 'limit' | 'isBusy'>;
   /** Goes on with a run that waited. False when its tenant has no place for it. */
   takeUp(run: RunRecord): boolean;
   /** The time of a planned run has come. */
@@ -20,7 +22,7 @@ export interface DueRuns {
 
 const MOST_READ = 500;
 
-export function createDueRuns({ queue, places, takeUp, release }: DueRunsDeps): DueRuns {
+export function createDueRuns({ queue, places, suspects, takeUp, release }: DueRunsDeps): DueRuns {
   // Those just taken up are due until they are claimed on disk: a page of what is free alone might hold none but them.
   const limit = Math.min(places.count, MOST_READ);
   /** Tenants that had their share; `all` when there was no place for anybody. */
@@ -34,6 +36,19 @@ export function createDueRuns({ queue, places, takeUp, release }: DueRunsDeps): 
     return true;
   }
 
+  /** The next suspect, if none is in memory: the end of one, not the time, brings the next. */
+  async function beginSuspect(now: number, passed: Set<string>): Promise<void> {
+    if (suspects.isBusy) return;
+    const run = await queue.nextSuspect(now, suspects.limit, [...passed]);
+    if (!run || takeUp(run)) return;
+    passed.add(run.tenantId);
+    left.push(run);
+  }
+
+  /** Suspects that are due already ask for no look. */
+  const nextWake = (after: number, now: number): Promise<number | null> =>
+    queue.nextWake(after, { ...suspects.limit, now });
+
   return {
     async look(now) {
       const passed = new Set<string>();
@@ -44,15 +59,18 @@ export function createDueRuns({ queue, places, takeUp, release }: DueRunsDeps): 
         known = passed.size;
         if (places.free === 0) {
           full = 'all';
-          return queue.nextWake(now);
+          return nextWake(now, now);
         }
-        const due = await queue.due(now, limit, [...passed]);
+        const due = await queue.due(now, limit, [...passed], suspects.limit);
         for (const run of due) {
           if (await begin(run)) continue;
           passed.add(run.tenantId);
           left.push(run);
         }
-        if (due.length < limit) return queue.nextWake(passed.size > 0 ? now : 0);
+        if (due.length < limit) {
+          await beginSuspect(now, passed);
+          return nextWake(passed.size > 0 ? now : 0, now);
+        }
       }
       return now;
     },

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
 /** So many ends of the service by SIGKILL weigh as much as one crash: a handler may have sent them, but hardly did. */
 const KILLS_PER_CRASH = 10;
@@ -17,5 +17,10 @@ export function isPoison(run: Counted, poisonAfter: number): boolean {
 
 /** Whether the next crash would be its last. */
 export function isSuspect(run: Counted, poisonAfter: number): boolean {
-  return weightOf(run) >= Math.max(1, poisonAfter - 1);
+  return weightOf(run) >= suspectLimit(poisonAfter).crashes;
+}
+
+/** The same for the store. */
+export function suspectLimit(poisonAfter: number): SuspectLimit {
+  return { crashes: Math.max(1, poisonAfter - 1), killsPerCrash: KILLS_PER_CRASH };
 }

@@ -1,4 +1,4 @@
-import type { RunQueue, RunRecord } from '../../../../store/ports/index.ts';
+import type { RunQueue, RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
 /** A run that may be claimed; `fresh` when nothing of it can be stored yet beside itself. */
 export interface ReadyRun {
@@ -7,7 +7,7 @@ export interface ReadyRun {
 }
 
 /**
- * Ready runs: of each tenant the first few in memory, the rest in the store. Tenants take turns; one that may not take another
+ * Ready runs but for suspects: of each tenant the first few in memory, the rest in the store. Tenants take turns; one that may not take another
  * keeps its turn for when it may.
  */
 export interface ReadyQueue {
@@ -41,6 +41,7 @@ const REFILL = 250;
 export function createReadyQueue(
   store: Pick<RunQueue, 'tenants' | 'ready'>,
   mayTake: (tenantId: string) => boolean,
+  suspects: SuspectLimit,
 ): ReadyQueue {
   /** The order of the map is the order of turns. */
   const windows = new Map<string, Window>();
@@ -77,7 +78,7 @@ export function createReadyQueue(
     window.refilling = true;
     window.missed = false;
     try {
-      const runs = await store.ready(tenantId, REFILL);
+      const runs = await store.ready(tenantId, REFILL, suspects);
       window.runs = runs.map((run) => ({ run, fresh: false }));
       window.hasMore = window.missed || runs.length === REFILL;
       if (runs.length === 0 && !window.hasMore) windows.delete(tenantId);

@@ -1,37 +1,44 @@
-import type { RunRecord } from '../../../../store/ports/index.ts';
-import { isSuspect } from './poison.ts';
+import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
+import { isSuspect, suspectLimit } from './poison.ts';
 
-/** Runs whose next crash is their last: work of theirs was in flight each time that the service died. */
-export interface Suspects {
-  /** False while another suspect is at work; the run is handed to `again` when its turn comes. */
-  mayBegin(run: RunRecord): boolean;
+/**
+ * Runs whose next crash is their last: work of theirs was in flight each time that the service died. One at a time is in memory,
+ * so that a crash with several of them in flight does not fail them all. @spec docs/decisions/0176
+ */
+export class Suspects {
+  /** What the store tells them by. */
+  readonly limit: SuspectLimit;
+  readonly #poisonAfter: number;
+  readonly #lookAgain: () => void;
+  #atWork: string | null = null;
+
+  /** `lookAgain` is called when it is the turn of the next one. */
+  constructor(poisonAfter: number, lookAgain: () => void) {
+    this.limit = suspectLimit(poisonAfter);
+    this.#poisonAfter = poisonAfter;
+    this.#lookAgain = lookAgain;
+  }
+
+  has(run: RunRecord): boolean {
+    return isSuspect(run, this.#poisonAfter);
+  }
+
+  get isBusy(): boolean {
+    return this.#atWork !== null;
+  }
+
+  /** False for a suspect beside another one. */
+  mayBegin(run: RunRecord): boolean {
+    if (!this.has(run) || run.id === this.#atWork) return true;
+    if (this.isBusy) return false;
+    this.#atWork = run.id;
+    return true;
+  }
+
   /** The run is out of memory, or has finished a step since. */
-  left(run: Pick<RunRecord, 'id'>): void;
-}
-
-/** Lets one suspect at a time begin, so that a crash with several of them in flight does not fail them all. */
-export function createSuspects(poisonAfter: number, again: (run: RunRecord) => void): Suspects {
-  const waiting = new Map<string, RunRecord>();
-  let atWork: string | null = null;
-
-  return {
-    mayBegin(run) {
-      if (!isSuspect(run, poisonAfter) || run.id === atWork) return true;
-      if (atWork !== null) {
-        waiting.set(run.id, run);
-        return false;
-      }
-      waiting.delete(run.id);
-      atWork = run.id;
-      return true;
-    },
-    left({ id }) {
-      if (id !== atWork) return;
-      atWork = null;
-      const [next] = waiting.values();
-      if (!next) return;
-      waiting.delete(next.id);
-      again(next);
-    },
-  };
+  left({ id }: Pick<RunRecord, 'id'>): void {
+    if (id !== this.#atWork) return;
+    this.#atWork = null;
+    this.#lookAgain();
+  }
 }

@@ -12,7 +12,7 @@ import { failedByDefinition } from './failed-by-definition.ts';
 import { createPlannedRuns } from './planned-runs.ts';
 import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { createFairSlots } from './slots.ts';
-import { createSuspects } from './suspects.ts';
+import { Suspects } from './suspects.ts';
 
 /** Parked runs with a timer of their own. */
 const MAX_SHORT_WAITS = 10_000;
@@ -57,30 +57,26 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
   /** Of the runs in memory: each in `opening` or `active` holds a place of its tenant. */
   const places = createFairShares(limits.runs);
   const slots = createFairSlots(limits.steps);
-  const ready = createReadyQueue(store.queue, places.mayTake);
+  const suspects = new Suspects(limits.poisonAfter, deps.lookAgain);
+  const ready = createReadyQueue(store.queue, places.mayTake, suspects.limit);
   const due = createDueRuns({
     queue: store.queue,
     places,
+    suspects,
     takeUp: (run) => takeUp({ run, fresh: false }),
     release: createPlannedRuns({ ...deps, offer: (run) => offer(run, false) }),
   });
-  const suspects = createSuspects(limits.poisonAfter, (run) => again(run));
   const deadlines = createDeadlines(clock);
   let shortWaits = 0;
   let pumping = false;
 
   function offer(run: RunRecord, fresh: boolean): void {
     if (!isWorking()) return;
-    if (run.ready) {
+    if (run.ready && suspects.has(run)) deps.lookAgain();
+    else if (run.ready) {
       ready.offer({ run, fresh });
       pump();
     } else if (run.wakeAt !== null) deps.notice(run.wakeAt);
-  }
-
-  /** It is the turn of a suspect that was passed over. */
-  function again(run: RunRecord): void {
-    if (run.status === 'queued') offer(run, false);
-    else deps.lookAgain();
   }
 
   /** Takes up ready runs while their tenants may have more: those in memory at once, others as they are read. */
