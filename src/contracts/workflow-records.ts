@@ -120,6 +120,10 @@ export const StepWait = z
     name: z.string().optional().describe('The signal, or the plugin'),
     message: z.string().optional().describe('What is to be approved or decided, or why the plugin is away'),
     runId: z.string().optional().describe('The child'),
+    timedOut: z
+      .literal(true)
+      .optional()
+      .describe("The step's time is up: it fails once the child, which was cancelled, has cleaned up"),
     interrupted: z
       .literal(true)
       .optional()

@@ -84,20 +84,22 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
   }
 
   /**
-   * For those whom no caller waits for: children, and runs that gave way to another one of their key. Tried again until it has
-   * succeeded, for other runs wait for their ends.
+   * For those whom no caller waits for: children, and runs that gave way to another one of their key. False if that failed: it is
+   * tried again until it has succeeded, for other runs wait for their ends.
    */
-  async function cancelById(id: string): Promise<void> {
+  async function cancelById(id: string): Promise<boolean> {
     try {
       const run = await store.runs.find(null, id);
       if (run && !isFinal(run.status)) await cancel(run);
+      return true;
     } catch (error) {
-      if (error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED') return;
+      if (error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED') return true;
       const what = `Run ${id} could not be cancelled with its parent, or for another of its key; tried again in a second`;
       logger.error(what, { error });
       clock.after(RETRY_MS, () => {
         if (deps.isWorking()) void cancelById(id);
       });
+      return false;
     }
   }
 

@@ -30,7 +30,7 @@ export interface TakingUpDeps extends EngineDeps {
   notice(at: number): void;
   /** There may be more that is due, and room for it. */
   lookAgain(): void;
-  cancelById(runId: string): Promise<void>;
+  cancelById(runId: string): Promise<boolean>;
   cancelChildren(runId: string): Promise<void>;
   supersede(ids: readonly string[]): Promise<void>;
 }
@@ -194,7 +194,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       jobEnded: hooks.jobEnded,
       finishedRuns: store.runs.finished,
       openChildren: store.runs.openChildren,
-      cancelChild: (runId) => void deps.cancelById(runId),
+      cancelChild: deps.cancelById,
       written(run, { promoted }) {
         hooks.changed(run.id);
         if (run.crashes + run.kills === 0) suspects.left(run);

@@ -40,7 +40,8 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   /** Ids of the children of a run that have not ended. */
   openChildren(runId: string): Promise<string[]>;
-  cancelChild(runId: string): void;
+  /** Durable once it resolves; false where that failed. */
+  cancelChild(runId: string): Promise<boolean>;
   /** How long the clean-up of a run that is being ended may take, unless its definition says. */
   cleanUpMs: number;
   /** How long a clean-up waits for a plugin at most. */

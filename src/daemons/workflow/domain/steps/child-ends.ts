@@ -2,15 +2,19 @@ import type { Clock } from '../../../../kit/clock.ts';
 import { seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { RunJournal } from '../run/run-journal.ts';
 import type { StepPart } from '../run/run-parts.ts';
 import type { RunState } from '../run/run-state.ts';
 
 export interface ChildEndsDeps {
   state: RunState;
+  journal: RunJournal;
   clock: Clock;
   logger: Logger;
   /** Those of these runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
+  /** Durable once it resolves; false where that failed. */
+  cancelChild(runId: string): Promise<boolean>;
   /** The child of a step has ended. */
   settle(part: StepPart, child: RunRecord): void;
 }
@@ -33,11 +37,39 @@ export class ChildEnds {
     const { state } = this.#deps;
     const runId = part.wait?.runId;
     if (!runId || state.draining || part.looking) return;
-    if (part.openChild === runId && !state.endedChildren.has(runId)) return;
+    if (this.#isOpen(part)) return;
     state.endedChildren.delete(runId);
     part.looking = true;
     this.#due.push(part);
     if (this.#due.length === 1) queueMicrotask(() => void this.#ask());
+  }
+
+  /** The time of the step is up. A child that has ended meanwhile counts; any other is cancelled, and may clean up. */
+  expire(part: StepPart): void {
+    if (!this.#isOpen(part)) this.look(part);
+    else if (!this.#deps.state.draining && !part.looking) void this.#cancel(part);
+  }
+
+  /** Its end is not known, nor has anything been heard of it since it was looked up. */
+  #isOpen({ wait, openChild }: StepPart): boolean {
+    return openChild !== null && openChild === wait?.runId && !this.#deps.state.endedChildren.has(openChild);
+  }
+
+  /** The note of it follows the cancel: after a crash in between the step is due again. */
+  async #cancel(part: StepPart): Promise<void> {
+    const { state, clock, journal } = this.#deps;
+    part.looking = true;
+    const isCancelled = await this.#deps.cancelChild(part.openChild!);
+    if (!isCancelled) await new Promise<void>((resolve) => clock.after(PAUSE_AFTER_FAILURE_MS, resolve));
+    part.looking = false;
+    if (state.departure) return;
+    if (isCancelled && part.record.status === 'waiting' && part.wait) {
+      part.wait = { ...part.wait, timedOut: true };
+      part.record.wait = JSON.stringify(part.wait);
+      part.record.wakeAt = null;
+      journal.touch(part);
+    }
+    state.advance();
   }
 
   async #ask(): Promise<void> {

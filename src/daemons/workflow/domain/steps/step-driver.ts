@@ -14,7 +14,7 @@ import { type AttemptInputDeps, createAttemptInput } from './attempt-input.ts';
 import { Interrupted } from './interrupted.ts';
 import { PluginAway } from './plugin-away.ts';
 import { evaluationFailure, retryDelay, StepFailure, stepTimeout, toStepFailure } from './retry-policy.ts';
-import type { StepOutcome } from './step-kind.ts';
+import { BEGUN_FLUSH_MS, type StepOutcome } from './step-kind.ts';
 import { createStepWaits } from './step-waits.ts';
 import { createPluginParking } from './wait-for-plugin.ts';
 
@@ -28,15 +28,14 @@ export interface StepDriverDeps extends AttemptInputDeps {
   pluginWaits: PluginWaits;
   /** Those of these runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
-  cancelChild(runId: string): void;
+  /** Durable once it resolves; false where that failed. */
+  cancelChild(runId: string): Promise<boolean>;
 }
 
 export type StepDriver = ReturnType<typeof createStepDriver>;
 
 /** After an abort a step has this long to come back; then it goes on without it. */
 const ABORT_GRACE_MS = seconds(10);
-/** The beginning of a longer attempt is durable after so long: a crash then counts it as in flight. */
-const BEGUN_FLUSH_MS = 50;
 
 /** Processes that a step may lose before it counts as the one at fault. */
 const MAX_LOSSES = 3;
@@ -290,7 +289,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     const child = part.wait?.for === 'child' ? part.wait.runId : undefined;
     if (child !== undefined && !childrenStopped.has(child)) {
       childrenStopped.add(child);
-      deps.cancelChild(child);
+      void deps.cancelChild(child);
     }
     stopStep(part, how);
     if (part.abort !== null) return;

@@ -38,6 +38,9 @@ export interface StepCall {
   log(level: string, message: string): void;
 }
 
+/** The beginning of longer work is durable after so long: a crash then counts it as in flight. */
+export const BEGUN_FLUSH_MS = 50;
+
 /** `byWallClock`: `until` names a date, and moves with a clock that is set; else it ends a duration. */
 export type StepOutcome =
   | { output: JsonValue }

@@ -7,7 +7,7 @@ import type { StepDriverDeps } from './step-driver.ts';
 interface StepWaitsDeps
   extends Pick<
     StepDriverDeps,
-    'journal' | 'recorder' | 'state' | 'deadlines' | 'clock' | 'logger' | 'finishedRuns'
+    'journal' | 'recorder' | 'state' | 'deadlines' | 'clock' | 'logger' | 'finishedRuns' | 'cancelChild'
   > {
   /** Begins the next attempt. */
   startEffect(part: StepPart): void;
@@ -36,7 +36,7 @@ export function createStepWaits(deps: StepWaitsDeps) {
       succeed(part, { waitedUntil: record.wakeAt });
       return endAttempt(part, 'succeeded', null);
     }
-    if (wait?.for === 'child') return children.look(part);
+    if (wait?.for === 'child') return isDue ? children.expire(part) : children.look(part);
     const entry = entryFor(part);
     if (entry) return useEntry(part, entry);
     if (isDue && (wait?.for === 'signal' || wait?.for === 'approval')) {
@@ -95,6 +95,7 @@ export function createStepWaits(deps: StepWaitsDeps) {
       endAttempt(part, part.stopped, null);
       return recorder.setStep(part, part.stopped);
     }
+    if (part.wait?.timedOut) return failAttempt(part, childTimeout(part, child), 'timed_out');
     const failure = new StepFailure('code', {
       code: 'STEP_FAILED',
       message: `The workflow "${child.workflowId}" (run ${child.id}) ended as ${child.status}.`,
@@ -107,4 +108,13 @@ export function createStepWaits(deps: StepWaitsDeps) {
   }
 
   return { tryWake };
+}
+
+/** The step's time was up before its child had ended. */
+function childTimeout({ step: { timeoutMs } }: StepPart, { id, workflowId, status }: RunRecord): StepFailure {
+  return new StepFailure('timeout', {
+    code: 'EXECUTION_TIMEOUT',
+    message: `The step did not end within ${timeoutMs} ms; its child, the workflow "${workflowId}" (run ${id}), was cancelled.`,
+    details: { timeoutMs, runId: id, status },
+  });
 }

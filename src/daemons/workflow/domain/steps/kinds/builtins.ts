@@ -5,7 +5,9 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepKind } from '../step-kind.ts';
 
-const PURE = { takesSlot: false, defaultTimeoutMs: days(366), isIdempotent: () => true } as const;
+/** The longest limit that a definition can give, and so none. */
+const NO_LIMIT_MS = days(366);
+const PURE = { takesSlot: false, defaultTimeoutMs: NO_LIMIT_MS, isIdempotent: () => true } as const;
 type Issue = { path: string[]; message: string };
 
 /** Sets outputs: what stands in `with`, evaluated. */
@@ -83,7 +85,7 @@ export interface ChildStarter {
   }): Promise<string>;
 }
 
-/** Runs another workflow and waits for its end; its output is the step's. */
+/** Runs another workflow and waits for its end; its output is the step's. The step's time is that of the child too. */
 export function workflowStep(children: ChildStarter): StepKind {
   return {
     ...PURE,
@@ -93,14 +95,14 @@ export function workflowStep(children: ChildStarter): StepKind {
       ...unknownKeys(input, ['id', 'input']),
       ...('id' in input ? [] : [{ path: ['id'], message: 'is required: the workflow to run' }]),
     ],
-    async run({ run, stepId, failures, input }) {
+    async run({ run, stepId, failures, input, timeoutMs, now }) {
       const workflowId = textOf(input.id);
       try {
         const runId = await children.startChild({
           ...{ parent: run, stepId, failures, workflowId },
           input: input.input ?? {},
         });
-        return { wait: { for: 'child', runId }, until: null };
+        return { wait: { for: 'child', runId }, until: timeoutMs < NO_LIMIT_MS ? now + timeoutMs : null };
       } catch (error) {
         throw childPluginAway(error) ?? error;
       }
