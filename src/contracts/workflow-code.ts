@@ -29,6 +29,8 @@ export const EnterStep = z.strictObject({
   options: CodeStepOptions,
   /** Its `retry` is the default of the workflow's steps, which is no consent to repeat this one. */
   inheritsRetry: z.literal(true).optional(),
+  /** It is an item of `ctx.all`: the function goes on only once all such items have ended. */
+  joint: z.literal(true).optional(),
   /** It is part of a clean-up: it runs, and goes on, also once the run is being ended. */
   cleanUp: z.literal(true).optional(),
 });
@@ -66,21 +68,34 @@ export const StepAnswer = z.discriminatedUnion('state', [
 ]);
 export type StepAnswer = z.infer<typeof StepAnswer>;
 
+/** A step that the function came to in an earlier pass, with the answer to it. */
+export const RecalledStep = z.object({
+  ...{ id: z.string(), branch: z.string(), place: z.number().int(), uses: z.string() },
+  answer: StepAnswer,
+});
+export type RecalledStep = z.infer<typeof RecalledStep>;
+
+/** A page of them; `next` is where the following one begins, null after the last. */
+export const RecalledSteps = z.object({ steps: z.array(RecalledStep), next: z.number().int().nullable() });
+export type RecalledSteps = z.infer<typeof RecalledSteps>;
+
 /** `ready`: waiting steps to be asked for again. `stop`: steps at work whose signal is to abort. Both are empty when a while has gone by. */
 export const ReadySteps = z.object({ ready: z.array(z.string()), stop: z.array(z.string()) });
 export type ReadySteps = z.infer<typeof ReadySteps>;
 
+const missed = z.string().max(200).optional().describe('The first recalled step that it did not come to');
+
 /** How one pass through the function ended. */
 export const PassEnd = z.discriminatedUnion('end', [
   z.object({ end: z.literal('suspended') }),
-  z.object({ end: z.literal('returned'), output: AnyJson }),
+  z.object({ end: z.literal('returned'), output: AnyJson, missed }),
   z.object({
     end: z.literal('threw'),
     error: RunError,
     step: z.string().max(200).optional().describe('The step whose failure nobody caught'),
     cancelled: z.literal(true).optional().describe('It threw that it was cancelled'),
   }),
-  z.object({ end: z.literal('strayed').describe('It no longer comes to a step that had ended') }),
+  z.object({ end: z.literal('strayed').describe('It no longer comes to a step that had ended'), missed }),
   z.object({ end: z.literal('broke'), message: z.string().describe('What kept the pass from its run') }),
 ]);
 export type PassEnd = z.infer<typeof PassEnd>;
@@ -95,6 +110,10 @@ export interface PassContext {
   startedAt: number;
   /** Steps that have ended: until as many were met again, nothing new happens. */
   remembered: number;
+  /** There are steps to be recalled. */
+  recalls?: true;
+  /** The function begins only once the run has noted that it does: the service may have died of it before. */
+  marksBegin?: true;
 }
 
 const call = { runId: z.string().max(128), token: z.string().max(128) };
@@ -112,6 +131,14 @@ export const enterCodeStep = endpoint({
   reply: StepAnswer,
 });
 
+export const recallCodeSteps = endpoint({
+  ...internal,
+  path: '/internal/workflows/steps/recall',
+  summary: 'A replay is told of the steps of earlier passes',
+  body: z.strictObject({ ...call, after: z.number().int().min(0) }),
+  reply: RecalledSteps,
+});
+
 export const settleCodeStep = endpoint({
   ...internal,
   path: '/internal/workflows/steps/settle',
@@ -120,7 +147,7 @@ export const settleCodeStep = endpoint({
   reply: StepAnswer,
 });
 
-/** The function has begun: from here on its time counts. */
+/** The function begins: from here on its time counts. */
 export const beginCodePass = endpoint({
   ...internal,
   path: '/internal/workflows/steps/begin',

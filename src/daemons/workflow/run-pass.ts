@@ -52,6 +52,7 @@ export async function runPass(
 export function localSteps(passes: PassDesk): StepAccess {
   return {
     begin: async (_scope, { runId, token }) => passes.require(runId, token).begin(),
+    recall: async (_scope, { runId, token }, after) => passes.require(runId, token).recall(after),
     enter: async (_scope, { runId, token }, step) => passes.require(runId, token).enter(step),
     settle: async (_scope, { runId, token }, step) => passes.require(runId, token).settle(step),
     watch: async (_scope, { runId, token }) => passes.require(runId, token).watch(),

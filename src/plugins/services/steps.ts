@@ -1,4 +1,12 @@
-import { CODE_STEP, EnterStep, type ReadySteps, SettleStep, type StepAnswer } from '../../contracts/index.ts';
+import { z } from 'zod';
+import {
+  CODE_STEP,
+  EnterStep,
+  type ReadySteps,
+  type RecalledSteps,
+  SettleStep,
+  type StepAnswer,
+} from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { parsedArgument } from './arguments.ts';
@@ -17,15 +25,20 @@ export interface PassId {
  */
 export interface StepAccess {
   begin(scope: CallScope, pass: PassId): Promise<unknown>;
+  recall(scope: CallScope, pass: PassId, after: number): Promise<RecalledSteps>;
   enter(scope: CallScope, pass: PassId, step: EnterStep): Promise<StepAnswer>;
   settle(scope: CallScope, pass: PassId, step: SettleStep): Promise<StepAnswer>;
   watch(scope: CallScope, pass: PassId): Promise<ReadySteps>;
 }
 
+const Place = z.number().int().min(0);
+
 /** Connects `ctx.step` and related calls to their run. @spec docs/workflows.md "Workflows in code" */
 export function createStepsService(steps: StepAccess): PlatformService {
   return {
     begin: async (context) => steps.begin(callScope(context), passOf(context)),
+    recall: async (context, [after]) =>
+      steps.recall(callScope(context), passOf(context), parsedArgument(Place, after, 'the place')),
     async enter(context, [step]) {
       const asked = parsedArgument(EnterStep, step, 'the step');
       const pass = passOf(context);

@@ -1,4 +1,10 @@
-import { beginCodePass, enterCodeStep, settleCodeStep, watchCodeSteps } from '../../../contracts/index.ts';
+import {
+  beginCodePass,
+  enterCodeStep,
+  recallCodeSteps,
+  settleCodeStep,
+  watchCodeSteps,
+} from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
 import { minutes } from '../../../kit/duration.ts';
 import type { StepAccess } from '../../../plugins/index.ts';
@@ -18,6 +24,8 @@ export function createStepAccess({ peers, keys }: Pick<Resources, 'peers' | 'key
   const options = callOptions(keys);
   return {
     begin: (scope, pass) => client.call(beginCodePass, { body: pass }, options(scope)),
+    recall: (scope, pass, after) =>
+      client.call(recallCodeSteps, { body: { ...pass, after } }, options(scope)),
     enter: (scope, pass, step) => client.call(enterCodeStep, { body: { ...pass, step } }, options(scope)),
     settle: (scope, pass, step) => client.call(settleCodeStep, { body: { ...pass, step } }, options(scope)),
     watch: (scope, pass) => client.call(watchCodeSteps, { body: pass }, options(scope)),

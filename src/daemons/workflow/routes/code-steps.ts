@@ -1,4 +1,10 @@
-import { beginCodePass, enterCodeStep, settleCodeStep, watchCodeSteps } from '../../../contracts/index.ts';
+import {
+  beginCodePass,
+  enterCodeStep,
+  recallCodeSteps,
+  settleCodeStep,
+  watchCodeSteps,
+} from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import type { WorkflowServices } from '../services.ts';
 
@@ -6,10 +12,13 @@ const auth = 'caller';
 
 /** What functions say that run elsewhere: in a container, on a host. Who has the pass's token speaks for it. */
 export function codeStepRoutes(http: Http, { passes }: WorkflowServices): void {
-  mount(http, beginCodePass, { auth }, ({ body: { runId, token } }) => {
-    passes.require(runId, token).begin();
+  mount(http, beginCodePass, { auth }, async ({ body: { runId, token } }) => {
+    await passes.require(runId, token).begin();
     return { begun: true as const };
   });
+  mount(http, recallCodeSteps, { auth }, ({ body: { runId, token, after } }) =>
+    passes.require(runId, token).recall(after),
+  );
   mount(http, enterCodeStep, { auth }, ({ body: { runId, token, step } }) =>
     passes.require(runId, token).enter(step),
   );

@@ -74,3 +74,12 @@ export function draw(seed: string, branch: Branch): Buffer {
 }
 
 export const isInStep = (): boolean => place.getStore()?.inStep != null;
+
+/** A step that was begun while its branch waited for another one. */
+export function sideBySide(busyWith: string, id: string): RunnerFailure {
+  return new RunnerFailure(
+    'VALIDATION_ERROR',
+    `"${id}" was started before "${busyWith}" had ended. Await one after the other, or run them concurrently with ctx.all.`,
+    { step: id, busyWith },
+  );
+}

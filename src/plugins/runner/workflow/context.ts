@@ -12,7 +12,8 @@ import { signalSchema, type WorkflowParts } from '../handler.ts';
 import { checkWith } from '../schemas.ts';
 import { type Branch, branchFor, currentBranch, draw, isInStep, runInBranch, stepId } from './branches.ts';
 import { LazyStep } from './lazy-step.ts';
-import type { Pass, StepRequest } from './pass.ts';
+import type { Pass } from './pass.ts';
+import type { StepRequest } from './pass-link.ts';
 
 /**
  * Builds a workflow function's context: a handler's context plus steps. `unstarted` lists steps that were
@@ -56,7 +57,10 @@ export function createWorkflowContext(
   function bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
     if (item instanceof LazyStep) {
       const id = stepId(parent, item.name);
-      return (branch) => item.startAs(() => begin(item, branch, id, requests.get(item)!));
+      const request = requests.get(item)!;
+      // Only a pass can do what the function's own steps do.
+      const asked: StepRequest = request.run ? request : { ...request, joint: true };
+      return (branch) => item.startAs(() => begin(item, branch, id, asked));
     }
     if (typeof item === 'function') return (branch) => runInBranch(branch, async () => item());
     throw wrong(

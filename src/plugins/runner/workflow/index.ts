@@ -1,5 +1,11 @@
 import { CancelledError } from '../../../contracts/cancelled-error.ts';
-import type { PassContext, PassEnd, ReadySteps, StepAnswer } from '../../../contracts/index.ts';
+import type {
+  PassContext,
+  PassEnd,
+  ReadySteps,
+  RecalledSteps,
+  StepAnswer,
+} from '../../../contracts/index.ts';
 import type { PluginContextV3 } from '../../../contracts/plugin-context.ts';
 import { messageOf, RunnerFailure } from '../failure.ts';
 import type { Handler } from '../handler.ts';
@@ -9,7 +15,8 @@ import { toCommandResult } from '../result.ts';
 import { runInBranch } from './branches.ts';
 import { createWorkflowContext } from './context.ts';
 import { keptText } from './kept.ts';
-import { createPass, type PassLink } from './pass.ts';
+import { createPass } from './pass.ts';
+import type { PassLink } from './pass-link.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
 
 /** Connects a replay to its run. Throws HOST_MISMATCH when the call does not come from a run. */
@@ -30,7 +37,8 @@ export function workflowLink(
   return {
     pass,
     signal,
-    begin: () => void call('begin').catch(() => {}),
+    begin: () => call('begin'),
+    recall: (after) => call('recall', after) as Promise<RecalledSteps>,
     enter: (step) => call('enter', step) as Promise<StepAnswer>,
     settle: (step) => call('settle', step) as Promise<StepAnswer>,
     watch: () => call('watch') as Promise<ReadySteps>,
@@ -54,15 +62,22 @@ export async function runWorkflow(
       `"${ref}" defines the workflow "${String(workflow!.id)}", and the manifest names it as the handler of "${String(workflowId)}": both ids must be the same.`,
       { ref },
     );
-  link.begin();
+  try {
+    const begun = link.begin();
+    if (link.pass.marksBegin) await begun;
+    else begun.catch(() => {});
+  } catch (error) {
+    return { end: 'broke', message: `The workflow's run cannot be reached: ${messageOf(error)}` };
+  }
   const pass = createPass(link);
   const { context, unstarted } = createWorkflowContext(base, pass, link.pass.seed, workflow!);
 
   async function goThrough(): Promise<PassEnd> {
     try {
+      if (link.pass.recalls) await pass.recall();
       const returned = await runInBranch(pass.trunk, () => execute(context as never, input));
       requireAllAwaited(unstarted(), pass.unfinished());
-      return endOf(returned);
+      return endOf(returned, pass.missed());
     } catch (thrown) {
       if (!FORESEEN.some((kind) => thrown instanceof kind))
         base.log.error(`The workflow's function threw: ${messageOf(thrown)}`, { stack: stackOf(thrown) });
@@ -78,10 +93,10 @@ export async function runWorkflow(
 
 const FORESEEN = [CancelledError, WorkflowStepError, RunnerFailure];
 
-function endOf(returned: unknown): PassEnd {
+function endOf(returned: unknown, missed: string | undefined): PassEnd {
   const { exitCode, result, error } = toCommandResult(returned);
   if (exitCode === 0)
-    return { end: 'returned', output: JSON.parse(keptText(result, 'What the workflow returned')) };
+    return { end: 'returned', output: JSON.parse(keptText(result, 'What the workflow returned')), missed };
   const message = error?.message ?? `The workflow ended with exit code ${exitCode}.`;
   return {
     end: 'threw',

@@ -1,35 +1,13 @@
 import { CancelledError } from '../../../contracts/cancelled-error.ts';
-import type { EnterStep, PassContext, ReadySteps, SettleStep, StepAnswer } from '../../../contracts/index.ts';
-import type { StepInfo } from '../../../contracts/workflow-context.ts';
-import { PlatformCallError, RunnerFailure } from '../failure.ts';
-import { type Branch, newBranch, runInStep } from './branches.ts';
+import type { EnterStep, ReadySteps, SettleStep, StepAnswer } from '../../../contracts/index.ts';
+import { PlatformCallError } from '../failure.ts';
+import { type Branch, newBranch, runInStep, sideBySide } from './branches.ts';
 import { createLanes } from './lanes.ts';
+import type { PassLink, StepRequest } from './pass-link.ts';
+import { Recalled } from './recalled.ts';
 import { failureOf, outcomeOf } from './step-ends.ts';
 import { faultOf } from './step-failure.ts';
 import { Turns } from './turns.ts';
-
-/** The run behind the function, reached through the platform channel. */
-export interface PassLink {
-  pass: PassContext;
-  signal: AbortSignal;
-  /** Reports that the function runs; does not wait. */
-  begin(): void;
-  enter(step: EnterStep): Promise<StepAnswer>;
-  settle(step: SettleStep): Promise<StepAnswer>;
-  watch(): Promise<ReadySteps>;
-}
-
-/** A step as requested by the function. `run` is set for steps whose code is in the function. */
-export interface StepRequest {
-  uses: string;
-  with: Record<string, unknown>;
-  options: object;
-  /** The retry option is inherited from the workflow's defaults. */
-  inheritsRetry?: true;
-  run?: ((step: StepInfo) => unknown) | undefined;
-  /** Converts the stored output to the value that the function gets. */
-  decode?: ((output: unknown) => Promise<unknown>) | undefined;
-}
 
 /** Maximum concurrent step functions: each may have platform calls in flight, which are limited too. */
 const MOST_AT_ONCE = 32;
@@ -51,8 +29,9 @@ export type Pass = ReturnType<typeof createPass>;
 export function createPass(link: PassLink) {
   const { pass, signal } = link;
   const halted = Promise.withResolvers<
-    { end: 'suspended' | 'strayed' } | { end: 'broke'; message: string }
+    { end: 'suspended' } | { end: 'strayed'; missed?: string | undefined } | { end: 'broke'; message: string }
   >();
+  const recalled = new Recalled();
   const turns = new Turns();
   const lanes = createLanes(MOST_AT_ONCE);
   const questions = createLanes(MOST_QUESTIONS);
@@ -104,7 +83,7 @@ export function createPass(link: PassLink) {
   }
 
   function endStray(): void {
-    if (isStray()) void halt({ end: 'strayed' });
+    if (isStray()) void halt({ end: 'strayed', missed: recalled.missedByEnd() });
   }
 
   /** Calls the run. Errors that the function must not see end the replay instead. */
@@ -196,7 +175,7 @@ export function createPass(link: PassLink) {
     // A local step waits for its slot before it is entered, since its timeout starts then.
     const go = (): Promise<StepAnswer> =>
       run ? lanes(() => goOn(branch, step, run)) : ask(() => link.enter(step));
-    let answer = await go();
+    let answer = recalled.take(step) ?? (await go());
     while (!('at' in answer)) {
       await blocked(step.id);
       answer = await go();
@@ -240,6 +219,17 @@ export function createPass(link: PassLink) {
   return {
     trunk,
     halted: halted.promise,
+    /** Asks at once for the steps of earlier passes, before the function comes to them one by one. */
+    async recall(): Promise<void> {
+      for (let after: number | null = 0; after !== null; ) {
+        const from: number = after;
+        const page = await ask(() => link.recall(from));
+        recalled.add(page.steps);
+        after = page.next;
+      }
+    },
+    /** A recalled step that the function has not come to. */
+    missed: () => recalled.missed(),
     take,
     /** Runs branches concurrently until all have ended. Rejects with the first failure in branch order. */
     async fork(
@@ -291,11 +281,3 @@ const WATCH_PAUSE_MS = 100;
 const WATCH_AFTER_MS = 50;
 const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
 const NEVER = new Promise<never>(() => {});
-
-function sideBySide(busyWith: string, id: string): RunnerFailure {
-  return new RunnerFailure(
-    'VALIDATION_ERROR',
-    `"${id}" was started before "${busyWith}" had ended. Await one after the other, or run them concurrently with ctx.all.`,
-    { step: id, busyWith },
-  );
-}

@@ -1,4 +1,8 @@
-import { createPassDesk } from '../../../../src/daemons/workflow/domain/code/pass-desk.ts';
+import {
+  createPassDesk,
+  type PassDesk,
+  type RunPass,
+} from '../../../../src/daemons/workflow/domain/code/pass-desk.ts';
 import {
   createDefinitions,
   type Definitions,
@@ -50,6 +54,8 @@ export async function openEngine(options: {
   wrapEvaluator?(evaluator: Evaluator): Evaluator;
   /** Whether the one before died of a fault of its own. */
   hadFault?: boolean;
+  /** Runs the functions of workflows in code; default: none. */
+  runPass?(call: Parameters<RunPass>[0], passes: PassDesk): ReturnType<RunPass>;
   /** Evaluates in place of the threads. */
   threads?: ConfinedThreads;
   /** Stands in front of the store. */
@@ -70,6 +76,10 @@ export async function openEngine(options: {
   const threads = options.threads ?? createEvaluationThreads();
   const made = createEvaluator(threads);
   const evaluator = options.wrapEvaluator?.(made) ?? made;
+  const passes: PassDesk = createPassDesk(async (call) => {
+    if (options.runPass) return options.runPass(call, passes);
+    throw new Error('This engine has no plugins.');
+  });
   const engine = createEngine({
     store,
     clock,
@@ -81,9 +91,7 @@ export async function openEngine(options: {
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
     evaluator,
-    passes: createPassDesk(async () => {
-      throw new Error('This engine has no plugins.');
-    }),
+    passes,
     pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),
     limits: {
       runs,

@@ -1,42 +1,28 @@
-import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import { hours, seconds } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
-import type { Random } from '../../../../kit/random.ts';
-import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
+import type { JsonValue } from '../../../../store/ports/index.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { PluginWaits } from '../engine/plugin-waits.ts';
-import type { FairSlots } from '../engine/slots.ts';
 import type { Hold } from '../run/clean-up-limit.ts';
-import type { RunJournal } from '../run/run-journal.ts';
 import type { JobPart, StepPart } from '../run/run-parts.ts';
-import type { RunRecorder } from '../run/run-recorder.ts';
-import { CANCELLED, type RunState } from '../run/run-state.ts';
-import { runSpan } from '../run/run-trace.ts';
+import { CANCELLED } from '../run/run-state.ts';
 import { isFinal } from '../states.ts';
 import { Interrupted, wasKilled } from '../steps/interrupted.ts';
 import { PluginAway } from '../steps/plugin-away.ts';
-import { StepFailure, toStepFailure } from '../steps/retry-policy.ts';
+import { StepFailure } from '../steps/retry-policy.ts';
 import type { StepDriver } from '../steps/step-driver.ts';
 import { type CodePass, createCodePass, LONGEST_STEP_MS } from './code-pass.ts';
 import { createCodeSteps } from './code-steps.ts';
-import { brokenPass, type Came, errorOf, outputOf, type Verdict } from './code-verdict.ts';
-import type { PassDesk } from './pass-desk.ts';
+import { type Came, errorOf, failureInAir, outputOf, type Verdict } from './code-verdict.ts';
+import { PassRunner, type PassRunnerDeps } from './pass-runner.ts';
 import { isBehindSuspect } from './suspect-steps.ts';
 
-export interface CodeDriverDeps {
-  run: RunRecord;
+export interface CodeDriverDeps extends Omit<PassRunnerDeps, 'code'> {
   workflow: CompiledWorkflow;
-  journal: RunJournal;
-  recorder: RunRecorder;
-  state: RunState;
   steps: StepDriver;
-  slots: FairSlots;
-  passes: PassDesk;
-  clock: Clock;
   deadlines: Deadlines;
-  random: Random;
   mostOutput: number;
   pluginWaits: PluginWaits;
 }
@@ -54,9 +40,10 @@ const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
  * @spec docs/workflows.md "Workflows in code"
  */
 export function createCodeDriver(deps: CodeDriverDeps) {
-  const { run, journal, recorder, state, steps, slots, clock, random } = deps;
-  const { code } = deps.workflow;
-  const found = createCodeSteps({ run, journal, code: code! });
+  const { run, journal, recorder, state, steps, clock, random } = deps;
+  const code = deps.workflow.code!;
+  const found = createCodeSteps({ run, journal, code });
+  const runner = new PassRunner({ ...deps, code });
   let pass: CodePass | null = null;
   let verdict: Verdict | null = null;
   /** The function has to be told where it stands. */
@@ -67,8 +54,6 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   /** Processes that were lost under its passes since the run was taken up. */
   let losses = 0;
   let stopResting: (() => void) | null = null;
-  let withdraw: (() => void) | null = null;
-  let holdsSlot = false;
   /** The plugin of the function was away when a pass was to begin: until it is read anew, or the time. */
   let away: { wakeAt: number } | null = null;
   /** The function is replayed although its job waits: the plugin was away, or a crash may have lost a due replay. */
@@ -116,7 +101,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     for (const part of job.steps) if (mayAdvance(part)) steps.advanceStep(part, job);
     pass?.answer();
     if (away && deps.deadlines.isPast(away.wakeAt)) away = null;
-    const wanted = !away && (due || [...owed].some(isReady));
+    const wanted = !away && (due || found.canGoOn(owed, isReady));
     if (!pass && !stopResting && wanted && !state.draining) begin(job);
     note(job);
     const status = job.passing || wanted ? 'running' : 'waiting';
@@ -124,7 +109,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   }
 
   function note(job: JobPart): void {
-    job.passing = pass !== null || ((stopResting !== null || withdraw !== null) && !state.draining);
+    job.passing = pass !== null || ((stopResting !== null || runner.isQueued) && !state.draining);
   }
 
   /** The function's own steps go on when it asks for them; whatever else it found goes on by itself. */
@@ -149,24 +134,14 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   // ---- passes -------------------------------------------------------------------------------------------------------
 
   function begin(job: JobPart): void {
-    if (withdraw) return;
-    if (!holdsSlot && !slots.tryTake(run.tenantId)) {
-      withdraw = slots.ask(run.tenantId, () => {
-        withdraw = null;
-        holdsSlot = true;
-        if (state.departure) freeSlot();
-        else state.advance();
-      });
-      return;
-    }
-    holdsSlot = true;
+    if (!runner.takeSlot()) return;
     due = false;
-    recorder.enterFlight();
     const own = createCodePass({
       run,
       token: random.secret(16),
       clock,
       flush: journal.flush,
+      known: () => found.known(job),
       partOf: (step) => {
         try {
           return found.partOf(job, step);
@@ -177,6 +152,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       },
       isReady,
       isClosing,
+      begun: () => runner.begun(),
       advance: state.advance,
     });
     pass = own;
@@ -190,38 +166,17 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   }
 
   async function go(job: JobPart, own: CodePass): Promise<void> {
-    const { seed, startedAt } = found.origin(job);
-    const remembered = job.steps.filter(({ record }) => isFinal(record.status)).length;
-    let ended: Came | StepFailure;
-    const close = deps.passes.open(run.id, own.token, own.calls);
-    try {
-      // A function that brings the service down must leave a trace of whose it was.
-      if (journal.isClaiming) await journal.flush();
-      own.signal.throwIfAborted();
-      const came = await deps.passes.run({
-        code: code!,
-        run,
-        requestId: `${run.id}/${job.record.key}/${random.uuid().slice(0, 18)}`,
-        spanId: runSpan(run.id),
-        input: JSON.parse(run.input),
-        pass: { token: own.token, seed, startedAt, remembered },
-        timeoutMs: PASS_MS,
-        signal: own.signal,
-        alone: losses > 0,
-        log: (level, message) => {
-          journal.log({ level, message, job: job.record.key });
-          void journal.flush();
-        },
-      });
-      ended = came.end === 'broke' ? brokenPass(came.message) : came;
-    } catch (error) {
-      ended = toStepFailure(own.signal.aborted ? own.signal.reason : error);
-    }
-    close();
+    const ended = await runner.run(own, {
+      ...found.origin(job),
+      jobKey: job.record.key,
+      remembered: job.steps.filter(({ record }) => isFinal(record.status)).length,
+      knows: job.steps.length > 0,
+      timeoutMs: PASS_MS,
+      alone: losses > 0,
+    });
     const inAir = own.close(ended instanceof StepFailure ? failureInAir(own, ended) : null);
     pass = null;
-    recorder.leaveFlight();
-    freeSlot();
+    runner.end();
     note(job);
     if (state.departure) return;
     wasAway = ended instanceof PluginAway;
@@ -232,25 +187,12 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     state.advance();
   }
 
-  /** Of several steps in flight, or beside one that overran its time, none need be at fault. */
-  function failureInAir(own: CodePass, ended: StepFailure): StepFailure {
-    const isBlameless = own.signal.aborted || (ended.errorClass === 'code' && own.flights > 1);
-    return isBlameless ? new Interrupted(ended.message, ended.error.details) : ended;
-  }
-
-  function freeSlot(): void {
-    withdraw?.();
-    withdraw = null;
-    if (holdsSlot) slots.release(run.tenantId);
-    holdsSlot = false;
-  }
-
   function judge(job: JobPart, own: CodePass, ended: Came): void {
     failures = 0;
     if (ended.end === 'returned') {
-      const missed = found.missedBy(job, own.met);
+      const missed = found.missedBy(job, own.met, ended.missed);
       verdict = missed ? { error: missed } : outputOf(ended.output as JsonValue, deps.mostOutput);
-    } else if (ended.end === 'strayed') verdict = { error: found.strayedFrom(job, own.met) };
+    } else if (ended.end === 'strayed') verdict = { error: found.strayedFrom(job, own.met, ended.missed) };
     else if (ended.end === 'threw') verdict = { error: errorOf(job, ended), isCancel: ended.cancelled };
     else if (owed.size === 0 && own.settledSteps > 0) due = true;
     else if (owed.size === 0)
@@ -329,7 +271,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     },
     /** What keeps a pass from beginning. */
     get hold(): Hold {
-      return pass?.hasBegun ? null : wasAway ? 'plugin' : pass || withdraw ? 'others' : null;
+      return pass?.hasBegun ? null : wasAway ? 'plugin' : pass || runner.isQueued ? 'others' : null;
     },
     /** The plugin may be back. */
     tryPlugin(): void {
@@ -340,7 +282,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       isStopped = true;
       stopRest();
       if (pass) pass.abort(reason);
-      else freeSlot();
+      else runner.freeSlot();
       note(job);
     },
   };

@@ -1,6 +1,7 @@
 import type {
   EnterStep,
   ReadySteps,
+  RecalledSteps,
   RunEnding,
   RunError,
   SettleStep,
@@ -15,11 +16,15 @@ import type { StepPart } from '../run/run-parts.ts';
 import { isFinal } from '../states.ts';
 import { classOfCode, StepFailure } from '../steps/retry-policy.ts';
 import type { StepCall, StepOutcome } from '../steps/step-kind.ts';
+import type { KnownStep } from './code-steps.ts';
+import { recalledPage } from './recalled.ts';
 
 /** What the function of a pass may ask of the run; everything rejects with CONFLICT once the pass is over. */
 export interface PassCalls {
-  /** The function runs: it had to wait for a process, and load. */
-  begin(): void;
+  /** The function is to run: it had to wait for a process, and load. */
+  begin(): Promise<void>;
+  /** What earlier passes came to, from the place `after` on. */
+  recall(after: number): Promise<RecalledSteps>;
   enter(step: EnterStep): Promise<StepAnswer>;
   settle(step: SettleStep): Promise<StepAnswer>;
   watch(): Promise<ReadySteps>;
@@ -31,12 +36,16 @@ export interface CodePassDeps {
   clock: Clock;
   /** True once everything so far is durable. */
   flush(): Promise<boolean>;
+  /** The steps that the function came to, in their order. */
+  known(): KnownStep[];
   /** The step that is asked for. Throws what keeps it from being one. */
   partOf(step: EnterStep): StepPart;
   /** Whether a step that waits is to be asked for again. */
   isReady(part: StepPart): boolean;
   /** Nothing of the run's own code is started any more. */
   isClosing(): boolean;
+  /** The function is about to begin. False when another boot holds the run by now. */
+  begun(): Promise<boolean>;
   advance(): void;
 }
 
@@ -173,11 +182,22 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
     );
   }
   const calls: PassCalls = {
-    begin() {
+    async begin() {
       hasBegun = true;
       mindThinking();
       // The limit of its clean-up counts from now on.
       if (run.ending !== null) deps.advance();
+      if (!(await deps.begun()) || !isOpen) throw passIsOver();
+    },
+    async recall(after) {
+      if (!isOpen) throw passIsOver();
+      const { told, next } = recalledPage(deps.known(), after, answerFor);
+      for (const { part, step } of told) {
+        met.add(part);
+        if (step.answer.state === 'wait') owed.add(part);
+      }
+      if (!(await deps.flush()) || !isOpen) throw passIsOver();
+      return { steps: told.map(({ step }) => step), next };
     },
     async enter(step) {
       if (!isOpen) throw passIsOver();

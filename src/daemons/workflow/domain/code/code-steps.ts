@@ -22,8 +22,9 @@ export interface CodeStepsDeps {
 /** The steps that a function came to: known by name, held against their place, and new ones taken down. */
 export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
   const fatal = new WeakSet<PlatformError>();
-  const byPlace = new Map<string, Known>();
-  const byId = new Map<string, Known>();
+  const byPlace = new Map<string, KnownStep>();
+  const byId = new Map<string, KnownStep>();
+  const forks = new Map<StepPart, string>();
   const counts = { steps: 0, children: 0 };
 
   function remember(part: StepPart, found: FoundStep): void {
@@ -32,6 +33,7 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     else counts.steps++;
     byPlace.set(placeOf(found), known);
     byId.set(found.id, known);
+    if (found.joint) forks.set(part, found.branch.slice(0, found.branch.lastIndexOf('-')));
   }
 
   /** Once: from then on `discover` adds to it. */
@@ -101,16 +103,33 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
       const expected = (before ?? namesake!).found;
       throw forGood(changed(run, nameOf(expected), nameOf(asked), before ? asked : expected));
     },
-    /** Why a function that has returned cannot have been the one that took these steps. */
-    missedBy(job: JobPart, met: ReadonlySet<StepPart>): RunError | undefined {
-      const missed = job.steps.find((part) => !met.has(part));
+    /** All of them, in the order in which they were found. */
+    known(job: JobPart): KnownStep[] {
+      learn(job);
+      return [...byId.values()];
+    },
+    /** Whether one of the steps lets the function go on: of the items of a `ctx.all` the last to end does. */
+    canGoOn(owed: Iterable<StepPart>, isReady: (part: StepPart) => boolean): boolean {
+      const open = new Set<string>();
+      const ready: Array<string | undefined> = [];
+      for (const part of owed) {
+        learn(part.job);
+        const fork = forks.get(part);
+        if (isReady(part)) ready.push(fork);
+        else if (fork !== undefined) open.add(fork);
+      }
+      return ready.some((fork) => fork === undefined || !open.has(fork));
+    },
+    /** Why a function that has returned cannot have been the one that took these steps. `missedId`: it was told of, and not met. */
+    missedBy(job: JobPart, met: ReadonlySet<StepPart>, missedId?: string): RunError | undefined {
+      const missed = job.steps.find((part) => !met.has(part) || part.step.id === missedId);
       if (!missed) return undefined;
       return changedError(missed, 'the end');
     },
     /** Why a function that waits for the end of a step, and never comes to it, cannot have been the one that took it. */
-    strayedFrom(job: JobPart, met: ReadonlySet<StepPart>): RunError {
+    strayedFrom(job: JobPart, met: ReadonlySet<StepPart>, missedId?: string): RunError {
       const ended = job.steps.filter(({ record }) => record.endOrder !== null);
-      const [missed] = ended.filter((part) => !met.has(part)).toSorted(byEnd);
+      const [missed] = ended.filter((part) => !met.has(part) || part.step.id === missedId).toSorted(byEnd);
       return changedError(missed ?? ended.at(-1)!, 'no such step');
     },
     /** What chance and time begin with: those of the run whose first steps were taken over, if they were. */
@@ -124,7 +143,8 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
 
 const byEnd = (a: StepPart, b: StepPart): number => a.record.endOrder! - b.record.endOrder!;
 
-interface Known {
+/** A step that the function came to, as it asked for it. */
+export interface KnownStep {
   part: StepPart;
   found: FoundStep;
 }

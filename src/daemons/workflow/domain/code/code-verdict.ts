@@ -1,7 +1,9 @@
 import type { PassEnd, RunError } from '../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type JobPart, stepIdOf } from '../run/run-parts.ts';
+import { Interrupted } from '../steps/interrupted.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
+import type { CodePass } from './code-pass.ts';
 
 /** A pass that came as far as it could. */
 export type Came = Exclude<PassEnd, { end: 'broke' }>;
@@ -26,6 +28,12 @@ export function errorOf(job: JobPart, { error, step: id }: Extract<PassEnd, { en
     message: `The step "${bad.step.id}" ${how}: ${bad.error?.message ?? error.message}`,
     details: { step: stepIdOf(bad), error: bad.error },
   };
+}
+
+/** What became of steps in flight as their pass broke off: of several, or beside one that overran its time, none need be at fault. */
+export function failureInAir({ signal, flights }: CodePass, ended: StepFailure): StepFailure {
+  const isBlameless = signal.aborted || (ended.errorClass === 'code' && flights > 1);
+  return isBlameless ? new Interrupted(ended.message, ended.error.details) : ended;
 }
 
 /** The function could not reach its run: a matter of time, as for any call between machines. */

@@ -1,0 +1,42 @@
+import type { RecalledStep, StepAnswer } from '../../../../contracts/index.ts';
+import { isOwnStep } from '../definition/compile-code.ts';
+import type { StepPart } from '../run/run-parts.ts';
+import { isFinal } from '../states.ts';
+import type { KnownStep } from './code-steps.ts';
+
+const MAX_STEPS = 1000;
+/** Characters of JSON. */
+const MAX_CHARS = 512 * 1024;
+
+export interface RecalledPage {
+  told: Array<{ part: StepPart; step: RecalledStep }>;
+  /** The place to go on from; null at the end. */
+  next: number | null;
+}
+
+/**
+ * The steps from a place on that have ended or wait by themselves: a replay is told of all of them instead of asking for each.
+ * @spec docs/decisions/0175
+ */
+export function recalledPage(
+  steps: readonly KnownStep[],
+  after: number,
+  answerOf: (part: StepPart) => StepAnswer | undefined,
+): RecalledPage {
+  const told: RecalledPage['told'] = [];
+  let chars = 0;
+  for (let place = after; place < steps.length; place++) {
+    if (told.length === MAX_STEPS || chars > MAX_CHARS) return { told, next: place };
+    const { part, found } = steps[place]!;
+    const answer = isKnown(part) ? answerOf(part) : undefined;
+    if (!answer) continue;
+    const { id, branch, uses } = found;
+    told.push({ part, step: { id, branch, place: found.place, uses, answer } });
+    chars += (part.record.output ?? part.record.error ?? '').length;
+  }
+  return { told, next: null };
+}
+
+function isKnown({ record, step }: StepPart): boolean {
+  return isFinal(record.status) || (record.status === 'waiting' && !isOwnStep(step));
+}

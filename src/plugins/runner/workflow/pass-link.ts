@@ -1,0 +1,35 @@
+import type {
+  EnterStep,
+  PassContext,
+  ReadySteps,
+  RecalledSteps,
+  SettleStep,
+  StepAnswer,
+} from '../../../contracts/index.ts';
+import type { StepInfo } from '../../../contracts/workflow-context.ts';
+
+/** The run behind the function, reached through the platform channel. */
+export interface PassLink {
+  pass: PassContext;
+  signal: AbortSignal;
+  /** Tells that the function begins. */
+  begin(): Promise<unknown>;
+  recall(after: number): Promise<RecalledSteps>;
+  enter(step: EnterStep): Promise<StepAnswer>;
+  settle(step: SettleStep): Promise<StepAnswer>;
+  watch(): Promise<ReadySteps>;
+}
+
+/** A step as requested by the function. `run` is set for steps whose code is in the function. */
+export interface StepRequest {
+  uses: string;
+  with: Record<string, unknown>;
+  options: object;
+  /** It is an item of `ctx.all` by itself. */
+  joint?: true;
+  /** The retry option is inherited from the workflow's defaults. */
+  inheritsRetry?: true;
+  run?: ((step: StepInfo) => unknown) | undefined;
+  /** Converts the stored output to the value that the function gets. */
+  decode?: ((output: unknown) => Promise<unknown>) | undefined;
+}
