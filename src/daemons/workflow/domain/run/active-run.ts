@@ -22,7 +22,7 @@ import { createRunJournal, type JournalDeps } from './run-journal.ts';
 import { isInAir, type JobPart, partsOf, resultOf } from './run-parts.ts';
 import { createRunRecorder, type RunRecorderDeps } from './run-recorder.ts';
 import { createRunScopes } from './run-scopes.ts';
-import { type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
+import { coalesced, type Departure, type RunState, SHUT_DOWN } from './run-state.ts';
 import { wakesOf } from './run-wakes.ts';
 import { waitReasonOf } from './wait-reason.ts';
 
@@ -93,6 +93,7 @@ export function createActiveRun(
     endedChildren: new Set(),
     launches: [],
     advance,
+    advanceSoon: coalesced(advance),
   };
   const journal = createRunJournal(run, deps);
   const recorder = createRunRecorder(loaded, journal, deps);

@@ -21,6 +21,21 @@ export interface RunState {
   launches: StepPart[];
   /** Looks at the run anew. */
   advance(): void;
+  /** The same once for all steps that come back together: each look is at all steps of the run. */
+  advanceSoon(): void;
+}
+
+/** Calls `work` in the next microtask, once for all calls until then. */
+export function coalesced(work: () => void): () => void {
+  let isPending = false;
+  return () => {
+    if (isPending) return;
+    isPending = true;
+    queueMicrotask(() => {
+      isPending = false;
+      work();
+    });
+  };
 }
 
 /** Why what is in the air is aborted. */

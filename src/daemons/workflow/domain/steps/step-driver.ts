@@ -185,7 +185,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     drop(part);
     if (state.departure) return;
     settleAttempt(part, outcome, signal);
-    state.advance();
+    state.advanceSoon();
   }
 
   /** The time of an attempt: it begins with the work, not while that is queued. */
