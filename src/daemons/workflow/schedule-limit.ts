@@ -1,7 +1,7 @@
 import type { ManifestV3 } from '../../contracts/index.ts';
 import { isRecord } from '../../kit/is-record.ts';
 
-/** Schedules of one plugin, those of its workflows included: all are planned anew whenever a plugin changes. */
+/** Limit for one plugin, with the schedules of its workflows: all are planned anew whenever a plugin changes. */
 export const MAX_PLUGIN_SCHEDULES = 200;
 
 /** What of a plugin is within the limit of its schedules. */

@@ -247,7 +247,7 @@ test.each([500, 5000])(
     expect((await parent()).status).toBe('succeeded');
     const { steps } = (await it.store.runs.load((await parent()).seq))!;
     expect(steps.filter(({ status }) => status === 'succeeded')).toHaveLength(count);
-  // One for all that begin to wait together, and one for all that end together.
+    // One for all that begin to wait together, and one for all that end together.
     expect(looks.reads).toBeLessThan(count / 50);
     expect(loads.get((await parent()).seq) ?? 0).toBeLessThan(count / 50);
   },

@@ -1,6 +1,6 @@
 import type { EnterStep, RecalledStep, StepAnswer } from '../../../contracts/index.ts';
 
-/** The steps of earlier passes that this one was told of, until the function comes to them. */
+/** Steps of earlier passes that this pass has recalled and the function has not reached yet. */
 export class Recalled {
   readonly #steps = new Map<string, RecalledStep>();
 
@@ -8,7 +8,7 @@ export class Recalled {
     for (const step of steps) this.#steps.set(step.id, step);
   }
 
-  /** The answer to a step that was recalled. A step that has changed since is asked for: the run says how. */
+  /** The answer to a recalled step. Undefined for a changed step: the run then reports the change. */
   take({ id, branch, place, uses }: EnterStep): StepAnswer | undefined {
     const step = this.#steps.get(id);
     if (!step || step.branch !== branch || step.place !== place || step.uses !== uses) return undefined;
@@ -16,13 +16,13 @@ export class Recalled {
     return step.answer;
   }
 
-  /** The first in the order in which they were found. */
+  /** The first one in discovery order. */
   missed(): string | undefined {
     const [first] = this.#steps.keys();
     return first;
   }
 
-  /** The first in the order in which they ended. */
+  /** The first one in the order of their ends. */
   missedByEnd(): string | undefined {
     let first: { id: string; order: number } | undefined;
     for (const { id, answer } of this.#steps.values())

@@ -41,7 +41,7 @@ export interface PassStart {
   alone: boolean;
 }
 
-/** Runs the function of a run, one pass at a time: with a slot, and counted as in flight from the begin of its handler on. */
+/** Runs the function of a run, one pass at a time: with a slot, and in flight once its handler begins. */
 export class PassRunner {
   readonly #deps: PassRunnerDeps;
   #withdraw: (() => void) | null = null;
@@ -82,7 +82,7 @@ export class PassRunner {
     this.#holdsSlot = false;
   }
 
-  /** The handler begins: should the service die now, the run may be to blame. False when another boot holds the run by now. */
+  /** The handler begins: the run may be to blame for a crash from now on. False when another boot holds the run by now. */
   async begun(): Promise<boolean> {
     const { recorder, journal, clock } = this.#deps;
     if (this.#isInFlight) return true;
@@ -93,7 +93,7 @@ export class PassRunner {
     return true;
   }
 
-  /** Runs the pass to its end; what kept it from one is returned too. */
+  /** Runs the pass. Failures are returned, not thrown. */
   async run(own: CodePass, start: PassStart): Promise<Came | StepFailure> {
     const { run, code, journal, passes, random } = this.#deps;
     const { jobKey, timeoutMs, alone, seed, startedAt, remembered, knows } = start;
@@ -136,7 +136,7 @@ export class PassRunner {
     this.freeSlot();
   }
 
-  /** An earlier boot may have died of the function: it begins once that is on disk. */
+  /** An earlier boot may have died of the function, so it begins once that mark is on disk. */
   get #mustMarkFirst(): boolean {
     const { run, isFromBefore } = this.#deps;
     return isFromBefore || run.crashes + run.kills > 0;

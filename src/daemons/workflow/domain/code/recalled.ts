@@ -15,8 +15,8 @@ export interface RecalledPage {
 }
 
 /**
- * The steps from a place on that have ended or wait by themselves: a replay is told of all of them instead of asking for each.
- * @spec docs/decisions/0175
+ * Returns the steps from a place on that have ended or wait without the function. A replay gets them in pages instead of asking
+ * for each. @spec docs/decisions/0175
  */
 export function recalledPage(
   steps: readonly KnownStep[],

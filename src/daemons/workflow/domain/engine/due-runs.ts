@@ -36,7 +36,7 @@ export function createDueRuns({ queue, places, suspects, takeUp, release }: DueR
     return true;
   }
 
-  /** The next suspect, if none is in memory: the end of one, not the time, brings the next. */
+  /** Claims the next suspect, if none is in memory. */
   async function beginSuspect(now: number, passed: Set<string>): Promise<void> {
     if (suspects.isBusy) return;
     const run = await queue.nextSuspect(now, suspects.limit, [...passed]);
@@ -45,7 +45,7 @@ export function createDueRuns({ queue, places, suspects, takeUp, release }: DueR
     left.push(run);
   }
 
-  /** Suspects that are due already ask for no look. */
+  /** Overdue suspects are excluded: the end of the one in memory triggers the next look. */
   const nextWake = (after: number, now: number): Promise<number | null> =>
     queue.nextWake(after, { ...suspects.limit, now });
 

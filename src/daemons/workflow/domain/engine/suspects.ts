@@ -2,17 +2,17 @@ import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 import { isSuspect, suspectLimit } from './poison.ts';
 
 /**
- * Runs whose next crash is their last: work of theirs was in flight each time that the service died. One at a time is in memory,
- * so that a crash with several of them in flight does not fail them all. @spec docs/decisions/0176
+ * Runs that the next crash fails: their work was in flight at each earlier one. One at a time is in memory, so that a crash
+ * does not fail several. @spec docs/decisions/0176
  */
 export class Suspects {
-  /** What the store tells them by. */
+  /** The same condition for queries of the store. */
   readonly limit: SuspectLimit;
   readonly #poisonAfter: number;
   readonly #lookAgain: () => void;
   #atWork: string | null = null;
 
-  /** `lookAgain` is called when it is the turn of the next one. */
+  /** `lookAgain` is called when the next suspect may be claimed. */
   constructor(poisonAfter: number, lookAgain: () => void) {
     this.limit = suspectLimit(poisonAfter);
     this.#poisonAfter = poisonAfter;
@@ -27,7 +27,7 @@ export class Suspects {
     return this.#atWork !== null;
   }
 
-  /** False for a suspect beside another one. */
+  /** False for a suspect while another one is in memory. */
   mayBegin(run: RunRecord): boolean {
     if (!this.has(run) || run.id === this.#atWork) return true;
     if (this.isBusy) return false;
@@ -35,7 +35,7 @@ export class Suspects {
     return true;
   }
 
-  /** The run is out of memory, or has finished a step since. */
+  /** The run has left memory, or has finished a step. */
   left({ id }: Pick<RunRecord, 'id'>): void {
     if (id !== this.#atWork) return;
     this.#atWork = null;

@@ -21,11 +21,11 @@ export interface RunState {
   launches: StepPart[];
   /** Looks at the run anew. */
   advance(): void;
-  /** The same once for all steps that come back together: each look is at all steps of the run. */
+  /** Advances once for all steps that settle together: each advance visits all steps of the run. */
   advanceSoon(): void;
 }
 
-/** Calls `work` in the next microtask, once for all calls until then. */
+/** Returns a function that calls `work` in the next microtask, once for all calls until then. */
 export function coalesced(work: () => void): () => void {
   let isPending = false;
   return () => {

@@ -1,13 +1,13 @@
 import { CronPattern } from 'croner';
 
-/** The longest that each month gets. */
+/** Days of each month in a leap year. */
 const MONTH_LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const SUNDAY = 0;
 const SATURDAY = 6;
 /** Croner's bit for the last of a weekday in its month; the bits below it are the first to the fifth. */
 const LAST_OF_MONTH = 32;
 
-/** A day of some month: `length` is that of the month, `first` the weekday of its first day, 0 for Sunday. */
+/** A day of a month. `length` is the number of its days, `first` the weekday of its first day, 0 for Sunday. */
 interface Day {
   day: number;
   length: number;
@@ -15,8 +15,8 @@ interface Day {
 }
 
 /**
- * Whether any year has a day that the cron line names: `0 0 30 2 *` names none. The calendar has each month with each weekday
- * as its first day, so the answer does not depend on the time. Throws what croner throws for a line that is none.
+ * Whether any year has a day that matches the cron line: none matches `0 0 30 2 *`. The calendar contains each month with each
+ * first weekday, so the result does not depend on the time. Throws croner's errors for invalid lines.
  * @spec docs/decisions/0177
  */
 export function namesDay(cron: string): boolean {
@@ -34,7 +34,7 @@ function hasDay(pattern: CronPattern, length: number): boolean {
   return false;
 }
 
-/** As croner joins both fields: either of them suffices, unless one is `*` or the weekday begins with `+`. */
+/** Combines both fields like croner: either suffices, unless one is `*` or the weekday begins with `+`. */
 function matches(pattern: CronPattern, at: Day): boolean {
   const byDate = matchesDate(pattern, at);
   if (pattern.starDOW) return byDate;

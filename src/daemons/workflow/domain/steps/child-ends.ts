@@ -44,18 +44,18 @@ export class ChildEnds {
     if (this.#due.length === 1) queueMicrotask(() => void this.#ask());
   }
 
-  /** The time of the step is up. A child that has ended meanwhile counts; any other is cancelled, and may clean up. */
+  /** The step timed out. A child that has ended by now settles the step; any other is cancelled and cleans up. */
   expire(part: StepPart): void {
     if (!this.#isOpen(part)) this.look(part);
     else if (!this.#deps.state.draining && !part.looking) void this.#cancel(part);
   }
 
-  /** Its end is not known, nor has anything been heard of it since it was looked up. */
+  /** It was open when looked up, and no end has been reported since. */
   #isOpen({ wait, openChild }: StepPart): boolean {
     return openChild !== null && openChild === wait?.runId && !this.#deps.state.endedChildren.has(openChild);
   }
 
-  /** The note of it follows the cancel: after a crash in between the step is due again. */
+  /** Marks the wait after the cancel is durable: after a crash in between the step is due again. */
   async #cancel(part: StepPart): Promise<void> {
     const { state, clock, journal } = this.#deps;
     part.looking = true;
