@@ -221,7 +221,10 @@ test('children that end together wake a parent that waits for them once', async 
   const { it, looks, loads } = await startParents();
   const id = await it.beginDefinition(parentOf('waiting', count));
   const parent = async () => (await it.store.runs.find(null, id))!;
-  const children = async () => it.store.runs.childrenOf(id);
+  const children = async () =>
+    Promise.all(
+      (await it.store.runs.openChildren(id)).map(async (child) => (await it.store.runs.find(null, child))!),
+    );
   const waiting = async () => (await children()).filter(({ status }) => status === 'waiting').length;
   await expect.poll(waiting, { timeout: 20_000 }).toBe(count);
   await expect.poll(() => it.engine.activeRuns).toBe(0);
