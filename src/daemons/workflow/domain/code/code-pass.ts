@@ -2,8 +2,6 @@ import type {
   EnterStep,
   ReadySteps,
   RecalledSteps,
-  RunEnding,
-  RunError,
   SettleStep,
   StepAnswer,
 } from '../../../../contracts/index.ts';
@@ -17,6 +15,7 @@ import { isFinal } from '../states.ts';
 import { classOfCode, StepFailure } from '../steps/retry-policy.ts';
 import type { StepCall, StepOutcome } from '../steps/step-kind.ts';
 import type { KnownStep } from './code-steps.ts';
+import { cancelledError, passIsOver, toAbandoned } from './pass-errors.ts';
 import { recalledPage } from './recalled.ts';
 
 /** What the function of a pass may ask of the run; everything rejects with CONFLICT once the pass is over. */
@@ -280,23 +279,3 @@ export const LONGEST_STEP_MS = minutes(60);
 
 const isToStop = ([{ stopped }, { toldToStop }]: [StepPart, Flight]): boolean =>
   stopped !== null && !toldToStop;
-
-function cancelledError(reason: RunEnding): RunError {
-  const message = reason === 'cancelled' ? 'The run was cancelled.' : 'The run did not end in time.';
-  return { code: 'CANCELLED', message, details: { reason } };
-}
-
-function passIsOver(): PlatformError {
-  return new PlatformError(
-    'CONFLICT',
-    'This pass through the workflow is over: its run was taken up by another one, or has ended.',
-  );
-}
-
-function toAbandoned(): StepFailure {
-  return new StepFailure('code', {
-    code: 'STEP_FAILED',
-    message: "The workflow's function ended while the step was in the air.",
-    details: {},
-  });
-}
