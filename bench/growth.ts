@@ -8,7 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { systemClock } from '../src/kit/clock.ts';
 import { days } from '../src/kit/duration.ts';
 import { silentLogger } from '../src/kit/logger.ts';
-import type { DeliveryFilter, DeliveryPlace, GatewayStore } from '../src/store/ports/index.ts';
+import type { DeliveryFilter, DeliveryCursor, GatewayStore } from '../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../src/store/sqlite/index.ts';
 import { type LongestBlock, longestBlock, threadCpuMs } from './support/event-loop.ts';
 import { fillFormerStore } from './support/growth-store.ts';
@@ -176,7 +176,7 @@ interface PageTime {
 
 async function pageTimes({ inbox }: GatewayStore, filter: DeliveryFilter): Promise<PageTime[]> {
   const took: PageTime[] = [];
-  for (let before: DeliveryPlace | undefined; took.length < PAGES; ) {
+  for (let before: DeliveryCursor | undefined; took.length < PAGES; ) {
     const [startedAt, cpuBefore] = [performance.now(), threadCpuMs()];
     const page = await inbox.list('default', { ...filter, limit: 50, before });
     took.push({ wallMs: performance.now() - startedAt, cpuMs: threadCpuMs() - cpuBefore });

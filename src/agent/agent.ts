@@ -80,7 +80,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           backend
             .stats()
             .some(
-              ({ pluginId, running, places, queued }) => pluginId === id && (queued > 0 || running >= places),
+              ({ pluginId, running, slots, queued }) => pluginId === id && (queued > 0 || running >= slots),
             ),
       };
     },

@@ -116,7 +116,7 @@ async function listFiles(
     const odd = found.find((entry) => !entry.isFile());
     if (odd) throw refused(nameOf(odd), 'is a link or a device; an installed plugin may only contain files');
     for (const file of await Promise.all(
-      found.map((entry) => look(join(folder!, entry.name), nameOf(entry))),
+      found.map((entry) => statFile(join(folder!, entry.name), nameOf(entry))),
     )) {
       bytes += file.size;
       if (bytes > INSTALL_LIMITS.bytes)
@@ -127,7 +127,7 @@ async function listFiles(
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function look(path: string, name: string): Promise<ListedFile> {
+async function statFile(path: string, name: string): Promise<ListedFile> {
   const { size, mode, ino, mtimeNs, ctimeNs } = await lstat(path, { bigint: true });
   return { path, name, executable: (mode & 0o111n) !== 0n, size: Number(size), ino, mtimeNs, ctimeNs };
 }

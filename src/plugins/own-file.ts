@@ -6,7 +6,7 @@ import { codeOf } from '../kit/errors.ts';
  * Reads a file of untrusted origin. Rejects links, which would reveal their target, and pipes, which would
  * block; checks the open descriptor, so that nothing changes between check and read.
  */
-export async function readOwnFile(path: string, name: string, maxBytes: number): Promise<string> {
+export async function readUntrustedFile(path: string, name: string, maxBytes: number): Promise<string> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const file = await open(path, flags).catch((error: unknown) => {
     if (codeOf(error) !== 'ELOOP') throw error;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isRecord } from '../kit/is-record.ts';
-import { readOwnFile } from './own-file.ts';
+import { readUntrustedFile } from './own-file.ts';
 
 /** Services read the file at each reload; the limit bounds that time. */
 const MAX_BYTES = 1024 * 1024;
@@ -9,7 +9,7 @@ const MAX_BYTES = 1024 * 1024;
 export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
   try {
     const value: unknown = JSON.parse(
-      await readOwnFile(join(folder, 'package.json'), 'package.json', MAX_BYTES),
+      await readUntrustedFile(join(folder, 'package.json'), 'package.json', MAX_BYTES),
     );
     return isRecord(value) ? value : undefined;
   } catch {

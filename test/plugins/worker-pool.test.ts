@@ -28,7 +28,7 @@ test('one call at a time per process, as many at once as there may be processes'
   const calls = Promise.all([slow(200), slow(200), slow(1)]);
   await eventually(() => backend.stats()[0]?.running === 2);
   expect(backend.stats()).toEqual([
-    expect.objectContaining({ processes: 2, running: 2, places: 2, queued: 1 }),
+    expect.objectContaining({ processes: 2, running: 2, slots: 2, queued: 1 }),
   ]);
   expect(await calls).toEqual([{ waited: 200 }, { waited: 200 }, { waited: 1 }]);
 });
@@ -39,7 +39,7 @@ test('quotas.concurrency lets calls share a process, and its fate', async () => 
   expect(await call('attacks.js#ok', { permissions })).toMatchObject({ ok: true });
   const waiting = failureOf(call('attacks.js#hangs', { permissions }));
   await eventually(() => backend.stats()[0]?.running === 1);
-  expect(backend.stats()[0]?.places).toBe(3);
+  expect(backend.stats()[0]?.slots).toBe(3);
   const exiting = failureOf(call('attacks.js#exits', { permissions, input: 5 }));
   for (const failure of await Promise.all([waiting, exiting])) {
     const details = { reason: 'exit', exitCode: 5, interrupted: true };

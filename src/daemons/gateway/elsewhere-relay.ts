@@ -3,7 +3,7 @@ import { hours, seconds } from '../../kit/duration.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { cancelled, type ExecutionBackend, type StreamSink } from '../../plugins/index.ts';
 import type { Member, PrimaryProcess, SiblingProcess } from '../group/process-group.ts';
-import type { ElsewhereBackends } from '../plugin-runtime/backends.ts';
+import type { RemoteBackends } from '../plugin-runtime/backends.ts';
 
 const RUN = 'elsewhere.run';
 const CANCEL = 'elsewhere.cancel';
@@ -16,10 +16,10 @@ const CHUNK = 'elsewhere.chunk';
  */
 const GRACE_MS = seconds(90);
 /** Backends end a stream after an hour. */
-const LONGEST_STREAM_MS = hours(1);
+const MAX_STREAM_MS = hours(1);
 
 interface RunQuestion {
-  backend: keyof ElsewhereBackends;
+  backend: keyof RemoteBackends;
   request: ExecutionRequest;
   target: HostTarget | undefined;
   streams: boolean;
@@ -40,7 +40,7 @@ interface ChunkNews {
 export function relayedBackends({
   primary,
   answer,
-}: Pick<SiblingProcess, 'primary' | 'answer'>): ElsewhereBackends {
+}: Pick<SiblingProcess, 'primary' | 'answer'>): RemoteBackends {
   const sinks = new Map<string, StreamSink>();
   function sinkOf(executionId: string): StreamSink {
     const sink = sinks.get(executionId);
@@ -58,7 +58,7 @@ export function relayedBackends({
     const { executionId, data } = body as ChunkNews;
     return sinkOf(executionId).write(Buffer.from(data, 'base64'));
   });
-  const relayed = (backend: keyof ElsewhereBackends): ExecutionBackend => ({
+  const relayed = (backend: keyof RemoteBackends): ExecutionBackend => ({
     name: backend,
     async run(request, { signal, stream, target } = {}) {
       const { executionId } = request;
@@ -68,8 +68,8 @@ export function relayedBackends({
       signal?.addEventListener('abort', cancel, { once: true });
       if (stream) sinks.set(executionId, stream);
       try {
-        const patienceMs = request.timeoutMs + GRACE_MS + (stream ? LONGEST_STREAM_MS : 0);
-        return (await primary.call(RUN, question, { patienceMs })) as CommandResult;
+        const timeoutMs = request.timeoutMs + GRACE_MS + (stream ? MAX_STREAM_MS : 0);
+        return (await primary.call(RUN, question, { timeoutMs })) as CommandResult;
       } finally {
         sinks.delete(executionId);
         signal?.removeEventListener('abort', cancel);
@@ -86,7 +86,7 @@ function sinkAt(from: Member, { executionId, timeoutMs }: ExecutionRequest): Str
     start: (contentType) => from.ask(STREAM, { executionId, contentType } satisfies StreamNews, () => {}),
     async write(piece) {
       const news: ChunkNews = { executionId, data: piece.toString('base64') };
-      await from.call(CHUNK, news, { patienceMs: timeoutMs + GRACE_MS });
+      await from.call(CHUNK, news, { timeoutMs: timeoutMs + GRACE_MS });
     },
   };
 }
@@ -94,7 +94,7 @@ function sinkAt(from: Member, { executionId, timeoutMs }: ExecutionRequest): Str
 /** The primary's side of the relay. */
 export function answerRelayed(
   group: Pick<PrimaryProcess, 'answer' | 'onLost'>,
-  backends: ElsewhereBackends,
+  backends: RemoteBackends,
 ): void {
   const running = new Map<string, { from: Member; abort: AbortController }>();
   group.answer(RUN, async (body, from) => {

@@ -9,11 +9,11 @@ import {
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import type { ElsewhereBackends } from '../plugin-runtime/backends.ts';
+import type { RemoteBackends } from '../plugin-runtime/backends.ts';
 import type { RunningCode } from '../plugin-runtime/running-code.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { ContainerSockets } from './container-sockets.ts';
-import { type ContainerPasses, createContainerPasses } from './domain/hosts/container-passes.ts';
+import { type ContainerCredentials, createContainerCredentials } from './domain/hosts/container-passes.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
 import { createHostSessions, type HostSessions } from './domain/hosts/sessions.ts';
@@ -21,20 +21,20 @@ import type { Jwts } from './domain/identity/jwt.ts';
 import type { Revocations } from './domain/identity/revocations.ts';
 
 /** Remote backends: created before the plugins are loaded, since manifest modules may run there. */
-export interface Elsewhere {
+export interface RemoteExecution {
   sessions: HostSessions;
   sockets: ContainerSockets;
-  create(services: PlatformServices, code: RunningCode): ElsewhereBackends;
+  create(services: PlatformServices, code: RunningCode): RemoteBackends;
   /** Sets the issuer of container credentials, once it exists. */
-  usePasses(passes: ContainerPasses): void;
+  useCredentials(credentials: ContainerCredentials): void;
   close(): void;
 }
 
-export function createElsewhere(resources: Resources): Elsewhere {
+export function createRemoteExecution(resources: Resources): RemoteExecution {
   const { config, clock, logger, dataDir } = resources;
   const sessions = createHostSessions(clock);
   const sockets = new ContainerSockets(resources);
-  let passes: ContainerPasses | undefined;
+  let credentials: ContainerCredentials | undefined;
   const { plugins } = config.execution;
 
   function targetOf(pluginId: string): HostTarget {
@@ -44,8 +44,8 @@ export function createElsewhere(resources: Resources): Elsewhere {
     return target;
   }
   async function issueAccess(request: ExecutionRequest): Promise<ContainerAccess> {
-    if (!passes) throw new Error('No container runs before the gateway is built.');
-    const { token, internalSecret, end } = await passes.issue(request);
+    if (!credentials) throw new Error('No container runs before the gateway is built.');
+    const { token, internalSecret, end } = await credentials.issue(request);
     const mayDispatch = request.permissions.platform?.dispatch === true;
     const env = { SVC_TOKEN: token, ...(mayDispatch ? { GATEWAY_INTERNAL_SECRET: internalSecret } : {}) };
     const socket = await sockets.open(request, token).catch(async (error: unknown) => {
@@ -90,8 +90,8 @@ export function createElsewhere(resources: Resources): Elsewhere {
       host: createHostBackend({ run: sessions.run, targetOf, clock }),
       container: containers(services, code),
     }),
-    usePasses(made) {
-      passes = made;
+    useCredentials(made) {
+      credentials = made;
     },
     close() {
       sessions.close();
@@ -104,7 +104,7 @@ function usesContainers({ default: name, plugins }: PlatformConfig['execution'])
   return name === 'container' || Object.values(plugins).some(({ backend }) => backend === 'container');
 }
 
-export interface ElsewhereParts {
+export interface RemoteParts {
   store: GatewayStore;
   plugins: PluginRuntime;
   jwts: Jwts;
@@ -112,17 +112,17 @@ export interface ElsewhereParts {
 }
 
 /** Parts for the host socket and the internal dispatch. */
-export async function elsewhereServices(
+export async function remoteServices(
   { config, keys, clock, logger, group }: Resources,
-  { sessions, sockets, usePasses }: Elsewhere,
-  { store, plugins, jwts, revocations }: ElsewhereParts,
+  { sessions, sockets, useCredentials }: RemoteExecution,
+  { store, plugins, jwts, revocations }: RemoteParts,
 ) {
   const { internalSecret } = keys;
   const { cache } = store;
-  const passes = createContainerPasses({ jwts, revocations, cache, internalSecret, clock, logger });
+  const credentials = createContainerCredentials({ jwts, revocations, cache, internalSecret, clock, logger });
   // Before the first call: containers of a killed gateway must lose access.
-  if (group.role !== 'sibling') await passes.endFormer();
-  usePasses(passes);
+  if (group.role !== 'sibling') await credentials.revokeOrphans();
+  useCredentials(credentials);
   return {
     hostSessions: sessions,
     containerSockets: sockets,
@@ -131,7 +131,7 @@ export async function elsewhereServices(
     execution: config.execution,
     platformServices: plugins.services,
     dispatch: createDispatch({ plugins, claims: createExecutionClaims(group) }),
-    passes,
+    credentials,
     internalSecret,
   };
 }

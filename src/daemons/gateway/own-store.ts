@@ -14,7 +14,7 @@ const WAIT_MS = seconds(5);
  * Takes the write lock of `svc.db`. The primary holds it for all; each sibling has its own lock, so that a
  * new primary starts recovery only after all siblings of the previous one have ended. Throws CONFLICT.
  */
-export async function ownStore(dataDir: string, group: ProcessGroup): Promise<OwnerLock> {
+export async function lockStore(dataDir: string, group: ProcessGroup): Promise<OwnerLock> {
   if (group.role === 'sibling') {
     const { place } = group;
     return take(join(dataDir, `${FILE}.process-${place}`), `gateway, process ${place}`);

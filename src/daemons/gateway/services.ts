@@ -6,11 +6,11 @@ import { type OwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts'
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 import { createOAuthVerifier } from '../oauth/verifier.ts';
-import type { CreateElsewhere } from '../plugin-runtime/backends.ts';
+import type { CreateRemoteBackends } from '../plugin-runtime/backends.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createEnrolments } from './domain/hosts/enrolments.ts';
 import { createHosts } from './domain/hosts/hosts.ts';
-import { forgetFormerSessions } from './domain/hosts/sessions.ts';
+import { clearStaleSessions } from './domain/hosts/sessions.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { type Admins, createAdmins } from './domain/identity/admins.ts';
 import { createAttemptLimits } from './domain/identity/attempt-limits.ts';
@@ -31,10 +31,10 @@ import { createRouteTimeouts } from './domain/route-timeouts.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatcher.ts';
 import { inboxDegradations } from './domain/webhooks/inbox-degradations.ts';
 import { ServiceUse } from './domain/webhooks/service-use.ts';
-import { createElsewhere, type Elsewhere, elsewhereServices } from './elsewhere.ts';
+import { createRemoteExecution, type RemoteExecution, remoteServices } from './elsewhere.ts';
 import { answerRelayed, relayedBackends } from './elsewhere-relay.ts';
 import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
-import { ownStore } from './own-store.ts';
+import { lockStore } from './own-store.ts';
 import { createForwarder } from './proxy/forward.ts';
 import { createLeanClient } from './proxy/lean-client.ts';
 import { createSocketProxy } from './proxy/socket-proxy.ts';
@@ -56,15 +56,15 @@ export async function gatewayServices(resources: Resources) {
   const owns = group.role !== 'sibling';
   // First, because it may refuse the start while nothing is open yet.
   const signing = signingKeys(keys, profile, logger);
-  const lock = await ownStore(dataDir, group);
+  const lock = await lockStore(dataDir, group);
   let store: GatewayStore | undefined;
   let plugins: PluginRuntime | undefined;
-  const elsewhere = createElsewhere(resources);
+  const remote = createRemoteExecution(resources);
   try {
     const use = new ServiceUse();
     plugins = await createPluginRuntime(resources, {
       onServiceCall: (pluginId, service) => use.noteCall(pluginId, service),
-      createElsewhere: backendsElsewhere(group, elsewhere),
+      createRemoteBackends: remoteBackendsOf(group, remote),
       webhooks: { list: (scope, pluginId) => webhooks.webhookAdmin.list(scope.tenantId, pluginId) },
     });
     store = await sqliteGatewayStore({
@@ -72,7 +72,7 @@ export async function gatewayServices(resources: Resources) {
       clock,
       logger,
       shared: group.role !== 'alone',
-      takesOver: owns,
+      recovers: owns,
     });
     const webhooks = await webhookServices(resources, store, plugins, use);
     const stopHousekeeping = owns
@@ -81,9 +81,9 @@ export async function gatewayServices(resources: Resources) {
     createLoadMetrics(resources.metrics, {
       deliveries: () => webhooks.dispatcher.load,
       inboxBytes: () => webhooks.tailedInbox.waitingBytes,
-      hosts: () => elsewhere.sessions.connected,
+      hosts: () => remote.sessions.connected,
     });
-    if (owns) await forgetFormerSessions(store.hosts, clock.now());
+    if (owns) await clearStaleSessions(store.hosts, clock.now());
     const routes = createPluginRouteLookup(plugins);
     const parts = await build(resources, store, signing, routes);
     const { inbox } = store;
@@ -94,8 +94,8 @@ export async function gatewayServices(resources: Resources) {
       isPublicRoute: publicPluginRoutes ? createPublicRoutes(routes) : null,
       ...webhooks,
       degradations: () => inboxDegradations(inbox),
-      ...(await elsewhereServices(resources, elsewhere, { ...parts, store, plugins })),
-      close: closer({ store, plugins, elsewhere, webhooks, stopHousekeeping, lock }),
+      ...(await remoteServices(resources, remote, { ...parts, store, plugins })),
+      close: closer({ store, plugins, remote, webhooks, stopHousekeeping, lock }),
     };
   } catch (error) {
     await plugins?.close();
@@ -106,10 +106,10 @@ export async function gatewayServices(resources: Resources) {
 }
 
 /** Remote backends exist only in the primary; siblings use them through it. */
-function backendsElsewhere(group: ProcessGroup, elsewhere: Elsewhere): CreateElsewhere {
+function remoteBackendsOf(group: ProcessGroup, remote: RemoteExecution): CreateRemoteBackends {
   if (group.role === 'sibling') return () => relayedBackends(group);
   return (services, code) => {
-    const backends = elsewhere.create(services, code);
+    const backends = remote.create(services, code);
     if (group.role === 'primary') answerRelayed(group, backends);
     return backends;
   };
@@ -186,7 +186,7 @@ async function buildIdentity(
   const { oauth } = config.gateway;
   const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
   const authenticator = createAuthenticator({ staticTokens, jwts, revocations, verifyOAuth, clock, logger });
-  revocations.onRevoked(authenticator.forget);
+  revocations.onRevoked(authenticator.clearCache);
   const admins = createAdmins(adminHosts);
   const { refreshTokens } = store;
   return {
@@ -222,7 +222,7 @@ async function buildIdentity(
 interface Closing {
   store: GatewayStore;
   plugins: PluginRuntime;
-  elsewhere: Elsewhere;
+  remote: RemoteExecution;
   webhooks: { dispatcher: WebhookDispatcher; stopProbes: () => void };
   stopHousekeeping: () => Promise<void>;
   lock: OwnerLock;
@@ -258,12 +258,12 @@ function limited(
 }
 
 /** Stops work first, then closes what it uses. */
-function closer({ store, plugins, elsewhere, webhooks, stopHousekeeping, lock }: Closing) {
+function closer({ store, plugins, remote, webhooks, stopHousekeeping, lock }: Closing) {
   return async (): Promise<void> => {
     webhooks.stopProbes();
     await webhooks.dispatcher.close();
     await plugins.close();
-    elsewhere.close();
+    remote.close();
     await stopHousekeeping();
     await store.close();
     lock.release();

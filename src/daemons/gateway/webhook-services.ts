@@ -23,7 +23,7 @@ import { createResigning } from './domain/webhooks/resigning.ts';
 import { createWebhookSamples } from './domain/webhooks/samples.ts';
 import { createWebhookSecrets } from './domain/webhooks/secrets.ts';
 import type { ServiceUse } from './domain/webhooks/service-use.ts';
-import { createSiblingDispatcher, leadDispatch } from './domain/webhooks/sibling-dispatcher.ts';
+import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/sibling-dispatcher.ts';
 import { createWebhookTargets, type DeclaredWebhook } from './domain/webhooks/targets.ts';
 import { createWebhookVerifier } from './domain/webhooks/verifier.ts';
 import { deliveryCounter, unrecordedCounter } from './metrics.ts';
@@ -143,15 +143,15 @@ export async function webhookServices(
     logger,
   );
   if (group.role !== 'sibling') await markInterrupted({ inbox, logger });
-  const underWay = group.role === 'alone' ? undefined : new Set<string>();
-  if (underWay) watchInterrupted(group, underWay, { inbox, clock, logger });
+  const inFlight = group.role === 'alone' ? undefined : new Set<string>();
+  if (inFlight) watchInterrupted(group, inFlight, { inbox, clock, logger });
   const samples = new RefusalSamples({
     ...{ cache: store.cache, clock, logger },
     observeUnrecorded: unrecordedCounter(metrics),
   });
   const delivery = createWebhookDelivery({
     createLimiter,
-    underWay,
+    inFlight,
     targets,
     secrets,
     verifier,
@@ -200,7 +200,7 @@ export async function webhookServices(
 function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): WebhookDispatcher {
   if (group.role === 'sibling') return createSiblingDispatcher(group);
   const dispatcher = new InboxDispatcher(deps);
-  if (group.role === 'primary') leadDispatch(group, dispatcher);
+  if (group.role === 'primary') serveSiblings(group, dispatcher);
   return dispatcher;
 }
 

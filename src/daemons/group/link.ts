@@ -18,7 +18,7 @@ export type Answer<From> = (body: unknown, from: From, socket: Socket | undefine
 
 export interface AskOptions {
   /** Reply timeout; default 5 s. */
-  patienceMs?: number;
+  timeoutMs?: number;
   /** A socket to transfer; this process must not use it any more. */
   socket?: Socket;
 }
@@ -44,7 +44,7 @@ export interface LinkOptions<From> {
   from: From;
 }
 
-const PATIENCE_MS = 5000;
+const REPLY_TIMEOUT_MS = 5000;
 
 export function createLink<From>({ send, answers, from }: LinkOptions<From>): Link {
   const open = new Map<number, { onReply: (reply: Reply) => void; timer: NodeJS.Timeout }>();
@@ -73,9 +73,9 @@ export function createLink<From>({ send, answers, from }: LinkOptions<From>): Li
   }
 
   const link: Link = {
-    ask(topic, body, onReply, { patienceMs = PATIENCE_MS, socket } = {}) {
+    ask(topic, body, onReply, { timeoutMs = REPLY_TIMEOUT_MS, socket } = {}) {
       const number = ++asked;
-      const timer = setTimeout(() => settle(number, { error: gone('did not answer') }), patienceMs);
+      const timer = setTimeout(() => settle(number, { error: gone('did not answer') }), timeoutMs);
       timer.unref();
       open.set(number, { onReply, timer });
       if (closed || !send({ ask: number, topic, body }, socket)) settle(number, { error: gone('ended') });

@@ -18,7 +18,7 @@ import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 
 /** Maximum loan: lent permits are unavailable to others until they are recalled. */
-const MOST_LENT = 1000;
+const MAX_LOAN = 1000;
 /** Maximum loan as a share of the remaining permits, divided by the number of processes. */
 const LENT_SHARE = 1 / 4;
 
@@ -133,7 +133,7 @@ function createPrimaryLimiter(
     const left = Math.max(0, limit - count.calls.total(now));
     if (left === 0 && count.lent.size > 0)
       return recall(key, count).then(() => lend({ ...question, unused: 0 }, from));
-    const ahead = exact ? 0 : Math.min(MOST_LENT, Math.floor((left * LENT_SHARE) / group.size));
+    const ahead = exact ? 0 : Math.min(MAX_LOAN, Math.floor((left * LENT_SHARE) / group.size));
     const granted = Math.min(left, Math.max(want, ahead));
     if (granted > 0) count.calls.add(granted, now);
     if (granted > want) count.lent.set(from, { calls: granted - want, countedAt: now });

@@ -13,7 +13,7 @@ import { type Answer, createLink } from './link.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 import { type SiblingProgram, type SiblingProgramOptions, startSiblingProgram } from './sibling-program.ts';
 
-const NEWS_PATIENCE_MS = seconds(1);
+const NEWS_TIMEOUT_MS = seconds(1);
 
 export interface PrimaryOptions {
   name: ServiceName;
@@ -49,7 +49,7 @@ export function createPrimary(options: PrimaryOptions): Primary {
   const news = new Map<string, () => void | Promise<void>>();
   const lost: Array<(member: Member) => void> = [];
   const up = new Map<Member, SiblingProgram>();
-  const places: Place[] = [];
+  const slots: Slot[] = [];
 
   async function tellAll(topic: string, but?: Member): Promise<void> {
     const others = [...up.keys()].filter((member) => member !== but);
@@ -62,8 +62,8 @@ export function createPrimary(options: PrimaryOptions): Primary {
     for (const program of up.values()) program.sendPeers(urls);
   });
 
-  function keepUp(place: number, listen: { host: string; port: number }): Place {
-    return keepPlace({
+  function startSlot(place: number, listen: { host: string; port: number }): Slot {
+    return superviseSlot({
       ...options,
       place,
       listen,
@@ -85,16 +85,16 @@ export function createPrimary(options: PrimaryOptions): Primary {
     announce: (topic) => tellAll(topic),
     onNews: (topic, learn) => void news.set(topic, learn),
     start(listen) {
-      for (let place = 2; place <= size; place++) places.push(keepUp(place, listen));
+      for (let place = 2; place <= size; place++) slots.push(startSlot(place, listen));
     },
     stop() {
-      for (const place of places) place.stop();
+      for (const place of slots) place.stop();
     },
     async ended() {
       const late = setTimeout(() => {
         for (const program of up.values()) program.kill();
       }, drainMs + STOP_DEADLINES.siblingKillMs);
-      await Promise.all(places.map((place) => place.ended()));
+      await Promise.all(slots.map((place) => place.ended()));
       clearTimeout(late);
     },
   };
@@ -102,7 +102,7 @@ export function createPrimary(options: PrimaryOptions): Primary {
 
 function inTime(told: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, NEWS_PATIENCE_MS);
+  const timer = setTimeout(resolve, NEWS_TIMEOUT_MS);
   told.then(
     () => resolve(),
     () => resolve(),
@@ -111,12 +111,12 @@ function inTime(told: Promise<unknown>): Promise<void> {
 }
 
 /** One numbered slot of the group and its successive processes. */
-interface Place {
+interface Slot {
   stop(): void;
   ended(): Promise<void>;
 }
 
-interface PlaceOptions extends PrimaryOptions {
+interface SlotOptions extends PrimaryOptions {
   place: number;
   listen: { host: string; port: number };
   answers: ReadonlyMap<string, Answer<Member>>;
@@ -124,7 +124,7 @@ interface PlaceOptions extends PrimaryOptions {
   onDown: (member: Member) => void;
 }
 
-function keepPlace(options: PlaceOptions): Place {
+function superviseSlot(options: SlotOptions): Slot {
   const { name, place, logger, clock, onUp, onDown } = options;
   const crashes = createCrashPolicy(options);
   let current: SiblingProgram | undefined;
@@ -156,11 +156,11 @@ function keepPlace(options: PlaceOptions): Place {
       current = undefined;
       link.close();
       onDown(member);
-      if (!stopping) comeBack(how, readyAt === undefined ? 0 : clock.monotonic() - readyAt);
+      if (!stopping) restart(how, readyAt === undefined ? 0 : clock.monotonic() - readyAt);
     });
   }
 
-  function comeBack(how: string, uptimeMs: number): void {
+  function restart(how: string, uptimeMs: number): void {
     const verdict = crashes.crashed(uptimeMs);
     if (verdict.loop) {
       giveUp(options, how, verdict.crashes);
@@ -191,7 +191,7 @@ function keepPlace(options: PlaceOptions): Place {
 }
 
 /** @spec docs/decisions/0037 */
-function giveUp({ name, place, size, logger, onGivenUp }: PlaceOptions, how: string, crashes: number): void {
+function giveUp({ name, place, size, logger, onGivenUp }: SlotOptions, how: string, crashes: number): void {
   const error = new PlatformError(
     'INTERNAL_ERROR',
     `Process ${place} of ${size} of ${name} ended ${crashes} times within a minute, most recently with ${how}; see the log for the cause. To run without siblings, set ${name}.processes to 1.`,

@@ -7,10 +7,10 @@ import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
-import { createSpread } from './domain/spread.ts';
+import { createReloadBroadcast } from './domain/spread.ts';
 import { watchFolders } from './domain/watched-folders.ts';
 
-const LIST_PATIENCE_MS = seconds(10);
+const LIST_TIMEOUT_MS = seconds(10);
 
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
@@ -25,7 +25,7 @@ export interface MarketplaceServices extends DaemonServices {
 /** Builds the marketplace's parts, and removes leftovers of interrupted installations. */
 export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
   const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
-  const plugins = await createPluginRuntime(resources, { tellsOfPlugins: true });
+  const plugins = await createPluginRuntime(resources, { reportsPlugins: true });
   const load = () => plugins.read();
   const installer = createInstaller({
     projectDir,
@@ -36,7 +36,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     authMode: config.auth.mode,
     load,
     lifecycle: createLifecycle(plugins, logger, random.uuid),
-    spread: createSpread(resources, plugins),
+    broadcastReload: createReloadBroadcast(resources, plugins),
     clock,
     logger,
     analytics,
@@ -47,7 +47,7 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     ...{ installer, runtime: plugins, logger },
   });
   async function readCatalogue(): Promise<Catalogue> {
-    const isKnown = await withinPatience(watch.check());
+    const isKnown = await withinTimeout(watch.check());
     return createCatalogue(isKnown ? await plugins.readBeside() : { registry: plugins.registry, kept: [] });
   }
   return { plugins, installer, readCatalogue, watch, admins: config.gateway.admins };
@@ -57,9 +57,9 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
  * Returns false while a change is blocked by an installation or a hung service; the running plugins are
  * listed then.
  */
-function withinPatience(done: Promise<void>): Promise<boolean> {
+function withinTimeout(done: Promise<void>): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const cancel = systemClock.after(LIST_PATIENCE_MS, () => resolve(false));
+    const cancel = systemClock.after(LIST_TIMEOUT_MS, () => resolve(false));
     done.then(() => resolve(true), reject).finally(cancel);
   });
 }

@@ -23,22 +23,22 @@ import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
 /** Backends outside of this process: the gateway creates them, other services call the gateway. */
-export type ElsewhereBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
-export type CreateElsewhere = (services: PlatformServices, code: RunningCode) => ElsewhereBackends;
+export type RemoteBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
+export type CreateRemoteBackends = (services: PlatformServices, code: RunningCode) => RemoteBackends;
 
 /** Parts that a service implements itself instead of calling another one. */
 export interface OwnParts {
-  createElsewhere?: CreateElsewhere;
+  createRemoteBackends?: CreateRemoteBackends;
   webhooks?: WebhookAccess;
   /** Called before each platform call of a handler. */
   onServiceCall?: OnServiceCall;
   /** Set by the workflow service, which has the runs itself. */
   steps?: StepAccess;
   /** Whether this service reports plugin faults, which every service finds when it loads plugins. */
-  tellsOfPlugins?: boolean;
+  reportsPlugins?: boolean;
 }
 
-type Backends = ElsewhereBackends & { worker: WorkerBackend };
+type Backends = RemoteBackends & { worker: WorkerBackend };
 
 /** Creates the platform services for handlers, and the backends that run them. */
 export function createBackends(
@@ -67,12 +67,12 @@ export function createBackends(
     onSandbox: resources.onSandbox,
     codeOf: (plugin) => code.codeOf(plugin),
   });
-  const elsewhere = (own.createElsewhere ?? throughGateway(resources))(services, code);
-  const backends: Backends = { ...elsewhere, worker };
+  const remote = (own.createRemoteBackends ?? throughGateway(resources))(services, code);
+  const backends: Backends = { ...remote, worker };
   return { services, backends };
 }
 
-function throughGateway(resources: Resources): CreateElsewhere {
+function throughGateway(resources: Resources): CreateRemoteBackends {
   return () => ({
     container: gatewayDispatch('container', resources),
     host: gatewayDispatch('host', resources),

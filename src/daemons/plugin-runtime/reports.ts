@@ -14,9 +14,9 @@ import { adapterFaults } from './access/adapters.ts';
  */
 export function createPluginReports(
   resources: Resources,
-  tells: boolean,
+  reports: boolean,
 ): (registry: PluginRegistry, kept: readonly LoadedPlugin[]) => void {
-  const at = (level: LogLevel): LogLevel => (tells ? level : 'debug');
+  const at = (level: LogLevel): LogLevel => (reports ? level : 'debug');
   return (registry, kept) => {
     reportBroken(registry, kept, resources, at('error'));
     reportMissingAdapters(registry, resources, at('warn'));

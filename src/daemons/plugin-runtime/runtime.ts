@@ -25,7 +25,7 @@ import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
 import { createPluginReports } from './reports.ts';
-import { whenThereIsRoom } from './room.ts';
+import { retryWhileQueueFull } from './room.ts';
 import { RunningCode } from './running-code.ts';
 import { configFaults, settingsOf } from './settings.ts';
 
@@ -65,7 +65,7 @@ export interface PluginCall
 
 export interface ExecuteOptions extends RunOptions {
   /** Waits while the queue of the plugin's processes is full, instead of failing. */
-  waitsForRoom?: boolean;
+  waitsForQueue?: boolean;
 }
 
 /** The project's plugins, ready to be called by a service. */
@@ -141,7 +141,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
     await backends.worker.close();
     throw error;
   }
-  const report = createPluginReports(resources, own.tellsOfPlugins === true);
+  const report = createPluginReports(resources, own.reportsPlugins === true);
   report(registry, []);
   let reloading: Promise<void> | undefined;
 
@@ -204,7 +204,7 @@ export async function createPluginRuntime(resources: Resources, own: OwnParts = 
       const run = (): Promise<CommandResult> => backend.run(request, options);
       // Waits inside the execution's record: otherwise each rejected attempt would count as a failed
       // execution.
-      const runOnce = options?.waitsForRoom ? () => whenThereIsRoom(options.signal, run) : run;
+      const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
       // The caller records it; a second record would count it twice.
       if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
       return track(request, manifest, runOnce);

@@ -19,13 +19,13 @@ export interface SourceWatchOptions {
   logger: Logger;
 }
 
-const LOOK_MS = 200;
+const POLL_MS = 200;
 /** Editors and version control write several files per change. */
 const SETTLE_MS = 60;
-const MAX_SETTLE_LOOKS = 5;
+const MAX_SETTLE_POLLS = 5;
 /** Polling uses at most this share of a core, regardless of the number of files. */
 const MAX_SHARE = 1 / 50;
-const MAX_LOOK_MS = 5000;
+const MAX_POLL_MS = 5000;
 /** Pause after a change, doubled after each subsequent one: each reloads the plugins of every service. */
 const MIN_REST_MS = 400;
 const MAX_REST_MS = 10_000;
@@ -39,15 +39,15 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
   let known = await stamp();
   let running: Promise<void> = Promise.resolve();
   let queued: Promise<void> | undefined;
-  let delayMs = LOOK_MS;
+  let delayMs = POLL_MS;
   let restMs = 0;
   let isClosed = false;
   let cancelTimer = (): void => {};
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const startedAt = performance.now();
     const found = isClosed ? known : await stamp();
-    delayMs = Math.min(Math.max(LOOK_MS, (performance.now() - startedAt) / MAX_SHARE), MAX_LOOK_MS);
+    delayMs = Math.min(Math.max(POLL_MS, (performance.now() - startedAt) / MAX_SHARE), MAX_POLL_MS);
     const isChanged = differ(known, found, isNews);
     restMs = isChanged ? Math.min(Math.max(MIN_REST_MS, restMs * 2), MAX_REST_MS) : Math.floor(restMs / 2);
     if (!isChanged) {
@@ -60,14 +60,14 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
       await changed();
       known = next;
     } catch (error) {
-      delayMs = MAX_LOOK_MS;
+      delayMs = MAX_POLL_MS;
       logger.error('Changed files could not be reloaded', { error });
     }
   }
 
   async function settled(first: Stamps): Promise<Stamps> {
     let last = first;
-    for (let looks = 0; looks < MAX_SETTLE_LOOKS; looks++) {
+    for (let polls = 0; polls < MAX_SETTLE_POLLS; polls++) {
       await pause(SETTLE_MS);
       const next = await stamp();
       const isSettled = !differ(last, next, () => true);
@@ -81,7 +81,7 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
   function check(): Promise<void> {
     queued ??= running.then(() => {
       queued = undefined;
-      running = look();
+      running = poll();
       return running;
     });
     return queued;
@@ -92,7 +92,7 @@ export async function watchSources(options: SourceWatchOptions): Promise<SourceW
     cancelTimer = systemClock.after(delayMs, () => {
       check().then(schedule, (error) => {
         logger.error('The watched files cannot be read', { error });
-        delayMs = MAX_LOOK_MS;
+        delayMs = MAX_POLL_MS;
         schedule();
       });
     });

@@ -94,7 +94,7 @@ export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
               ...(declared.output ? { output: declared.output } : {}),
             },
           },
-          { signal, onBegun: call.begun, alone: call.alone, waitsForRoom: true },
+          { signal, onBegun: call.begun, alone: call.alone, waitsForQueue: true },
         );
       } finally {
         stopListening();

@@ -4,7 +4,7 @@ import type { Call } from './worker/call.ts';
 
 const MAX_BYTES = 64 * 1024 * 1024;
 
-export interface WaitingLineLimits {
+export interface WaitQueueLimits {
   maxCalls: number;
   /** Total size of the waiting calls' frames, which are held in memory; default 64 MiB. */
   maxBytes?: number;
@@ -13,7 +13,7 @@ export interface WaitingLineLimits {
 }
 
 /** Queue of calls that wait for a slot, with fair queueing between tenants. */
-export interface WaitingLine {
+export interface WaitQueue {
   readonly size: number;
   /**
    * Returns why the call is rejected, to complete "… takes no more calls: …"; undefined when it is queued.
@@ -31,17 +31,17 @@ export interface WaitingLine {
   clear(): Call[];
 }
 
-export function createWaitingLine(limits: WaitingLineLimits): WaitingLine {
+export function createWaitQueue(limits: WaitQueueLimits): WaitQueue {
   const { maxCalls, maxBytes = MAX_BYTES, tenancy } = limits;
   const turns = createTurns<Call>();
-  const places = createFairShares(maxCalls, tenancy);
-  const room = createFairShares(maxBytes, tenancy);
+  const callShares = createFairShares(maxCalls, tenancy);
+  const byteShares = createFairShares(maxBytes, tenancy);
   const bytesOf = new Map<Call, number>();
 
-  function giveBack(call: Call): void {
+  function release(call: Call): void {
     const { tenantId } = call.request;
-    places.release(tenantId);
-    room.release(tenantId, bytesOf.get(call));
+    callShares.release(tenantId);
+    byteShares.release(tenantId, bytesOf.get(call));
     bytesOf.delete(call);
   }
   return {
@@ -51,29 +51,29 @@ export function createWaitingLine(limits: WaitingLineLimits): WaitingLine {
     enter(call) {
       const { tenantId } = call.request;
       const bytes = Buffer.byteLength(call.frame);
-      if (places.free === 0 || bytes > room.free) return `${turns.size} calls are waiting already`;
-      if (!places.mayTake(tenantId) || !room.mayTake(tenantId, bytes))
+      if (callShares.free === 0 || bytes > byteShares.free) return `${turns.size} calls are waiting already`;
+      if (!callShares.mayTake(tenantId) || !byteShares.mayTake(tenantId, bytes))
         return `the namespace "${tenantId}" has used its share of the queue; the rest is reserved for other namespaces`;
-      places.take(tenantId);
-      room.take(tenantId, bytes);
+      callShares.take(tenantId);
+      byteShares.take(tenantId, bytes);
       bytesOf.set(call, bytes);
       turns.add(tenantId, call);
       return undefined;
     },
     leave(call) {
       if (!turns.remove(call.request.tenantId, call)) return false;
-      giveBack(call);
+      release(call);
       return true;
     },
     next(accepts) {
       const call = turns.next((_, first) => accepts(first));
-      if (call) giveBack(call);
+      if (call) release(call);
       return call;
     },
     sizeOf: turns.sizeOf,
     clear() {
       const all = turns.clear();
-      for (const call of all) giveBack(call);
+      for (const call of all) release(call);
       return all;
     },
   };

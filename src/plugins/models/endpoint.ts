@@ -27,7 +27,7 @@ export interface ModelEndpoint {
 
 const FIRST_WAIT_MS = 500;
 /** A longer Retry-After is not awaited: the handler has its own time limit. */
-const LONGEST_WAIT_MS = seconds(30);
+const MAX_WAIT_MS = seconds(30);
 const ERROR_BODY_BYTES = 16 * 1024;
 
 export function createModelEndpoint(options: EndpointOptions): ModelEndpoint {
@@ -64,7 +64,7 @@ export function createModelEndpoint(options: EndpointOptions): ModelEndpoint {
         if (error instanceof PlatformError) throw error;
         const failure = error instanceof RemoteFailure ? error : connectionFailure(error);
         const waitMs = failure.retryAfterMs ?? random.fraction() * FIRST_WAIT_MS * 2 ** tries;
-        if (tries >= maxAttempts || !mayPass(failure) || waitMs > LONGEST_WAIT_MS)
+        if (tries >= maxAttempts || !mayPass(failure) || waitMs > MAX_WAIT_MS)
           throw toCallError(failure, adapter, host, tries);
         await wait(clock, waitMs, signal);
       }

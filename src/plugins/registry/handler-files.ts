@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { HandlerRef, type ManifestV3, type SchemaRef, type SchemaToDescribe } from '../../contracts/index.ts';
 import { nearest } from '../../kit/nearest.ts';
 import { isInside } from '../inside.ts';
-import { formatPath, MOST_FAULTS } from './manifest-file.ts';
+import { formatPath, MAX_FAULTS } from './manifest-file.ts';
 import { exportsInText } from './module-exports.ts';
 import type { PluginFault } from './types.ts';
 
@@ -31,7 +31,7 @@ export async function checkHandlerFiles(root: string, manifest: ManifestV3): Pro
     files.set(file, found);
     const message = found.fault ?? exportFault(found, file, name);
     if (message) faults.push({ code: 'INVALID_HANDLER', path, message: `"${ref}": ${message}` });
-    if (faults.length === MOST_FAULTS) break;
+    if (faults.length === MAX_FAULTS) break;
   }
   return faults;
 }

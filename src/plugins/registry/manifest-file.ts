@@ -7,14 +7,14 @@ import { messageOf } from '../../kit/errors.ts';
 import { nearest } from '../../kit/nearest.ts';
 import { version as platformVersion } from '../../kit/paths.ts';
 import { problemsOf, problemText } from '../../kit/schema-problems.ts';
-import { readOwnFile } from '../own-file.ts';
+import { readUntrustedFile } from '../own-file.ts';
 import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
 /** Enough for a person to fix at a time; a megabyte of `1,` has half a million faults. */
-export const MOST_FAULTS = 100;
-const LONGEST_NAME = 100;
+export const MAX_FAULTS = 100;
+const MAX_NAME_CHARS = 100;
 
 /** Fault of a folder that is not a plugin. */
 export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json(a regular file) names no manifest under "svc".`;
@@ -39,7 +39,7 @@ export async function readManifest(folder: string, evaluate?: EvaluateManifest):
   }
   let text: string;
   try {
-    text = await readOwnFile(file, MANIFEST_FILE, MAX_BYTES);
+    text = await readUntrustedFile(file, MANIFEST_FILE, MAX_BYTES);
   } catch (error) {
     return broken(messageOf(error));
   }
@@ -84,9 +84,9 @@ export function checkManifest(raw: unknown): ReadManifest {
  * At most a hundred faults, including one that prevents the gateway's start, and the number of the others.
  */
 export function someOf(faults: PluginFault[]): PluginFault[] {
-  if (faults.length <= MOST_FAULTS) return faults;
+  if (faults.length <= MAX_FAULTS) return faults;
   const refusing = faults.find(({ refusesGatewayStart }) => refusesGatewayStart);
-  const told = [...new Set([...(refusing ? [refusing] : []), ...faults])].slice(0, MOST_FAULTS);
+  const told = [...new Set([...(refusing ? [refusing] : []), ...faults])].slice(0, MAX_FAULTS);
   const { code } = told[0]!;
   return [...told, { code, path: '', message: `and ${faults.length - told.length} more faults` }];
 }
@@ -101,7 +101,7 @@ export function formatPath(path: ReadonlyArray<PropertyKey>): string {
 /** Truncates a key for messages: it may be as long as the manifest. */
 function named(key: PropertyKey): string {
   const text = String(key);
-  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
+  return text.length > MAX_NAME_CHARS ? `${text.slice(0, MAX_NAME_CHARS)}…` : text;
 }
 
 /** Faults of a part of a manifest against a schema, with paths from the root. */

@@ -67,13 +67,13 @@ export function toolArguments([messages, options]: unknown[]): LlmRequest {
   } as LlmRequest;
 }
 
-const MOST_TEXTS = 256;
+const MAX_TEXTS = 256;
 
 export function textsArgument(value: unknown): string[] {
   const texts = typeof value === 'string' ? [value] : value;
-  if (Array.isArray(texts) && texts.length > 0 && texts.length <= MOST_TEXTS && texts.every(isText))
+  if (Array.isArray(texts) && texts.length > 0 && texts.length <= MAX_TEXTS && texts.every(isText))
     return texts;
-  throw invalid(`ctx.embeddings.embed takes a non-empty string, or 1 to ${MOST_TEXTS} of them`);
+  throw invalid(`ctx.embeddings.embed takes a non-empty string, or 1 to ${MAX_TEXTS} of them`);
 }
 
 function isText(value: unknown): value is string {

@@ -26,13 +26,13 @@ interface Open {
   abort: AbortController;
   /** The chunk being prefetched. */
   ahead: Promise<IteratorResult<string, LlmReply>>;
-  forgetLater(): void;
-  forget(): void;
+  closeLater(): void;
+  discard(): void;
 }
 
-const MOST_OF_AN_EXECUTION = 8;
+const MAX_STREAMS_PER_EXECUTION = 8;
 /** Time after which an unread stream is closed: a handler that ended does not close it. */
-const UNASKED_MS = minutes(2);
+const UNREAD_MS = minutes(2);
 
 /** Open streams, each prefetched by one chunk. */
 export function createLlmStreams(clock: Clock): LlmStreams {
@@ -51,10 +51,10 @@ export function createLlmStreams(clock: Clock): LlmStreams {
   return {
     open({ request: { executionId }, signal }, start) {
       const own = [...open.values()].filter((stream) => stream.executionId === executionId);
-      if (own.length >= MOST_OF_AN_EXECUTION) {
+      if (own.length >= MAX_STREAMS_PER_EXECUTION) {
         throw new PlatformError(
           'SERVICE_UNAVAILABLE',
-          `The handler has ${MOST_OF_AN_EXECUTION} streams of ctx.llm open; finish or close some first.`,
+          `The handler has ${MAX_STREAMS_PER_EXECUTION} streams of ctx.llm open; finish or close some first.`,
         );
       }
       const id = ++lastId;
@@ -66,11 +66,11 @@ export function createLlmStreams(clock: Clock): LlmStreams {
         pieces,
         abort,
         ahead: readAhead(pieces),
-        forgetLater() {
+        closeLater() {
           stop();
-          stop = clock.after(UNASKED_MS, stream.forget);
+          stop = clock.after(UNREAD_MS, stream.discard);
         },
-        forget() {
+        discard() {
           stop();
           open.delete(id);
           abort.abort();
@@ -78,29 +78,29 @@ export function createLlmStreams(clock: Clock): LlmStreams {
           pieces.return(undefined as never).catch(() => {});
         },
       };
-      signal.addEventListener('abort', stream.forget, { once: true });
+      signal.addEventListener('abort', stream.discard, { once: true });
       open.set(id, stream);
-      stream.forgetLater();
+      stream.closeLater();
       return id;
     },
     async next(executionId, id) {
       const stream = find(executionId, id);
-      stream.forgetLater();
+      stream.closeLater();
       try {
         const { value, done } = await stream.ahead;
         if (!done) {
           stream.ahead = readAhead(stream.pieces);
           return { text: value };
         }
-        stream.forget();
+        stream.discard();
         return { text: '', reply: value };
       } catch (error) {
-        stream.forget();
+        stream.discard();
         throw error;
       }
     },
     close(executionId, id) {
-      find(executionId, id).forget();
+      find(executionId, id).discard();
     },
   };
 }

@@ -29,7 +29,7 @@ export interface ObjectAccess {
 const KEY_CHARS = 512;
 const CURSOR_CHARS = 1024;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-const MOST_CHARS = Math.ceil(LIMITS.storageObjectBytes / 3) * 4;
+const MAX_CHARS = Math.ceil(LIMITS.storageObjectBytes / 3) * 4;
 
 /**
  * `ctx.storage`: objects of one plugin and tenant, both taken from the execution. Forwards data as base64
@@ -101,7 +101,7 @@ export function createStorageService(
 
 function base64Argument(data: unknown): string {
   if (typeof data !== 'string' || !BASE64.test(data)) throw invalid('the data must be base64');
-  if (data.length <= MOST_CHARS) return data;
+  if (data.length <= MAX_CHARS) return data;
   const maxBytes = LIMITS.storageObjectBytes;
   throw new PlatformError(
     'PAYLOAD_TOO_LARGE',

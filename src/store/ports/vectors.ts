@@ -1,7 +1,7 @@
 import type { VectorMetadata } from '../../contracts/index.ts';
 
 /** One collection of one plugin and one tenant. */
-export interface VectorPlace {
+export interface CollectionKey {
   tenant: string;
   namespace: string;
   collection: string;
@@ -35,10 +35,10 @@ export interface VectorHit {
  */
 export interface VectorStore {
   /** Throws QUOTA_EXCEEDED when tenant and namespace would exceed `maxVectors` over all collections. */
-  upsert(place: VectorPlace, items: VectorRecord[], maxVectors: number): Promise<number>;
+  upsert(key: CollectionKey, items: VectorRecord[], maxVectors: number): Promise<number>;
   /** Nearest first; empty when the collection does not exist. */
-  search(place: VectorPlace, query: VectorQuery): Promise<VectorHit[]>;
+  search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]>;
   /** Returns the number deleted. A collection that becomes empty may take other dimensions. */
-  delete(place: VectorPlace, ids: string[]): Promise<number>;
+  delete(key: CollectionKey, ids: string[]): Promise<number>;
   close(): Promise<void>;
 }

@@ -88,12 +88,12 @@ export interface DeliveryFilter {
 }
 
 /** List cursor: receive time, then write order. */
-export type DeliveryPlace = Pick<DeliveryRecord, 'receivedAt' | 'position'>;
+export type DeliveryCursor = Pick<DeliveryRecord, 'receivedAt' | 'position'>;
 
 export interface DeliveryPage {
   items: DeliveryRecord[];
   /** Cursor of the next page; null on the last one. */
-  next: DeliveryPlace | null;
+  next: DeliveryCursor | null;
 }
 
 /**
@@ -153,8 +153,8 @@ export interface WebhookInbox {
     namespaceId: string,
     options: DeliveryFilter & {
       limit: number;
-      before?: DeliveryPlace | undefined;
-      after?: DeliveryPlace | undefined;
+      before?: DeliveryCursor | undefined;
+      after?: DeliveryCursor | undefined;
     },
   ): Promise<DeliveryPage>;
   /** Deliveries written after a position, oldest first, with bodies; for live streams. */
@@ -176,7 +176,7 @@ export interface WebhookInbox {
   /** Bytes acknowledged but not yet visible to lists and searches. */
   readonly waitingBytes: number;
   /** The error that keeps acknowledged deliveries from being moved into the database, if any. */
-  readonly filingFailure: unknown;
+  readonly applyFailure: unknown;
   /** Flushes the records buffered by `note`. */
   flush(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { PlatformError } from '../../kit/errors.ts';
 import { type Logger, silentLogger } from '../../kit/logger.ts';
-import { BLOCKING_WAIT_MS, BUSY_PATIENCE_MS, whileBusy } from './busy-retry.ts';
+import { BLOCKING_WAIT_MS, BUSY_TIMEOUT_MS, retryWhileBusy } from './busy-retry.ts';
 import { configureConnection } from './connection.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { openLog } from './log-sync.ts';
@@ -17,7 +17,7 @@ export interface DatabaseOptions {
   /** Opens an existing file of the current schema read-only. */
   readonly?: boolean;
   /** Total time a call waits for another process's lock before it rejects; default 10 s. */
-  busyPatienceMs?: number;
+  busyTimeoutMs?: number;
   /**
    * Page size of a new file: larger suits large appended rows, the default 4096 suits small rows in random
    * order.
@@ -53,13 +53,13 @@ export interface Database {
  * close the file by other means in this process: POSIX then drops all locks of the process on it.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { file, busyPatienceMs = BUSY_PATIENCE_MS } = options;
+  const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
   let sqlite: Sqlite.Database;
   try {
     if (!options.readonly) createPrivateFile(file);
     // SQLite's busy timeout does not cover the locks that processes meet when they create a file
     // concurrently.
-    sqlite = await whileBusy(() => connect(options), busyPatienceMs);
+    sqlite = await retryWhileBusy(() => connect(options), busyTimeoutMs);
   } catch (error) {
     throw storeError(file, error);
   }
@@ -113,9 +113,9 @@ function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean)
 }
 
 function wrap(sqlite: Sqlite.Database, options: DatabaseOptions): Database {
-  const { file, busyPatienceMs = BUSY_PATIENCE_MS } = options;
+  const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
   const log = options.syncBeside ? openLog(file) : undefined;
-  const commits = createGroupCommit(sqlite, busyPatienceMs, log?.sync);
+  const commits = createGroupCommit(sqlite, busyTimeoutMs, log?.sync);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -143,7 +143,7 @@ function wrap(sqlite: Sqlite.Database, options: DatabaseOptions): Database {
     pragma: (source) => sqlite.pragma(source),
     read: (query) =>
       translated(async () => {
-        const found = await whileBusy(query, busyPatienceMs);
+        const found = await retryWhileBusy(query, busyTimeoutMs);
         await commits.synced();
         return found;
       }),

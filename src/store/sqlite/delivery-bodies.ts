@@ -5,7 +5,7 @@ import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 
 /** Rows scanned per event-loop turn: a few milliseconds. */
-const STRETCH_ROWS = 200;
+const BATCH_ROWS = 200;
 
 /** Deletes the oldest bodies of finished deliveries. */
 export interface BodyRetention {
@@ -28,15 +28,15 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     const positions: number[] = [];
     let found = 0;
     for (let from = after; ; ) {
-      const stretch = await db.read(() => rows.bodies(from, STRETCH_ROWS));
-      for (const row of stretch) {
+      const batch = await db.read(() => rows.bodies(from, BATCH_ROWS));
+      for (const row of batch) {
         from = row.position;
         if (!row.hasBody || !row.hasEnded) continue;
         positions.push(row.position);
         found += row.bytes;
         if (found >= bytes || positions.length === limit) return { positions, until: from };
       }
-      if (stretch.length < STRETCH_ROWS) return { positions, until: from };
+      if (batch.length < BATCH_ROWS) return { positions, until: from };
       await turn();
     }
   }

@@ -5,7 +5,7 @@ import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 
 /** Rows per transaction; the lock is held for some ten milliseconds. */
-const STRETCH_ROWS = 1000;
+const BATCH_ROWS = 1000;
 const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
@@ -15,9 +15,9 @@ const RETRY_MS = 1000;
 export function startDeliveryFill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();
   /** Counts rows, not positions, since retention leaves gaps. */
-  const stretchBefore = db
+  const batchBefore = db
     .prepare<[number], number | null>(
-      `select min(position) from (select position from delivery where position < ? order by position desc limit ${STRETCH_ROWS})`,
+      `select min(position) from (select position from delivery where position < ? order by position desc limit ${BATCH_ROWS})`,
     )
     .pluck();
   const stopped = new AbortController();
@@ -25,7 +25,7 @@ export function startDeliveryFill(db: Database, log: InboxLog, logger: Logger): 
   async function step(): Promise<boolean> {
     const end = await db.read(() => listedFrom.get()!);
     if (end === 0) return false;
-    const start = await db.read(() => stretchBefore.get(end) ?? 0);
+    const start = await db.read(() => batchBefore.get(end) ?? 0);
     const steps =
       start === 0
         ? []

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { DeliveryFilter, DeliveryPage, DeliveryPlace, DeliveryRecord } from '../ports/index.ts';
+import type { DeliveryFilter, DeliveryPage, DeliveryCursor, DeliveryRecord } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { DeliveryFacts, DeliveryRows } from './delivery-rows.ts';
 import { compareNewest, deliveryWalks, type WalkFilter } from './delivery-walk.ts';
@@ -8,8 +8,8 @@ import type { TextIndex } from './text-index/text-index.ts';
 
 export interface ListOptions extends DeliveryFilter {
   limit: number;
-  before?: DeliveryPlace | undefined;
-  after?: DeliveryPlace | undefined;
+  before?: DeliveryCursor | undefined;
+  after?: DeliveryCursor | undefined;
 }
 
 /** Rows scanned per event-loop turn, with and without reading bodies: some milliseconds each. */
@@ -31,7 +31,7 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
   const sql = statements(db);
 
   /** Filters `places` by the search text. */
-  const holding = (places: readonly DeliveryPlace[], search: string | undefined): DeliveryPlace[] => {
+  const holding = (places: readonly DeliveryCursor[], search: string | undefined): DeliveryCursor[] => {
     if (search === undefined || places.length === 0) return [...places];
     const found = new Set(
       rows.holding(
@@ -42,13 +42,13 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
     return places.filter(({ position }) => found.has(position));
   };
 
-  async function listed(filter: WalkFilter, options: ListOptions, wanted: number): Promise<DeliveryPlace[]> {
+  async function listed(filter: WalkFilter, options: ListOptions, wanted: number): Promise<DeliveryCursor[]> {
     const { search, before, after } = options;
     const walk = await db.read(() =>
       after ? walks.open(filter, after, 'oldest') : walks.open(filter, before, 'newest'),
     );
     const count = search === undefined ? wanted : SEARCHED_ROWS;
-    const found: DeliveryPlace[] = [];
+    const found: DeliveryCursor[] = [];
     for (;;) {
       const places = await db.read(() => walk.next(count));
       found.push(...(await db.read(() => holding(places, search))));
@@ -75,16 +75,16 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
     options: ListOptions,
     end: number,
     wanted: number,
-  ): Promise<DeliveryPlace[]> {
+  ): Promise<DeliveryCursor[]> {
     const { before, search } = options;
     const scan = search === undefined ? SCANNED_ROWS : SEARCHED_ROWS;
-    let found: DeliveryPlace[] = [];
+    let found: DeliveryCursor[] = [];
     let position = before ? await db.read(() => writtenBehind(before.receivedAt, end)) : end;
     for (;;) {
-      const stretch = await db.read(() => rows.stretch(filter.namespaceId, position, scan));
-      const last = stretch.at(-1);
+      const batch = await db.read(() => rows.rowsBefore(filter.namespaceId, position, scan));
+      const last = batch.at(-1);
       if (!last) return found;
-      const matching = stretch.filter(
+      const matching = batch.filter(
         (row) => matches(row, filter) && (!before || compareNewest(before, row) < 0),
       );
       found.push(...(await db.read(() => holding(matching, search))));
@@ -97,13 +97,13 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
   }
 
   /** Matching rows after the last segment, which the text index does not cover yet. */
-  async function unindexed(filter: WalkFilter, indexedUntil: number): Promise<DeliveryPlace[]> {
-    const found: DeliveryPlace[] = [];
+  async function unindexed(filter: WalkFilter, indexedUntil: number): Promise<DeliveryCursor[]> {
+    const found: DeliveryCursor[] = [];
     for (let position = Number.MAX_SAFE_INTEGER; ; ) {
-      const stretch = await db.read(() => rows.stretch(filter.namespaceId, position, SCANNED_ROWS));
-      found.push(...stretch.filter((row) => row.position > indexedUntil && matches(row, filter)));
-      position = stretch.at(-1)?.position ?? 0;
-      if (stretch.length < SCANNED_ROWS || position <= indexedUntil) return found;
+      const batch = await db.read(() => rows.rowsBefore(filter.namespaceId, position, SCANNED_ROWS));
+      found.push(...batch.filter((row) => row.position > indexedUntil && matches(row, filter)));
+      position = batch.at(-1)?.position ?? 0;
+      if (batch.length < SCANNED_ROWS || position <= indexedUntil) return found;
       await turn();
     }
   }
@@ -114,15 +114,15 @@ export function deliveryPages(db: Database, rows: DeliveryRows, texts: TextIndex
     { before, search }: ListOptions,
     { segments, of }: TextCandidates,
     wanted: number,
-  ): Promise<DeliveryPlace[]> {
-    const isBehind = (place: DeliveryPlace): boolean => !before || compareNewest(before, place) < 0;
+  ): Promise<DeliveryCursor[]> {
+    const isBehind = (place: DeliveryCursor): boolean => !before || compareNewest(before, place) < 0;
     const indexedUntil = Math.max(...segments.map(({ last }) => last));
     const closed = segments.filter(
       ({ newestAt, oldestAt }) =>
         newestAt >= (filter.since ?? 0) && (!before || oldestAt <= before.receivedAt),
     );
     let pool = (await unindexed(filter, indexedUntil)).filter(isBehind).sort(compareNewest);
-    const found: DeliveryPlace[] = [];
+    const found: DeliveryCursor[] = [];
     const rest = pacer();
     while (found.length < wanted) {
       const newest = closed[0]?.newestAt ?? -1;
@@ -195,7 +195,7 @@ function matches(row: DeliveryFacts, { status, pluginId, event, since }: WalkFil
 function statements(db: Database) {
   return {
     listedFrom: db.prepare<[], { position: number }>('select listed_from as position from delivery_progress'),
-    firstFrom: db.prepare<[number, number], DeliveryPlace>(
+    firstFrom: db.prepare<[number, number], DeliveryCursor>(
       'select position, received_at as receivedAt from delivery where position >= ? and position < ? order by position limit 1',
     ),
   };

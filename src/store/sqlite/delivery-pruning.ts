@@ -8,10 +8,10 @@ import { SQL } from './delivery-statements.ts';
 import type { InboxLog } from './inbox-log.ts';
 
 /** Rows scanned per event-loop turn: a few milliseconds. */
-const STRETCH_ROWS = 500;
+const BATCH_ROWS = 500;
 /** Up to this many retained rows are rescanned by each sweep; more only at intervals. */
-const FEW_PASSED = 10 * STRETCH_ROWS;
-const LOOK_AGAIN_MS = minutes(10);
+const FEW_PASSED = 10 * BATCH_ROWS;
+const RESCAN_MS = minutes(10);
 
 /** Deletes whole records, oldest first, at most `limit` per call; returns their number. */
 export interface DeliveryPruning {
@@ -51,15 +51,15 @@ export function deliveryPruning(
     const positions: number[] = [];
     let passed = 0;
     for (let until = after; ; ) {
-      const stretch = await db.read(() => rows.ages(until, last, STRETCH_ROWS));
-      for (const row of stretch) {
+      const batch = await db.read(() => rows.ages(until, last, BATCH_ROWS));
+      for (const row of batch) {
         const verdict = judge(row);
         if (verdict === 'ends the search') return { positions, passed, until };
         until = row.position;
         if (verdict === 'stays') passed++;
         else if (positions.push(row.position) === limit) return { positions, passed, until };
       }
-      if (stretch.length < STRETCH_ROWS) return { positions, passed, until };
+      if (batch.length < BATCH_ROWS) return { positions, passed, until };
       await turn();
     }
   }
@@ -77,7 +77,7 @@ export function deliveryPruning(
     sweep.passed += found.passed;
     const isDue = sweep.passed <= FEW_PASSED || clock.monotonic() >= sweep.againAt;
     if (removed > 0 || sweep.passed === 0 || !isDue) return removed;
-    sweep.againAt = clock.monotonic() + LOOK_AGAIN_MS;
+    sweep.againAt = clock.monotonic() + RESCAN_MS;
     const again = await find(0, sweep.until, limit, judge);
     const removedAgain = await remove(again.positions);
     // The next call continues behind the last deleted row.

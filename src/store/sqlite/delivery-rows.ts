@@ -68,8 +68,8 @@ export function deliveryRows(db: Database) {
     heads: (positions: readonly number[]) =>
       new Map(sql.heads.all(JSON.stringify(positions)).map((row) => [row.position, recordOf(row)])),
     /** A namespace's rows before a position, latest first. */
-    stretch: (namespaceId: string, before: number, limit: number) =>
-      sql.stretch.all(namespaceId, before, limit),
+    rowsBefore: (namespaceId: string, before: number, limit: number) =>
+      sql.rowsBefore.all(namespaceId, before, limit),
     /** Those of these positions that belong to the namespace. */
     facts: (namespaceId: string, positions: readonly number[]) =>
       sql.facts.all(namespaceId, JSON.stringify(positions)),
@@ -156,7 +156,7 @@ function statements(db: Database) {
     heads: db.prepare<[string], Row>(
       `select ${head}, null as body from delivery d where position in (select value from json_each(?))`,
     ),
-    stretch: db.prepare<[string, number, number], DeliveryFacts>(
+    rowsBefore: db.prepare<[string, number, number], DeliveryFacts>(
       `select ${facts} from delivery where namespace_id = ? and position < ? order by position desc limit ?`,
     ),
     facts: db.prepare<[string, string], DeliveryFacts>(

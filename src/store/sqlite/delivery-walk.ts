@@ -1,5 +1,5 @@
 import { DeliveryStatus } from '../../contracts/index.ts';
-import type { DeliveryFilter, DeliveryPlace } from '../ports/index.ts';
+import type { DeliveryFilter, DeliveryCursor } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
 export type WalkOrder = 'newest' | 'oldest';
@@ -7,7 +7,7 @@ export type WalkOrder = 'newest' | 'oldest';
 /** Reads list positions of deliveries in time order; call it inside `db.read`. */
 export interface DeliveryWalk {
   /** Returns the next `count` positions; fewer only at the end. */
-  next(count: number): DeliveryPlace[];
+  next(count: number): DeliveryCursor[];
 }
 
 export interface WalkFilter extends Pick<DeliveryFilter, 'status' | 'pluginId' | 'event' | 'since'> {
@@ -16,15 +16,15 @@ export interface WalkFilter extends Pick<DeliveryFilter, 'status' | 'pluginId' |
 
 /** Ordered positions of one status of one endpoint, or of a whole namespace. */
 interface Stream {
-  fetch(after: DeliveryPlace, limit: number): DeliveryPlace[];
-  buffer: DeliveryPlace[];
+  fetch(after: DeliveryCursor, limit: number): DeliveryCursor[];
+  buffer: DeliveryCursor[];
   isDone: boolean;
 }
 
 const CHUNK = 64;
 
 /** Newest first: by receive time, then by write order. */
-export function compareNewest(a: DeliveryPlace, b: DeliveryPlace): number {
+export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
   return b.receivedAt - a.receivedAt || b.position - a.position;
 }
 
@@ -69,11 +69,11 @@ export function deliveryWalks(db: Database) {
 
   return {
     /** Starts after `from`, exclusive. */
-    open(filter: WalkFilter, from: DeliveryPlace | undefined, order: WalkOrder): DeliveryWalk {
+    open(filter: WalkFilter, from: DeliveryCursor | undefined, order: WalkOrder): DeliveryWalk {
       const compare =
-        order === 'newest' ? compareNewest : (a: DeliveryPlace, b: DeliveryPlace) => compareNewest(b, a);
+        order === 'newest' ? compareNewest : (a: DeliveryCursor, b: DeliveryCursor) => compareNewest(b, a);
       let last = from ?? startOf(order);
-      let living = streams(filter, order);
+      let open = streams(filter, order);
 
       function fill(stream: Stream, limit: number): void {
         stream.buffer = stream.fetch(last, limit);
@@ -81,15 +81,15 @@ export function deliveryWalks(db: Database) {
       }
       return {
         next(count) {
-          const found: DeliveryPlace[] = [];
-          const first = Math.min(count, Math.max(4, Math.ceil((2 * count) / living.length)));
+          const found: DeliveryCursor[] = [];
+          const first = Math.min(count, Math.max(4, Math.ceil((2 * count) / open.length)));
           while (found.length < count) {
-            for (const stream of living)
+            for (const stream of open)
               if (stream.buffer.length === 0 && !stream.isDone)
                 fill(stream, found.length === 0 ? first : CHUNK);
-            living = living.filter(({ buffer }) => buffer.length > 0);
+            open = open.filter(({ buffer }) => buffer.length > 0);
             let next: Stream | undefined;
-            for (const stream of living)
+            for (const stream of open)
               if (!next || compare(stream.buffer[0]!, next.buffer[0]!) < 0) next = stream;
             if (!next) break;
             last = next.buffer.shift()!;
@@ -102,7 +102,7 @@ export function deliveryWalks(db: Database) {
   };
 }
 
-function startOf(order: WalkOrder): DeliveryPlace {
+function startOf(order: WalkOrder): DeliveryCursor {
   return order === 'newest'
     ? { receivedAt: Number.MAX_SAFE_INTEGER, position: Number.MAX_SAFE_INTEGER }
     : { receivedAt: 0, position: 0 };
@@ -115,11 +115,11 @@ function statements(db: Database) {
       ? '(received_at, position) < (?, ?) and received_at >= ? order by received_at desc, position desc limit ?'
       : '(received_at, position) > (?, ?) and received_at >= ? order by received_at, position limit ?';
   const byTime = (order: WalkOrder) =>
-    db.prepare<[string, number, number, number, number], DeliveryPlace>(
+    db.prepare<[string, number, number, number, number], DeliveryCursor>(
       `${places} delivery_by_time where namespace_id = ? and ${ordered(order)}`,
     );
   const byStatus = (order: WalkOrder) =>
-    db.prepare<[string, string, string, string, number, number, number, number], DeliveryPlace>(
+    db.prepare<[string, string, string, string, number, number, number, number], DeliveryCursor>(
       `${places} delivery_by_status where namespace_id = ? and plugin_id = ? and event = ? and status = ? and ${ordered(order)}`,
     );
   return {

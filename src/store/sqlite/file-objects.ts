@@ -45,7 +45,7 @@ export function fileObjects({
     requireStorableKey(key);
     return db.read(() => rows.find(scopeOf(scope), key));
   }
-  function requireRoom(scope: string, key: string, bytes: number): void {
+  function requireQuota(scope: string, key: string, bytes: number): void {
     const used = rows.usage(scope) - (rows.find(scope, key)?.bytes ?? 0);
     if (used + bytes <= quotaBytes) return;
     throw new PlatformError(
@@ -74,13 +74,13 @@ export function fileObjects({
       const at = scopeOf(scope);
       const bytes = data.byteLength;
       // Checked again inside the write; checking first avoids writing a file that will be rejected.
-      await db.read(() => requireRoom(at, key, bytes));
+      await db.read(() => requireQuota(at, key, bytes));
       const file = await files.write(data).catch((error: unknown) => {
         throw fileError(error, key);
       });
       try {
         const former = await db.write(() => {
-          requireRoom(at, key, bytes);
+          requireQuota(at, key, bytes);
           return rows.put({ scope: at, key, file, bytes, modifiedAt: clock.now() });
         });
         if (former !== undefined) await files.remove(former);

@@ -1,5 +1,5 @@
 import type Sqlite from 'better-sqlite3';
-import { whileBusy } from './busy-retry.ts';
+import { retryWhileBusy } from './busy-retry.ts';
 import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
@@ -23,7 +23,7 @@ interface Write extends Work {
 type Outcome = { value: unknown } | { error: unknown };
 
 /** Maximum writes per transaction; bounds how long one blocks the event loop to some ten milliseconds. */
-const LARGEST_BATCH = 512;
+const MAX_BATCH = 512;
 
 /**
  * One fsync for many writers. A batch runs without savepoints first, and again with one savepoint per write
@@ -32,18 +32,18 @@ const LARGEST_BATCH = 512;
  */
 export function createGroupCommit(
   sqlite: Sqlite.Database,
-  busyPatienceMs: number,
+  busyTimeoutMs: number,
   sync?: () => Promise<void>,
 ): GroupCommit {
-  const { together, apart } = transactions(sqlite);
+  const { runBatch, runSeparately } = transactions(sqlite);
   let queue: Write[] = [];
   let draining: Promise<void> | undefined;
   let syncing: Promise<unknown> | undefined;
 
   async function commit(batch: Write[]): Promise<Outcome[]> {
-    for (const run of [together, apart]) {
+    for (const run of [runBatch, runSeparately]) {
       try {
-        return await whileBusy(() => run(batch), busyPatienceMs);
+        return await retryWhileBusy(() => run(batch), busyTimeoutMs);
       } catch (error) {
         if (isBusy(error) || batch.length === 1) return batch.map(() => ({ error }));
       }
@@ -67,8 +67,8 @@ export function createGroupCommit(
   async function drain(): Promise<void> {
     while (queue.length > 0) {
       await new Promise((turnEnds) => setImmediate(turnEnds));
-      const batch = queue.slice(0, LARGEST_BATCH);
-      queue = queue.slice(LARGEST_BATCH);
+      const batch = queue.slice(0, MAX_BATCH);
+      queue = queue.slice(MAX_BATCH);
       const outcomes = await commitAndSync(batch);
       batch.forEach((write, index) => {
         settle(write, outcomes[index]!);
@@ -140,8 +140,8 @@ export function transactions(sqlite: Sqlite.Database) {
 
   return {
     /** All or nothing: throws the error of the first failing write. */
-    together: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
+    runBatch: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
     /** Each write succeeds or fails separately; throws only when the whole transaction fails. */
-    apart: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),
+    runSeparately: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),
   };
 }

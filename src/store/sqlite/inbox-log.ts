@@ -5,7 +5,7 @@ import type { Unit } from './committer/protocol.ts';
 import { type CommitterThread, endedError, startCommitterThread } from './committer/thread.ts';
 import type { Database } from './database.ts';
 import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
-import { createDrain } from './journal/checkpointer.ts';
+import { createCheckpointer } from './journal/checkpointer.ts';
 import { JOURNAL_FOLDER, journalFiles, shortId, unusedFiles } from './journal/files.ts';
 import {
   reportForeign,
@@ -13,7 +13,7 @@ import {
   reportLeft,
   reportMoving,
   reportStuck,
-  reportTakeOver,
+  reportRecovery,
 } from './journal/reports.ts';
 import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
 import { createJournalWriter } from './journal/writer.ts';
@@ -47,16 +47,16 @@ export interface InboxLog {
 }
 
 /** Time limit for applying the journal at shutdown. The rest is safe; the next start applies it. */
-const FILING_AT_END_MS = 1500;
+const SHUTDOWN_APPLY_MS = 1500;
 /** 256 MB in all: some 90,000 deliveries of 2 KB. After a burst 128 MB are kept. */
-const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, mostSegments: 16, keptSegments: 7 };
+const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, maxSegments: 16, spareSegments: 7 };
 
 export interface InboxLogOptions {
   logger: Logger;
   /** Whether other processes write to the database too; default true. */
   shared?: boolean;
   /** Whether to recover the journal of an earlier process; default true. */
-  takesOver?: boolean;
+  recovers?: boolean;
   /** Limits of the journal; default 256 MB. */
   segments?: SegmentOptions;
 }
@@ -67,17 +67,17 @@ export interface InboxLogOptions {
  */
 export async function openInboxLog(
   db: Database,
-  { logger, shared = true, takesOver = true, segments = SEGMENTS }: InboxLogOptions,
+  { logger, shared = true, recovers = true, segments = SEGMENTS }: InboxLogOptions,
 ): Promise<InboxLog> {
   const { file } = db;
   const folder = join(dirname(file), JOURNAL_FOLDER);
   const isNew = placeOf(db).id === null;
   const hasFiles = journalFiles(folder).length + unusedFiles(folder).length > 0;
-  const recover = takesOver && (isNew || hasFiles) ? folder : undefined;
+  const recover = recovers && (isNew || hasFiles) ? folder : undefined;
   const thread = startCommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
   try {
-    if (recover) reportTakeOver(await thread.ready, folder, logger);
-    if (takesOver) reportForeign(file, shortId(idOf(db)), folder, logger);
+    if (recover) reportRecovery(await thread.ready, folder, logger);
+    if (recovers) reportForeign(file, shortId(idOf(db)), folder, logger);
     if (shared) return sharedLog(thread, file);
     const gone = (each: string): void => reportGone(logger, each, file);
     const files = createSegments(folder, { ...segments, database: idOf(db), gone });
@@ -110,53 +110,53 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
   const { file } = db;
   const { folder } = segments;
   const { applied } = placeOf(db);
-  const drain = createDrain({
+  const checkpointer = createCheckpointer({
     apply: thread.apply,
     applied,
     failed: (error) => reportStuck(logger, folder, file, error),
     recovered: () => reportMoving(logger, folder, file),
     closedError: () => endedError(file),
-    emptied: () => segments.trim(drain.applied),
+    emptied: () => segments.trim(checkpointer.applied),
   });
   const writer = createJournalWriter({
     segments,
     sequence: applied,
-    applied: () => drain.applied,
-    progress: drain.progress,
-    written: drain.add,
+    applied: () => checkpointer.applied,
+    progress: checkpointer.progress,
+    written: checkpointer.add,
   });
   const committer = createCommitter(thread, file);
   return {
     append: writer.append,
     commit: committer.write,
     markers: thread.markers,
-    settled: drain.all,
-    progress: drain.progress,
+    settled: checkpointer.all,
+    progress: checkpointer.progress,
     get applied() {
-      return drain.applied;
+      return checkpointer.applied;
     },
     get added() {
-      return drain.added;
+      return checkpointer.added;
     },
     get waitingBytes() {
-      return drain.waitingBytes;
+      return checkpointer.waitingBytes;
     },
     get failure() {
-      return drain.failure;
+      return checkpointer.failure;
     },
     async close() {
       const inTime = setTimeout(() => {
-        drain.close();
-        thread.hurry();
-      }, FILING_AT_END_MS);
+        checkpointer.close();
+        thread.stopWaiting();
+      }, SHUTDOWN_APPLY_MS);
       await writer.close();
       // The next start applies what cannot be applied now.
-      await drain.all().catch(thread.hurry);
-      drain.close();
+      await checkpointer.all().catch(thread.stopWaiting);
+      checkpointer.close();
       await committer.close();
       await thread.close();
       clearTimeout(inTime);
-      const { waitingBytes } = drain;
+      const { waitingBytes } = checkpointer;
       await segments.close({ remove: waitingBytes === 0 });
       if (waitingBytes > 0) reportLeft(logger, folder, file, waitingBytes);
     },

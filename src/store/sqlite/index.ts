@@ -34,7 +34,7 @@ export interface SqliteStoreOptions {
    * Whether to recover the journal of an earlier process; only the first of several processes does. Default
    * true.
    */
-  takesOver?: boolean;
+  recovers?: boolean;
   /** Limits of the inbox journal of an unshared store. */
   segments?: SqliteInboxDeps['segments'];
 }
@@ -54,7 +54,7 @@ export async function sqliteGatewayStore({
   clock,
   logger,
   shared = true,
-  takesOver = true,
+  recovers = true,
   segments,
 }: SqliteStoreOptions): Promise<GatewayStore> {
   const db = await openDatabase({
@@ -65,7 +65,7 @@ export async function sqliteGatewayStore({
   });
   let inbox: Awaited<ReturnType<typeof sqliteWebhookInbox>>;
   try {
-    inbox = await sqliteWebhookInbox(db, { clock, logger, shared, takesOver, segments });
+    inbox = await sqliteWebhookInbox(db, { clock, logger, shared, recovers, segments });
   } catch (error) {
     await db.close();
     throw error;

@@ -42,13 +42,13 @@ export interface QuotaRow {
   value: string;
 }
 
-export type RequireRoom = (row: QuotaRow, quota: EntryQuota, now: number) => void;
+export type RequireQuota = (row: QuotaRow, quota: EntryQuota, now: number) => void;
 
 /** Maximum expired rows that a write over the quota deletes. */
 const MAX_EXPIRED_ROWS = 1000;
 
 /** Call inside the write that it guards. A write that does not grow the scope always passes. */
-export function entryQuotas(db: Database): RequireRoom {
+export function entryQuotas(db: Database): RequireQuota {
   const sql = {
     usage: db.prepare<[{ scope: string }], Usage>(
       'select keys, bytes from key_value_usage where scope = :scope',

@@ -8,7 +8,7 @@ import {
 } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import { endOfPrefix, firstKey } from './key-range.ts';
-import type { RequireRoom } from './key-value-usage.ts';
+import type { RequireQuota } from './key-value-usage.ts';
 
 interface Row {
   key: string;
@@ -21,7 +21,7 @@ interface RowWrite extends Row {
 }
 
 /** One row per scope and key, its value as JSON. Quotas apply only with `requireRoom`. */
-export function sqliteKeyValue(db: Database, clock: Clock, requireRoom?: RequireRoom): KeyValueStore {
+export function sqliteKeyValue(db: Database, clock: Clock, requireQuota?: RequireQuota): KeyValueStore {
   const sql = statements(db);
 
   function rowOf(scope: string, key: string, value: JsonValue, ttlMs?: number): RowWrite {
@@ -37,7 +37,7 @@ export function sqliteKeyValue(db: Database, clock: Clock, requireRoom?: Require
     async set(scope, key, value, ttlMs, quota) {
       const row = rowOf(scope, key, value, ttlMs);
       await db.write(() => {
-        if (quota) requireRoom?.(row, quota, clock.now());
+        if (quota) requireQuota?.(row, quota, clock.now());
         sql.set.run(row);
       });
     },
@@ -46,7 +46,7 @@ export function sqliteKeyValue(db: Database, clock: Clock, requireRoom?: Require
       return db.write(() => {
         const now = clock.now();
         if (sql.get.get({ scope, key, now })) return false;
-        if (quota) requireRoom?.(row, quota, now);
+        if (quota) requireQuota?.(row, quota, now);
         return sql.setIfAbsent.run({ ...row, now }).changes === 1;
       });
     },
@@ -64,7 +64,7 @@ export function sqliteKeyValue(db: Database, clock: Clock, requireRoom?: Require
         const { value: before, expiresAt } = found ?? first;
         const value = sumOf(key, JSON.parse(before), by);
         const row = { scope, key, value: JSON.stringify(value), expiresAt };
-        if (quota) requireRoom?.(row, quota, clock.now());
+        if (quota) requireQuota?.(row, quota, clock.now());
         sql.set.run(row);
         return { value, expiresAt };
       });

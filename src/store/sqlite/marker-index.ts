@@ -22,7 +22,7 @@ const FULL_AT = 0.6;
 export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   let tables = [createTable(MIN_SLOTS)];
 
-  function withRoom(): Table {
+  function writableTable(): Table {
     const last = tables.at(-1)!;
     if (last.size + 1 <= last.slots * FULL_AT) return last;
     if (last.slots < MAX_SLOTS) tables[tables.length - 1] = grown(last);
@@ -35,7 +35,7 @@ export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   }
 
   return {
-    add: (digest, id) => place(withRoom(), word(digest, 0), word(digest, 4), id),
+    add: (digest, id) => place(writableTable(), word(digest, 0), word(digest, 4), id),
     find(digest) {
       const [high, low] = [word(digest, 0), word(digest, 4)];
       const found: number[] = [];

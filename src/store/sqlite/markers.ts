@@ -13,9 +13,9 @@ import { createPendingRelease, startMarkerLoad } from './marker-startup.ts';
 /** Half of SHA-256: forging another delivery's marker takes a second preimage of 128 bits. */
 const DIGEST_BYTES = 16;
 /** Maximum markers in memory, in some 16 MB; older ones move to a table with its own index. */
-const MOST_INDEXED = 500_000;
+const MAX_INDEXED = 500_000;
 /** Maximum delay until a read notices another process's claim; a claim always notices. */
-const LOOK_AGAIN_MS = 250;
+const CATCH_UP_MS = 250;
 /** Markers indexed before the store opens; the rest follow in the background. */
 const LOADED_AT_START = 1000;
 
@@ -43,7 +43,7 @@ export interface Markers {
 export interface MarkerOptions {
   logger: Logger;
   /** Default 500,000. */
-  mostIndexed?: number;
+  maxIndexed?: number;
   /** Whether other processes claim in the same file; each claim then checks for theirs. Default true. */
   shared?: boolean;
 }
@@ -64,7 +64,7 @@ export function createMarkers(
   db: Database,
   log: InboxLog,
   clock: Clock,
-  { logger, mostIndexed = MOST_INDEXED, shared = true }: MarkerOptions,
+  { logger, maxIndexed = MAX_INDEXED, shared = true }: MarkerOptions,
 ): Markers {
   const sql = statements(db);
   const index = createMarkerIndex(() => sql.oldest.get()!.id);
@@ -72,10 +72,10 @@ export function createMarkers(
    * Claims being written, by the first 48 bits of the digest; a concurrent claim waits for the outcome.
    * Numeric keys avoid string interning, a tenth of a claim's cost.
    */
-  const underWay = new Map<number, Promise<unknown>>();
+  const inFlight = new Map<number, Promise<unknown>>();
   /** Markers of sync deliveries running in this process, by webhook id. */
   const held = new Map<string, number>();
-  let lookedAt = clock.monotonic();
+  let caughtUpAt = clock.monotonic();
   let hasOld = sql.anyOld.get() !== undefined;
   /** Assigned here when no other process writes: the id is known before the row is in the file. */
   let lastId = sql.lastId.get()?.id ?? 0;
@@ -102,10 +102,10 @@ export function createMarkers(
     }
     // Another process may have started to move old markers.
     hasOld ||= sql.anyOld.get() !== undefined;
-    lookedAt = clock.monotonic();
+    caughtUpAt = clock.monotonic();
   }
 
-  function note(digest: Uint8Array, id: number): void {
+  function addOwn(digest: Uint8Array, id: number): void {
     // A gap: another process wrote in between. The next catch-up finds both rows.
     if (shared && id !== seen + 1) return;
     index.add(digest, id);
@@ -114,7 +114,7 @@ export function createMarkers(
 
   const isOrphaned = ({ id, state }: Row): boolean => state === 'pending' && id <= orphanedUntil;
 
-  function look(digest: Uint8Array, now: number): MarkerState | undefined {
+  function lookUp(digest: Uint8Array, now: number): MarkerState | undefined {
     let moved = false;
     for (const id of index.find(digest)) {
       const row = sql.row.get(id);
@@ -128,13 +128,13 @@ export function createMarkers(
   function find(digest: Uint8Array, now: number): MaybePromise<MarkerState | undefined> {
     const loading = load.ready();
     if (loading) return loading.then(() => find(digest, now));
-    const mayBeOld = shared && clock.monotonic() - lookedAt >= LOOK_AGAIN_MS;
+    const mayBeOld = shared && clock.monotonic() - caughtUpAt >= CATCH_UP_MS;
     // Fast path for a new delivery: memory alone shows that the marker is free.
     const isIndexed = index.find(digest).length > 0;
     if (!mayBeOld && !hasOld && !isIndexed) return undefined;
     return readBack(isIndexed, () => {
       if (mayBeOld) catchUp();
-      return look(digest, now);
+      return lookUp(digest, now);
     });
   }
 
@@ -158,9 +158,9 @@ export function createMarkers(
           await loading;
           continue;
         }
-        const rival = underWay.get(name);
-        if (rival) {
-          await rival.catch(() => {});
+        const concurrent = inFlight.get(name);
+        if (concurrent) {
+          await concurrent.catch(() => {});
           continue;
         }
         const [newest = 0] = index.find(digest);
@@ -171,24 +171,24 @@ export function createMarkers(
         }
         const now = clock.now();
         // No await between this check and the claim below: nothing can interleave.
-        const taken = look(digest, now);
+        const taken = lookUp(digest, now);
         if (taken) return taken;
         const id = nextId();
         const guard: Step = shared
           ? [SQL.claimAmongOthers, [digest, state, expiresAt, seen, digest, now]]
           : [SQL.claim, [id, digest, state, expiresAt]];
         const writing = insert({ guarded: shared, steps: [guard, ...steps(digest)] }, id);
-        underWay.set(name, writing);
+        inFlight.set(name, writing);
         let made: Awaited<typeof writing>;
         try {
           made = await writing;
         } finally {
           // Immediately: waiters re-check in the same turn and would loop until the entry is gone.
-          underWay.delete(name);
+          inFlight.delete(name);
         }
         const { changes, rowid } = made;
         if (changes === 1) {
-          note(digest, rowid);
+          addOwn(digest, rowid);
           if (state === 'pending') held.set(webhookId, rowid);
           // The claim is committed even if this read fails; the next one catches up.
           if (rowid > seen) await db.read(catchUp).catch(() => {});
@@ -201,7 +201,7 @@ export function createMarkers(
     finish(key, expiresAt, webhookId) {
       const id = held.get(webhookId);
       held.delete(webhookId);
-      if (id === undefined) return expiresAt === null ? [] : [doneAnew(digestOf(key), expiresAt)];
+      if (id === undefined) return expiresAt === null ? [] : [insertDone(digestOf(key), expiresAt)];
       return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
     },
 
@@ -209,7 +209,7 @@ export function createMarkers(
       const id = nextId();
       const steps: Step[] = [[SQL.claim, [id, digest, 'done', expiresAt]]];
       const { rowid } = await insert({ guarded: false, steps }, id);
-      note(digest, rowid);
+      addOwn(digest, rowid);
       if (rowid > seen) await db.read(catchUp);
     },
 
@@ -232,7 +232,7 @@ export function createMarkers(
   };
 
   /** A known id is indexed before its row is written; until then, lookups skip it. */
-  function doneAnew(digest: Uint8Array, expiresAt: number): Step {
+  function insertDone(digest: Uint8Array, expiresAt: number): Step {
     const id = nextId();
     if (id !== null) index.add(digest, id);
     return [SQL.claim, [id, digest, 'done', expiresAt]];
@@ -245,8 +245,8 @@ export function createMarkers(
   async function fold(now: number, limit: number): Promise<number> {
     // Includes gaps: counting rows would scan them all.
     const span = await db.read(() => Math.max(sql.lastId.get()?.id ?? 0, lastId) + 1 - sql.oldest.get()!.id);
-    if (span <= mostIndexed) return 0;
-    const some = Math.min(limit, span - mostIndexed);
+    if (span <= maxIndexed) return 0;
+    const some = Math.min(limit, span - maxIndexed);
     hasOld = true;
     const folded = await log.commit({
       guarded: false,

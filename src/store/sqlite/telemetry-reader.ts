@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { minutes } from '../../kit/duration.ts';
 import type { TelemetryQueries } from '../ports/telemetry.ts';
 import { startTelemetryThread } from './telemetry-writer.ts';
-import { createAskedThread } from './worker-calls.ts';
+import { createWorkerCalls } from './worker-calls.ts';
 
 export interface TelemetryReader extends TelemetryQueries {
   close(): Promise<void>;
@@ -21,26 +21,26 @@ export function createTelemetryReader({
   dataDir: string;
   clock: Clock;
 }): TelemetryReader {
-  const { ask, close } = createAskedThread({
+  const { call, close } = createWorkerCalls({
     start: () => startTelemetryThread({ mode: 'read', dataDir }),
     clock,
     idleMs: IDLE_MS,
     name: 'telemetry reader',
   });
-  const asked =
+  const remote =
     (method: keyof TelemetryQueries) =>
     (...args: unknown[]) =>
-      ask(method, args);
+      call(method, args);
   return {
-    logs: asked('logs'),
-    logsAfter: asked('logsAfter'),
-    latestLogs: asked('latestLogs'),
-    events: asked('events'),
-    eventsAfter: asked('eventsAfter'),
-    latestEvents: asked('latestEvents'),
-    stats: asked('stats'),
-    daily: asked('daily'),
-    counts: asked('counts'),
+    logs: remote('logs'),
+    logsAfter: remote('logsAfter'),
+    latestLogs: remote('latestLogs'),
+    events: remote('events'),
+    eventsAfter: remote('eventsAfter'),
+    latestEvents: remote('latestEvents'),
+    stats: remote('stats'),
+    daily: remote('daily'),
+    counts: remote('counts'),
     close,
   };
 }

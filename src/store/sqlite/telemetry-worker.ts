@@ -6,7 +6,7 @@ import type { TelemetryStore } from '../ports/telemetry.ts';
 import { sqliteTelemetryStore } from './telemetry.ts';
 import { createIngest } from './telemetry-ingest.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './telemetry-protocol.ts';
-import { answerQuestion, type ThreadQuestion } from './worker-calls.ts';
+import { answerCall, type WorkerCall } from './worker-calls.ts';
 
 /**
  * Worker that owns a `telemetry.db` connection, for writing or reading, so that SQLite never blocks a
@@ -25,7 +25,7 @@ const data = workerData as TelemetryWorkerData;
 if (data.mode === 'write') runWriter(data);
 else runReader(data.dataDir);
 
-function letOthersGoFirst(): void {
+function lowerPriority(): void {
   // On other systems this would change the priority of the whole process.
   if (process.platform !== 'linux') return;
   try {
@@ -37,7 +37,7 @@ function letOthersGoFirst(): void {
 }
 
 function runWriter({ dataDir, retention }: WriterData): void {
-  letOthersGoFirst();
+  lowerPriority();
   const ingest = createIngest({ now: systemClock.now });
   const store = storeOf(dataDir);
   let dropped = 0;
@@ -45,7 +45,7 @@ function runWriter({ dataDir, retention }: WriterData): void {
   let scheduled = false;
   let writing: Promise<void> = Promise.resolve();
   let pruning = false;
-  const tell = (message: FromWriter): void => port.postMessage(message);
+  const send = (message: FromWriter): void => port.postMessage(message);
 
   function flush(): Promise<void> {
     const batch = ingest.batch();
@@ -72,7 +72,7 @@ function runWriter({ dataDir, retention }: WriterData): void {
     }
   }
   function report(): void {
-    if (dropped > 0) tell({ type: 'dropped', count: dropped, ...(failure === undefined ? {} : { failure }) });
+    if (dropped > 0) send({ type: 'dropped', count: dropped, ...(failure === undefined ? {} : { failure }) });
     dropped = 0;
     failure = undefined;
   }
@@ -93,10 +93,10 @@ function runWriter({ dataDir, retention }: WriterData): void {
     if (message.type === 'lines') {
       ingest.take(message.service, Buffer.from(message.lines).toString('utf8'));
       schedule();
-      void writing.then(() => tell({ type: 'taken', bytes: message.lines.byteLength }));
+      void writing.then(() => send({ type: 'taken', bytes: message.lines.byteLength }));
     } else if (message.type === 'lost') ingest.lost(message.service, message.count);
     else if (message.type === 'flush') {
-      void flush().then(() => tell({ type: 'flushed' }));
+      void flush().then(() => send({ type: 'flushed' }));
     } else void finish();
   });
 
@@ -106,7 +106,7 @@ function runWriter({ dataDir, retention }: WriterData): void {
     await store()
       .then((opened) => opened.close())
       .catch(() => {});
-    tell({ type: 'closed' });
+    send({ type: 'closed' });
     port.close();
   }
   store().then(
@@ -144,7 +144,7 @@ function pruneOnce(store: TelemetryStore, retention: WriterData['retention']): P
 
 function runReader(dataDir: string): void {
   const open = storeOf(dataDir);
-  port.on('message', async (question: ThreadQuestion) => {
-    port.postMessage(await answerQuestion(question, open));
+  port.on('message', async (call: WorkerCall) => {
+    port.postMessage(await answerCall(call, open));
   });
 }

@@ -21,7 +21,7 @@ export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
 }
 
 /** Maximum bytes in flight to the thread; more lines are dropped, as the disk is too slow. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 const CLOSE_DEADLINE_MS = 3000;
 /** A batch of records and SQLite's cache need a tenth of it. */
 const HEAP_MB = 64;
@@ -39,10 +39,10 @@ export function startTelemetryWriter(options: TelemetryWriterOptions): Telemetry
 export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOptions): TelemetryWriter {
   let worker: Worker | undefined;
   let ended = false;
-  let onTheWay = 0;
+  let inFlightBytes = 0;
   /** Dropped lines by service. */
   let overflow = new Map<string, number>();
-  let held: ToWriter[] = [];
+  let pending: ToWriter[] = [];
   let flushed: Array<() => void> = [];
 
   function start(): void {
@@ -50,11 +50,11 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
     const started = startTelemetryThread({ mode: 'write', ...data });
     worker = started;
     started.on('message', (message: FromWriter) => {
-      if (message.type === 'taken') onTheWay -= message.bytes;
+      if (message.type === 'taken') inFlightBytes -= message.bytes;
       else if (message.type === 'flushed') flushed.shift()?.();
       else if (message.type === 'dropped') report(message.count, message.failure);
-      if (overflow.size > 0 && onTheWay === 0) {
-        for (const [service, count] of overflow) tell({ type: 'lost', service, count });
+      if (overflow.size > 0 && inFlightBytes === 0) {
+        for (const [service, count] of overflow) send({ type: 'lost', service, count });
         report(0, 'the disk is too slow');
       }
     });
@@ -68,8 +68,8 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
       for (const settle of flushed) settle();
       flushed = [];
     });
-    for (const message of held) tell(message);
-    held = [];
+    for (const message of pending) send(message);
+    pending = [];
   }
   function report(count: number, failure: string | undefined): void {
     onDropped(
@@ -78,33 +78,33 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
     );
     overflow = new Map();
   }
-  function tell(message: ToWriter): void {
-    if (!worker) held.push(message);
+  function send(message: ToWriter): void {
+    if (!worker) pending.push(message);
     else worker.postMessage(message, message.type === 'lines' ? [message.lines.buffer as ArrayBuffer] : []);
   }
   return {
     start,
     push(service, lines) {
       if (ended) return;
-      if (onTheWay + lines.byteLength > MOST_BYTES) {
+      if (inFlightBytes + lines.byteLength > MAX_IN_FLIGHT_BYTES) {
         let count = overflow.get(service) ?? 0;
         for (const byte of lines) if (byte === 0x0a) count++;
         overflow.set(service, count);
         return;
       }
-      onTheWay += lines.byteLength;
+      inFlightBytes += lines.byteLength;
       // Copies the block: transferring it would transfer the pipe's whole buffer.
-      tell({ type: 'lines', service, lines: new Uint8Array(lines) });
+      send({ type: 'lines', service, lines: new Uint8Array(lines) });
     },
     flush() {
       if (ended) return Promise.resolve();
       return new Promise((resolve) => {
         flushed.push(resolve);
-        tell({ type: 'flush' });
+        send({ type: 'flush' });
       });
     },
     async close() {
-      if (!worker && held.length > 0) start();
+      if (!worker && pending.length > 0) start();
       const closing = worker;
       if (ended || !closing) {
         ended = true;
@@ -117,7 +117,7 @@ export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOpt
           clearTimeout(deadline);
           resolve();
         });
-        tell({ type: 'close' });
+        send({ type: 'close' });
       });
     },
   };

@@ -20,7 +20,7 @@ export interface VectorRows {
   /** Returns true when the vector existed. */
   remove(collection: Collection, itemId: string): boolean;
   grew(collection: Collection, by: number): void;
-  forgetEmpty(collection: Collection): void;
+  deleteEmpty(collection: Collection): void;
   nearest(collection: Collection, query: VectorQuery): VectorHit[];
 }
 
@@ -86,7 +86,7 @@ export function vectorRows(db: Database): VectorRows {
       return true;
     },
     grew: (collection, by) => void grew.run(by, collection.id),
-    forgetEmpty: ({ id }) => void forget.run(id),
+    deleteEmpty: ({ id }) => void forget.run(id),
     nearest(collection, query) {
       const { sql, values } = filterOf(query.filter);
       const among = sql === '' ? '' : `and rowid in (select id from item where collection = ? ${sql})`;

@@ -3,22 +3,22 @@ import type { Clock } from '../../kit/clock.ts';
 import { minutes } from '../../kit/duration.ts';
 import { entryFile } from '../../kit/paths.ts';
 import type { VectorStore } from '../ports/index.ts';
-import { createAskedThread } from './worker-calls.ts';
+import { createWorkerCalls } from './worker-calls.ts';
 
 const IDLE_MS = minutes(1);
 
 /** Runs `vectors.db` on a worker, which the first call starts. Throws as VectorStore does. */
 export function threadedVectorStore({ dataDir, clock }: { dataDir: string; clock: Clock }): VectorStore {
-  const { ask, close } = createAskedThread({
+  const { call, close } = createWorkerCalls({
     start: () => new Worker(entryFile('vectors'), { workerData: { dataDir }, execArgv: [] }),
     clock,
     idleMs: IDLE_MS,
     name: 'vector store',
   });
   return {
-    upsert: (...args) => ask('upsert', args),
-    search: (...args) => ask('search', args),
-    delete: (...args) => ask('delete', args),
+    upsert: (...args) => call('upsert', args),
+    search: (...args) => call('search', args),
+    delete: (...args) => call('delete', args),
     close,
   };
 }

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { VectorStore } from '../ports/index.ts';
 import { sqliteVectorStore } from './vectors.ts';
-import { answerQuestion, type ThreadQuestion } from './worker-calls.ts';
+import { answerCall, type WorkerCall } from './worker-calls.ts';
 
 /**
  * Worker that owns `vectors.db`: a search scans every vector of a collection and must not block the event
@@ -19,6 +19,6 @@ function open(): Promise<VectorStore> {
   });
   return opened;
 }
-port.on('message', async (question: ThreadQuestion) => {
-  port.postMessage(await answerQuestion(question, open));
+port.on('message', async (call: WorkerCall) => {
+  port.postMessage(await answerCall(call, open));
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { getLoadablePath } from 'sqlite-vec';
 import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
-import type { VectorPlace, VectorRecord, VectorStore } from '../ports/index.ts';
+import type { CollectionKey, VectorRecord, VectorStore } from '../ports/index.ts';
 import { openDatabase } from './database.ts';
 import { vectorRows } from './vector-rows.ts';
 import { VECTOR_MIGRATIONS } from './vector-schema.ts';
@@ -21,34 +21,34 @@ export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promi
   const rows = vectorRows(db);
 
   return {
-    async upsert(place, items, maxVectors) {
+    async upsert(key, items, maxVectors) {
       const { dimensions } = sameLength(items);
-      for (const { id, vector } of items) requireDirection(vector, `the vector of ${JSON.stringify(id)}`);
+      for (const { id, vector } of items) requireFloat32(vector, `the vector of ${JSON.stringify(id)}`);
       return db.write(() => {
-        const collection = rows.collection(scopeOf(place), place.collection, dimensions);
-        requireDimensions(collection.dimensions, dimensions, place.collection);
+        const collection = rows.collection(scopeOf(key), key.collection, dimensions);
+        requireDimensions(collection.dimensions, dimensions, key.collection);
         const added = items.filter((item) => rows.put(collection, item)).length;
-        requireRoom(rows.count(scopeOf(place)), added, maxVectors);
+        requireQuota(rows.count(scopeOf(key)), added, maxVectors);
         rows.grew(collection, added);
         return items.length;
       });
     },
-    async search(place, query) {
-      requireDirection(query.vector, 'the vector');
+    async search(key, query) {
+      requireFloat32(query.vector, 'the vector');
       return db.read(() => {
-        const collection = rows.find(scopeOf(place), place.collection);
+        const collection = rows.find(scopeOf(key), key.collection);
         if (!collection) return [];
-        requireDimensions(collection.dimensions, query.vector.length, place.collection);
+        requireDimensions(collection.dimensions, query.vector.length, key.collection);
         return rows.nearest(collection, query);
       });
     },
-    delete(place, ids) {
+    delete(key, ids) {
       return db.write(() => {
-        const collection = rows.find(scopeOf(place), place.collection);
+        const collection = rows.find(scopeOf(key), key.collection);
         if (!collection) return 0;
         const removed = ids.filter((id) => rows.remove(collection, id)).length;
         rows.grew(collection, -removed);
-        rows.forgetEmpty(collection);
+        rows.deleteEmpty(collection);
         return removed;
       });
     },
@@ -70,7 +70,7 @@ function extensionPath(): string {
 }
 
 /** JSON, because any separator could be part of either name. */
-function scopeOf({ tenant, namespace }: VectorPlace): string {
+function scopeOf({ tenant, namespace }: CollectionKey): string {
   return JSON.stringify([tenant, namespace]);
 }
 
@@ -95,7 +95,7 @@ function requireDimensions(expected: number, given: number, collection: string):
 }
 
 /** Cosine similarity is undefined for a zero vector, and float32 overflow gives infinity. */
-function requireDirection(vector: number[], what: string): void {
+function requireFloat32(vector: number[], what: string): void {
   const single = Float32Array.from(vector);
   if (single.every(Number.isFinite) && single.some((value) => value !== 0)) return;
   throw new PlatformError(
@@ -104,7 +104,7 @@ function requireDirection(vector: number[], what: string): void {
   );
 }
 
-function requireRoom(used: number, added: number, maxVectors: number): void {
+function requireQuota(used: number, added: number, maxVectors: number): void {
   if (added === 0 || used + added <= maxVectors) return;
   throw new PlatformError(
     'QUOTA_EXCEEDED',

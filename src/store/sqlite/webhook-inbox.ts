@@ -13,12 +13,12 @@ import { SQL } from './delivery-statements.ts';
 import { type InboxLogOptions, openInboxLog } from './inbox-log.ts';
 import { createMarkers, type MarkerOptions } from './markers.ts';
 import { openTextIndex } from './text-index/text-index.ts';
-import { createEndedAhead } from './unapplied-ends.ts';
+import { createUnappliedEnds } from './unapplied-ends.ts';
 import { usedBytes } from './used-bytes.ts';
-import { createNotebook } from './write-buffer.ts';
+import { createWriteBuffer } from './write-buffer.ts';
 
 /** Maximum body bytes deleted per transaction: it must read all of their pages. */
-const MOST_SHRUNK_BYTES = 16 * 1024 * 1024;
+const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 /** Share of the store for records without a handler run; a quarter of it when the file is full. */
 const UNHANDLED_SHARE = 0.1;
 /** Such a record has no body, and its headers are truncated. */
@@ -41,8 +41,8 @@ export async function sqliteWebhookInbox(
   const log = await openInboxLog(db, { logger, ...options });
   const rows = deliveryRows(db);
   const markers = createMarkers(db, log, clock, { logger, ...options });
-  const endedAhead = createEndedAhead(log);
-  const owns = options.takesOver !== false;
+  const unappliedEnds = createUnappliedEnds(log);
+  const owns = options.recovers !== false;
   const texts = await openTextIndex(db, { logger, owns });
   const pages = deliveryPages(db, rows, texts);
   const bodies = bodyRetention(db, log, rows);
@@ -53,7 +53,7 @@ export async function sqliteWebhookInbox(
    */
   let retriedAt = 0;
   let closing: Promise<void> | undefined;
-  const notes = createNotebook({
+  const buffer = createWriteBuffer({
     clock,
     logger,
     async write(noted) {
@@ -106,7 +106,7 @@ export async function sqliteWebhookInbox(
   }
 
   async function close(): Promise<void> {
-    await notes.flush();
+    await buffer.flush();
     await Promise.all([stopFilling(), texts.close()]);
     await markers.close();
     await log.close();
@@ -123,7 +123,7 @@ export async function sqliteWebhookInbox(
       const ending = marker ? markers.finish(marker.key, marker.expiresAt, webhookId) : [];
       const steps = [finishStep(webhookId, end), ...ending];
       const place = await log.append({ guarded: false, steps });
-      endedAhead.add(webhookId, place);
+      unappliedEnds.add(webhookId, place);
       if (end.status === 'retrying') retriedAt = place;
     },
     async replay(delivery, steps, original) {
@@ -136,12 +136,12 @@ export async function sqliteWebhookInbox(
     },
     settleMarker: (marker, expiresAt) => markers.settle(marker, expiresAt),
     isSettled: async (marker, now) => (await markers.findDigest(marker, now)) === 'done',
-    note: (delivery, end: DeliveryEnd) => notes.add({ delivery, end }),
+    note: (delivery, end: DeliveryEnd) => buffer.add({ delivery, end }),
     async unfinished(limit, after = 0) {
       const found: DeliveryRecord[] = [];
       for (let from = after; found.length < limit; ) {
         const { records, isAll } = await unfinishedRows(limit - found.length, from);
-        found.push(...records.filter(({ webhookId }) => !endedAhead.has(webhookId)));
+        found.push(...records.filter(({ webhookId }) => !unappliedEnds.has(webhookId)));
         // Yields between pages.
         await turn();
         if (isAll) break;
@@ -158,11 +158,11 @@ export async function sqliteWebhookInbox(
       return changes([SQL.interrupt, [until, except]]);
     },
     async find(webhookId) {
-      await notes.flush();
+      await buffer.flush();
       return readAll(() => rows.find(webhookId));
     },
     async list(namespaceId, options) {
-      await notes.flush();
+      await buffer.flush();
       await log.settled();
       return pages.list(namespaceId, options);
     },
@@ -180,16 +180,16 @@ export async function sqliteWebhookInbox(
       if (excess <= 0) return 0;
       // Otherwise records would be deleted while deletable bodies are still in the journal.
       await log.settled();
-      const bytes = Math.min(excess, MOST_SHRUNK_BYTES);
+      const bytes = Math.min(excess, MAX_DROPPED_BYTES);
       return (await bodies.drop(bytes, limit)) || (await pruning.ended(limit));
     },
     get waitingBytes() {
       return log.waitingBytes;
     },
-    get filingFailure() {
+    get applyFailure() {
       return log.failure;
     },
-    flush: () => notes.flush(),
+    flush: () => buffer.flush(),
     close: () => (closing ??= close()),
   };
 }

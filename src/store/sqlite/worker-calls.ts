@@ -4,24 +4,24 @@ import type { Clock } from '../../kit/clock.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 
 /** A call to a worker thread that owns a database connection. */
-export interface ThreadQuestion {
+export interface WorkerCall {
   id: number;
   method: string;
   args: unknown[];
 }
 
-export type ThreadAnswer = { id: number } & (
+export type WorkerReply = { id: number } & (
   | { ok: true; value: unknown }
   | { ok: false; error: { code: PlatformCode; message: string; details: Record<string, unknown> } }
 );
 
-export interface AskedThread {
+export interface WorkerCalls {
   /** Rejects with the method's error, or with STORE_ERROR when the thread ended. */
-  ask(method: string, args: unknown[]): Promise<never>;
+  call(method: string, args: unknown[]): Promise<never>;
   close(): Promise<void>;
 }
 
-export interface AskedThreadOptions {
+export interface WorkerCallsOptions {
   start(): Worker;
   clock: Clock;
   idleMs: number;
@@ -38,22 +38,22 @@ interface Waiting {
  * A worker thread that starts with the first call and ends when idle: slow SQLite calls do not block the
  * event loop, and unused threads take no memory.
  */
-export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOptions): AskedThread {
+export function createWorkerCalls({ start, clock, idleMs, name }: WorkerCallsOptions): WorkerCalls {
   let worker: Worker | undefined;
   let lastId = 0;
-  let lastAskedAt = 0;
+  let lastCallAt = 0;
   let cancelIdle = (): void => {};
   const waiting = new Map<number, Waiting>();
 
   function open(): Worker {
     const started = start();
-    started.on('message', (message: ThreadAnswer) => {
-      const asked = waiting.get(message.id);
+    started.on('message', (message: WorkerReply) => {
+      const pending = waiting.get(message.id);
       waiting.delete(message.id);
-      if (message.ok) asked?.resolve(message.value);
+      if (message.ok) pending?.resolve(message.value);
       else {
         const { code, message: text, details } = message.error;
-        asked?.reject(new PlatformError(code, text, { details }));
+        pending?.reject(new PlatformError(code, text, { details }));
       }
     });
     const ended = (reason: string): void => {
@@ -70,7 +70,7 @@ export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOpt
   function endWhenIdle(): void {
     cancelIdle();
     cancelIdle = clock.after(idleMs, () => {
-      if (waiting.size > 0 || clock.monotonic() - lastAskedAt < idleMs) endWhenIdle();
+      if (waiting.size > 0 || clock.monotonic() - lastCallAt < idleMs) endWhenIdle();
       else void close();
     });
   }
@@ -79,16 +79,16 @@ export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOpt
     await worker?.terminate();
   }
   return {
-    ask(method, args) {
+    call(method, args) {
       if (!worker) {
         worker = open();
         endWhenIdle();
       }
-      lastAskedAt = clock.monotonic();
+      lastCallAt = clock.monotonic();
       const id = ++lastId;
       return new Promise((resolve, reject) => {
         waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-        worker!.postMessage({ id, method, args } satisfies ThreadQuestion);
+        worker!.postMessage({ id, method, args } satisfies WorkerCall);
       });
     },
     close,
@@ -96,10 +96,10 @@ export function createAskedThread({ start, clock, idleMs, name }: AskedThreadOpt
 }
 
 /** Runs on the worker: executes the call and returns its result or error. */
-export async function answerQuestion(
-  { id, method, args }: ThreadQuestion,
+export async function answerCall(
+  { id, method, args }: WorkerCall,
   open: () => Promise<unknown>,
-): Promise<ThreadAnswer> {
+): Promise<WorkerReply> {
   try {
     const store = (await open()) as Record<string, (...args: unknown[]) => Promise<unknown>>;
     return { id, ok: true, value: await store[method]!(...args) };

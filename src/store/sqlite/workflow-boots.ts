@@ -42,7 +42,7 @@ export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys
     const { seq } = row;
     const { crashed, killed } = sql.blame.get({ seq, fence: row.fence! })!;
     const deaths = { crashes: row.crashes + crashed, kills: row.kills + killed };
-    sql.attemptsInAir.run({ seq, now });
+    sql.interruptAttempts.run({ seq, now });
     sql.interruptSteps.run({ seq });
     sql.interruptJobs.run({ seq });
     if (row.status === 'cancelling') return interruptCleanUp(row, now, deaths, isPoison);
@@ -163,7 +163,7 @@ function statements(db: Database) {
     interruptSteps: db.prepare<[Seq]>(
       `update step set status = 'interrupted' where run_seq = :seq and status = 'running'`,
     ),
-    attemptsInAir: db.prepare<[Seq & { now: number }]>(`
+    interruptAttempts: db.prepare<[Seq & { now: number }]>(`
       insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, queued_at,
         started_at, waiting_at, finished_at)
       select run_seq, job_key, idx, attempts, 'interrupted', null, null, queued_at, attempt_at, waiting_at, :now

@@ -4,7 +4,7 @@ import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './workflow-rows.ts'
 import { LIVE } from './workflow-schema.ts';
 
 /** Result of acquiring a concurrency key: the run has room, is rejected, or waits. */
-export interface KeyArrival {
+export interface KeyAcquisition {
   hasRoom: boolean;
   rejected: boolean;
   /** Ids of runs to cancel in its favour. */
@@ -14,7 +14,7 @@ export interface KeyArrival {
 /** Concurrency keys. A run holds its key from `ready` until its end. Call inside `db.write`. */
 export interface WorkflowKeys {
   /** Applies the strategy if the key is occupied. */
-  arrive(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyArrival;
+  acquire(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyAcquisition;
   /** Makes waiting runs ready while there is room. */
   promote(key: string | null): RunRecord[];
 }
@@ -26,14 +26,14 @@ export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
   const held = db
     .prepare<[{ key: string }], number>(`select count(*) from run where ${ofKey} and ${holds}`)
     .pluck();
-  const giveWay = (which: string) =>
+  const supersede = (which: string) =>
     db
       .prepare<[{ key: string }], string>(
         `update run set gives_way = 1 where ${ofKey} and ${which} returning id`,
       )
       .pluck();
-  const waitingGiveWay = giveWay(waits);
-  const holdingGiveWay = giveWay(holds);
+  const supersedeWaiting = supersede(waits);
+  const supersedeHolding = supersede(holds);
   const first = db.prepare<[{ key: string }], RunRow>(`
     select ${RUN_COLUMNS} from run where ${ofKey} and ${waits} and gives_way = 0 order by rank desc, seq limit 1`);
   const makeReady = db.prepare<[{ seq: number }]>(
@@ -44,13 +44,13 @@ export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
 
   function superseded(key: string, strategy: ConcurrencyStrategy | undefined): string[] {
     if (strategy !== 'replace-queued' && strategy !== 'cancel-running') return [];
-    const waiting = waitingGiveWay.all({ key });
-    return strategy === 'cancel-running' ? waiting.concat(holdingGiveWay.all({ key })) : waiting;
+    const waiting = supersedeWaiting.all({ key });
+    return strategy === 'cancel-running' ? waiting.concat(supersedeHolding.all({ key })) : waiting;
   }
 
   return {
-    arrive(key, limit, strategy) {
-      if (key === null || hasRoom(key, limit)) return WELCOME;
+    acquire(key, limit, strategy) {
+      if (key === null || hasRoom(key, limit)) return HAS_ROOM;
       return { hasRoom: false, rejected: strategy === 'reject', supersedes: superseded(key, strategy) };
     },
     promote(key) {
@@ -66,4 +66,4 @@ export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
   };
 }
 
-const WELCOME: KeyArrival = { hasRoom: true, rejected: false, supersedes: [] };
+const HAS_ROOM: KeyAcquisition = { hasRoom: true, rejected: false, supersedes: [] };

@@ -73,7 +73,7 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
       db.write(() => {
         const row = bySeq.get({ seq });
         if (row?.status !== 'queued' || row.reason !== 'scheduled') return undefined;
-        const { hasRoom, rejected, supersedes } = keys.arrive(
+        const { hasRoom, rejected, supersedes } = keys.acquire(
           row.concurrencyKey,
           row.concurrencyLimit ?? 1,
           strategy,

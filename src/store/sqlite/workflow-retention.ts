@@ -9,54 +9,54 @@ const CLOCK_MARGIN_MS = days(2);
 /** More than a month, the longest period of a run limit. */
 const USAGE_MS = days(40);
 /** Maximum definitions deleted per transaction. */
-const DEFINITIONS_A_STEP = 500;
+const MAX_DEFINITIONS = 500;
 
-type Looked = { seq: number; finishedAt: number | null; createdAt: number; definitionHash: string };
+type ScannedRun = { seq: number; finishedAt: number | null; createdAt: number; definitionHash: string };
 
 /** Deletes runs that ended long ago, and unreferenced definitions. */
 export function sqliteRetention(
   db: Database,
 ): Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'> {
   // Scans runs in start order, which needs no index on their end time.
-  const oldest = db.prepare<[{ after: number; limit: number }], Looked>(`
+  const oldest = db.prepare<[{ after: number; limit: number }], ScannedRun>(`
     select seq, finished_at as finishedAt, created_at as createdAt, definition_hash as definitionHash
     from run where seq > :after order by seq limit :limit`);
   const removals = [
     ...PARTS.map((table) => db.prepare<[{ seq: number }]>(`delete from ${table} where run_seq = :seq`)),
     db.prepare<[{ seq: number }]>('delete from run where seq = :seq'),
   ];
-  const forgetKeys = db.prepare<[{ now: number; limit: number }]>(`
+  const deleteKeys = db.prepare<[{ now: number; limit: number }]>(`
     delete from idempotency where (tenant_id, key) in (
       select tenant_id, key from idempotency where expires_at <= :now limit :limit)`);
-  const forgetUsage = db.prepare<[{ before: string }]>('delete from usage where day < :before');
+  const deleteUsage = db.prepare<[{ before: string }]>('delete from usage where day < :before');
   const unused = db
     .prepare<[{ usedBefore: number }], string>('select hash from definition where used_at < :usedBefore')
     .pluck();
-  const forgetDefinition = db.prepare<[{ hash: string }]>('delete from definition where hash = :hash');
+  const deleteDefinition = db.prepare<[{ hash: string }]>('delete from definition where hash = :hash');
 
   return {
     pruneKeys: ({ now, limit }) =>
       db.write(() => {
-        forgetUsage.run({ before: new Date(now - USAGE_MS).toISOString().slice(0, 10) });
-        return forgetKeys.run({ now, limit }).changes;
+        deleteUsage.run({ before: new Date(now - USAGE_MS).toISOString().slice(0, 10) });
+        return deleteKeys.run({ now, limit }).changes;
       }),
     prune: ({ finishedBefore, after, limit }) =>
       db.write(() => {
-        const looked = oldest.all({ after, limit });
-        const isOver = ({ finishedAt }: Looked) => finishedAt !== null && finishedAt < finishedBefore;
-        const gone = looked.filter(isOver);
+        const scanned = oldest.all({ after, limit });
+        const isOver = ({ finishedAt }: ScannedRun) => finishedAt !== null && finishedAt < finishedBefore;
+        const gone = scanned.filter(isOver);
         for (const { seq } of gone) for (const removal of removals) removal.run({ seq });
-        const last = looked.at(-1);
-        const done = looked.length < limit || last === undefined || last.createdAt >= finishedBefore;
-        const stay = looked.filter((run) => !isOver(run));
+        const last = scanned.at(-1);
+        const done = scanned.length < limit || last === undefined || last.createdAt >= finishedBefore;
+        const stay = scanned.filter((run) => !isOver(run));
         const inUse = [...new Set(stay.map(({ definitionHash }) => definitionHash))];
         return { pruned: gone.length, next: done ? null : last.seq, inUse };
       }),
     pruneDefinitions: ({ usedBefore, inUse }) =>
       db.write(() => {
         const found = unused.all({ usedBefore: usedBefore - CLOCK_MARGIN_MS });
-        const gone = found.filter((hash) => !inUse.has(hash)).slice(0, DEFINITIONS_A_STEP);
-        for (const hash of gone) forgetDefinition.run({ hash });
+        const gone = found.filter((hash) => !inUse.has(hash)).slice(0, MAX_DEFINITIONS);
+        for (const hash of gone) deleteDefinition.run({ hash });
         return gone.length;
       }),
   };

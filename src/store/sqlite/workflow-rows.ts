@@ -77,10 +77,10 @@ export function workflowRows(db: Database) {
     values,
     /** A large input is stored separately once the run has its number. */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
-      const apart = values.isLarge(run.input);
-      const row = { ...run, ready: run.ready ? 1 : 0, inFlight: 0, input: apart ? 'null' : run.input };
+      const runSeparately = values.isLarge(run.input);
+      const row = { ...run, ready: run.ready ? 1 : 0, inFlight: 0, input: runSeparately ? 'null' : run.input };
       const seq = Number(sql.insertRun.run(row).lastInsertRowid);
-      if (apart) sql.setInput.run({ seq, input: values.put(seq, run.input) });
+      if (runSeparately) sql.setInput.run({ seq, input: values.put(seq, run.input) });
       return { ...run, seq };
     },
     progress(seq: number, run: RunProgress): void {

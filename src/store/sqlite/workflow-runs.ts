@@ -6,9 +6,9 @@ import { LIVE, PARKED, STUCK } from './workflow-schema.ts';
 import { workflowStart } from './workflow-start.ts';
 
 /** Maximum rows scanned per list page: a rare status among a million runs must not block the service. */
-const MOST_LOOKED_AT = 20_000;
-const UNHAPPY = ['failed', 'timed_out', 'cancelled'];
-const FINAL = new Set(['succeeded', ...UNHAPPY]);
+const MAX_SCANNED_ROWS = 20_000;
+const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
+const FINAL = new Set(['succeeded', ...UNSUCCESSFUL]);
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 
 /** Runs, their parts and their inbox. @spec Workflow run */
@@ -64,7 +64,7 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     if (waitingReason === 'decision') return sql.awaitsDecision;
     if (waitingReason !== undefined) return sql.live;
     if (status === undefined || status === 'succeeded') return sql.all;
-    return UNHAPPY.includes(status) ? sql.unhappy : sql.live;
+    return UNSUCCESSFUL.includes(status) ? sql.unsuccessful : sql.live;
   }
 
   function list(tenantId: string, filter: RunFilter) {
@@ -72,10 +72,10 @@ export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys)
     const state = { tenantId, before: before ?? Number.MAX_SAFE_INTEGER };
     const query = listed(filter);
     const found: RunRecord[] = [];
-    let looked = 0;
+    let scanned = 0;
     let last: number | null = null;
     for (const row of query.iterate(state)) {
-      if (found.length === limit || looked++ === MOST_LOOKED_AT) return { runs: found, next: last };
+      if (found.length === limit || scanned++ === MAX_SCANNED_ROWS) return { runs: found, next: last };
       last = row.seq;
       const matches =
         (kind === undefined || row.kind === kind) &&
@@ -165,7 +165,7 @@ function statements(db: Database) {
     live: listed(`and ${LIVE}`),
     awaitsPlugin: listed(`and ${STUCK} and reason = 'plugin'`),
     awaitsDecision: listed(`and ${STUCK} and reason = 'decision'`),
-    unhappy: listed(`and status in ('failed', 'timed_out', 'cancelled')`),
+    unsuccessful: listed(`and status in ('failed', 'timed_out', 'cancelled')`),
     keyOf: db
       .prepare<[{ seq: number }], string | null>('select concurrency_key from run where seq = :seq')
       .pluck(),

@@ -53,9 +53,9 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
     const { concurrencyKey: key, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
     // A scheduled run acquires its key when it is released.
-    const arrival = keys.arrive(scheduled ? null : key, run.concurrencyLimit ?? 1, options.strategy);
-    if (arrival.rejected) return { outcome: 'over', limit: 'key' };
-    const { hasRoom, supersedes } = arrival;
+    const acquisition = keys.acquire(scheduled ? null : key, run.concurrencyLimit ?? 1, options.strategy);
+    if (acquisition.rejected) return { outcome: 'over', limit: 'key' };
+    const { hasRoom, supersedes } = acquisition;
 
     const { hash, workflowId, body } = options.definition;
     const usedAt = run.createdAt;
@@ -81,7 +81,7 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
       startedAt: null,
       finishedAt: null,
     });
-    takeOver(record, options);
+    copyParts(record, options);
     rows.addEvents(record.seq, [{ at: run.createdAt, type: 'run.queued', data: { reason: record.reason } }]);
     sql.countUsage.run({ tenantId: run.tenantId, day: options.day });
     if (options.idempotency) {
@@ -91,7 +91,7 @@ export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKe
     return { outcome: 'started', run: record, supersedes };
   }
 
-  function takeOver({ seq }: RunRecord, { parts }: StartOptions): void {
+  function copyParts({ seq }: RunRecord, { parts }: StartOptions): void {
     for (const job of parts?.jobs ?? []) rows.putJob(seq, job);
     for (const step of parts?.steps ?? []) rows.putStep(seq, step);
     for (const attempt of parts?.attempts ?? []) rows.putAttempt(seq, attempt);

@@ -2,19 +2,19 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/logger.ts';
 import type { DeliveryEnd, NewDelivery } from '../ports/index.ts';
 
-export interface Note {
+export interface BufferedDelivery {
   delivery: NewDelivery;
   end: DeliveryEnd;
 }
 
-export interface NotebookDeps {
-  write(notes: Note[]): Promise<void>;
+export interface WriteBufferDeps {
+  write(deliveries: BufferedDelivery[]): Promise<void>;
   clock: Clock;
   logger: Logger;
 }
 
-export interface Notebook {
-  add(note: Note): void;
+export interface WriteBuffer {
+  add(delivery: BufferedDelivery): void;
   /** Resolves when all earlier notes are written or dropped. */
   flush(): Promise<void>;
 }
@@ -22,17 +22,17 @@ export interface Notebook {
 const FLUSH_MS = 50;
 const FLUSH_COUNT = 200;
 /** Memory bounds during a flood of refused deliveries; further notes are counted and dropped. */
-const MOST_NOTES = 2000;
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_DELIVERIES = 2000;
+const MAX_BYTES = 8 * 1024 * 1024;
 /** Approximate size of a note's other columns. */
-const NOTE_BYTES = 500;
+const RECORD_BYTES = 500;
 
 /**
  * Buffers notes and writes them in batches, so that refused deliveries neither wait for the disk nor cost a
  * commit each.
  */
-export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook {
-  let notes: Note[] = [];
+export function createWriteBuffer({ write, clock, logger }: WriteBufferDeps): WriteBuffer {
+  let deliveries: BufferedDelivery[] = [];
   // Counts notes until they are on disk: a slow disk must not let the queue grow.
   let held = { count: 0, bytes: 0 };
   let dropped = 0;
@@ -40,22 +40,22 @@ export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook
   let writing: Promise<void> = Promise.resolve();
 
   function flush(): Promise<void> {
-    if (notes.length > 0) {
-      const batch = notes;
-      notes = [];
-      writing = writing.then(() => writeDown(batch));
+    if (deliveries.length > 0) {
+      const batch = deliveries;
+      deliveries = [];
+      writing = writing.then(() => writeBatch(batch));
     }
     return writing;
   }
 
-  async function writeDown(batch: Note[]): Promise<void> {
+  async function writeBatch(batch: BufferedDelivery[]): Promise<void> {
     try {
       await write(batch);
     } catch (error) {
       dropped += batch.length;
       logger.error('Records of refused deliveries could not be written', { error });
     }
-    for (const note of batch) held = { count: held.count - 1, bytes: held.bytes - sizeOf(note) };
+    for (const delivery of batch) held = { count: held.count - 1, bytes: held.bytes - sizeOf(delivery) };
     report();
   }
 
@@ -74,7 +74,7 @@ export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook
   }
 
   function schedule(): void {
-    if (notes.length >= FLUSH_COUNT) void flush();
+    if (deliveries.length >= FLUSH_COUNT) void flush();
     else if (!scheduled) {
       scheduled = true;
       clock.after(FLUSH_MS, () => {
@@ -85,20 +85,20 @@ export function createNotebook({ write, clock, logger }: NotebookDeps): Notebook
   }
 
   return {
-    add(note) {
-      const size = sizeOf(note);
-      if (held.count >= MOST_NOTES || held.bytes + size > MOST_BYTES) {
+    add(delivery) {
+      const size = sizeOf(delivery);
+      if (held.count >= MAX_DELIVERIES || held.bytes + size > MAX_BYTES) {
         dropped++;
         return;
       }
       held = { count: held.count + 1, bytes: held.bytes + size };
-      notes.push(note);
+      deliveries.push(delivery);
       schedule();
     },
     flush,
   };
 }
 
-function sizeOf({ delivery: { body, headers }, end: { steps } }: Note): number {
-  return NOTE_BYTES + (body?.byteLength ?? 0) + 2 * (headers.length + steps.length);
+function sizeOf({ delivery: { body, headers }, end: { steps } }: BufferedDelivery): number {
+  return RECORD_BYTES + (body?.byteLength ?? 0) + 2 * (headers.length + steps.length);
 }

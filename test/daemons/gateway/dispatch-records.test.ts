@@ -94,8 +94,8 @@ test('an execution of an outside caller is an event, a count and a span', async 
 
 test('an execution that a container asks for is recorded for its namespace', async () => {
   const it = await start();
-  const { passes } = it.gateway.services as GatewayServices;
-  const pass = await passes.issue({ executionId: 'e-1', tenantId: 'acme', timeoutMs: 60_000 } as never);
+  const { credentials } = it.gateway.services as GatewayServices;
+  const pass = await credentials.issue({ executionId: 'e-1', tenantId: 'acme', timeoutMs: 60_000 } as never);
   const headers = { 'x-internal-secret': pass.internalSecret, authorization: `Bearer ${pass.token}` };
   expect(await dispatch(it, 'echo', headers)).toBe(200);
   // The service key is not a container's to show.

@@ -128,10 +128,10 @@ test('an execution id runs once at a time', async () => {
 
 test("a container acts for its own namespace alone, by its execution's own secret and token", async () => {
   const gateway = await start();
-  const { passes } = gateway.services as GatewayServices;
+  const { credentials } = gateway.services as GatewayServices;
   const execution = { executionId: 'e-7', tenantId: 'acme', timeoutMs: 60_000 };
-  const pass = await passes.issue(execution as never);
-  const other = await passes.issue({ ...execution, executionId: 'e-8', tenantId: 'other' } as never);
+  const pass = await credentials.issue(execution as never);
+  const other = await credentials.issue({ ...execution, executionId: 'e-8', tenantId: 'other' } as never);
   const own = { 'x-internal-secret': pass.internalSecret, ...bearer(pass.token) };
   const about = { ...ECHO, handler: 'handlers.js#about' };
 
@@ -154,10 +154,10 @@ test("a container acts for its own namespace alone, by its execution's own secre
 
 test('what a container of a killed gateway holds is refused by the next one', async () => {
   const killed = await start();
-  const { passes } = killed.services as GatewayServices;
+  const { credentials } = killed.services as GatewayServices;
   const execution = { executionId: 'e-7', tenantId: 'acme', timeoutMs: 600_000 };
-  const pass = await passes.issue(execution as never);
-  const ended = await passes.issue({ ...execution, executionId: 'e-8' } as never);
+  const pass = await credentials.issue(execution as never);
+  const ended = await credentials.issue({ ...execution, executionId: 'e-8' } as never);
   await ended.end();
   const own = { 'x-internal-secret': pass.internalSecret, ...bearer(pass.token) };
   expect((await post(killed, ECHO, own)).status).toBe(200);
@@ -169,16 +169,16 @@ test('what a container of a killed gateway holds is refused by the next one', as
   expect((await post(gateway, ECHO, own)).status).toBe(403);
   expect((await gateway.fetch('/api/v1/whoami', { headers: bearer(pass.token) })).status).toBe(401);
   // Each is ended once, and a new one is in force.
-  expect(await (gateway.services as GatewayServices).passes.endFormer()).toBe(0);
-  const next = await (gateway.services as GatewayServices).passes.issue(execution as never);
+  expect(await (gateway.services as GatewayServices).credentials.revokeOrphans()).toBe(0);
+  const next = await (gateway.services as GatewayServices).credentials.issue(execution as never);
   const fresh = { 'x-internal-secret': next.internalSecret, ...bearer(next.token) };
   expect((await post(gateway, ECHO, fresh)).status).toBe(200);
 });
 
 test('a forged container token does not dispatch', async () => {
   const gateway = await start();
-  const { passes } = gateway.services as GatewayServices;
-  const { internalSecret } = await passes.issue({
+  const { credentials } = gateway.services as GatewayServices;
+  const { internalSecret } = await credentials.issue({
     executionId: 'e-7',
     tenantId: 'acme',
     timeoutMs: 1000,

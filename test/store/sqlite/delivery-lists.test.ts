@@ -7,7 +7,7 @@ import { days } from '../../../src/kit/duration.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
 import type {
   DeliveryFilter,
-  DeliveryPlace,
+  DeliveryCursor,
   DeliveryRecord,
   WebhookInbox,
 } from '../../../src/store/ports/index.ts';
@@ -20,7 +20,7 @@ import { delivery, SUCCEEDED } from '../../support/new-delivery.ts';
 const UNLISTED_SCHEMA = 7;
 const BEGIN = 1_700_000_000_000;
 
-async function openStore(dataDir: string, options: { shared?: boolean; takesOver?: boolean } = {}) {
+async function openStore(dataDir: string, options: { shared?: boolean; recovers?: boolean } = {}) {
   const store = await sqliteGatewayStore({ dataDir, clock: manualClock(), logger: silentLogger, ...options });
   let closing: Promise<void> | undefined;
   const close = () => (closing ??= store.close());
@@ -50,7 +50,7 @@ async function filled(schema: number, count: number): Promise<string> {
 /** All pages; every one but the last must be full. */
 async function pagesOf(inbox: WebhookInbox, filter: DeliveryFilter, limit = 50): Promise<DeliveryRecord[]> {
   const found: DeliveryRecord[] = [];
-  for (let before: DeliveryPlace | undefined; ; ) {
+  for (let before: DeliveryCursor | undefined; ; ) {
     const { items, next } = await inbox.list('acme', { ...filter, limit, before });
     found.push(...items);
     if (next === null) return found;
@@ -59,7 +59,7 @@ async function pagesOf(inbox: WebhookInbox, filter: DeliveryFilter, limit = 50):
   }
 }
 
-const isNewestFirst = (items: readonly DeliveryPlace[]): boolean =>
+const isNewestFirst = (items: readonly DeliveryCursor[]): boolean =>
   items.every((item, n) => {
     const former = items[n - 1];
     if (!former) return true;
@@ -85,7 +85,7 @@ const FILTERS: Array<[string, DeliveryFilter, number]> = [
 
 test.each([
   ['once all are listed', {}],
-  ['before those of a former version are listed', { shared: true, takesOver: false }],
+  ['before those of a former version are listed', { shared: true, recovers: false }],
 ])('%s, pages of every filter are full, in order and complete', async (_when, options) => {
   const dataDir = await filled(UNLISTED_SCHEMA, 4000);
   const { inbox } = await openStore(dataDir, options);

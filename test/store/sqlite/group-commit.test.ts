@@ -9,7 +9,7 @@ const MIGRATIONS = ['create table line (id integer primary key, text text unique
 
 async function openLines() {
   const file = join(await tempDir(), 'lines.db');
-  const db = await openDatabase({ file, migrations: MIGRATIONS, busyPatienceMs: 2000 });
+  const db = await openDatabase({ file, migrations: MIGRATIONS, busyTimeoutMs: 2000 });
   onTestFinished(() => db.close());
   return { db, file, ...linesOf(db) };
 }

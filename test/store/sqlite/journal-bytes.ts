@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { roomFor, writeFrame } from '../../../src/store/sqlite/journal/frame.ts';
+import { maxFrameBytes, writeFrame } from '../../../src/store/sqlite/journal/frame.ts';
 import { headerBytes, newHeader } from '../../../src/store/sqlite/journal/header.ts';
 
 export interface Content {
@@ -15,7 +15,7 @@ export function frameBytes(
   salt: Uint8Array,
 ): { bytes: Buffer; end: number } {
   const packed = { units, parts, length: parts.reduce((sum, part) => sum + part.length, 0) };
-  const target = Buffer.alloc(roomFor(packed));
+  const target = Buffer.alloc(maxFrameBytes(packed));
   const { end, written } = writeFrame(target, packed, sequence, salt);
   return { bytes: target.subarray(0, written), end };
 }

@@ -72,7 +72,7 @@ test.runIf(process.platform === 'linux')(
 
 test('when there is no room in the journal and the database takes nothing, a delivery is refused', async () => {
   const dataDir = await tempDir();
-  const segments = { segmentBytes: 1000, mostSegments: 1, keptSegments: 0 };
+  const segments = { segmentBytes: 1000, maxSegments: 1, spareSegments: 0 };
   const store = await openStore(dataDir, silentLogger, { segments });
   const giveWay = refuseRows(dataDir);
   const body = Buffer.alloc(1000);
@@ -123,7 +123,7 @@ test('with the database locked by another process, closing is quick and says wha
   other.exec('begin immediate');
   const one = delivery({ body: Buffer.alloc(5000) });
   await store.inbox.accept(one, undefined, '');
-  const reading = expect(store.inbox.find(one.webhookId)).rejects.toMatchObject({ code: 'STORE_ERROR' });
+  const content = expect(store.inbox.find(one.webhookId)).rejects.toMatchObject({ code: 'STORE_ERROR' });
   const pruning = expect(store.inbox.prune({ receivedBefore: 0, now: 0, limit: 1 })).rejects.toMatchObject({
     code: 'STORE_ERROR',
   });
@@ -131,7 +131,7 @@ test('with the database locked by another process, closing is quick and says wha
   await store.close();
   // Less than the committing thread would wait for the lock.
   expect(systemClock.now() - began).toBeLessThan(10_000);
-  await Promise.all([reading, pruning]);
+  await Promise.all([content, pruning]);
   expect(told).toEqual([expect.stringMatching(/^5\.\d KiB .* are still in .*inbox\. The next start/)]);
   other.exec('commit');
   other.close();

@@ -87,7 +87,7 @@ test('what somebody puts into the folder of a running gateway is neither written
   const { dataDir: other } = await withUnfiled();
   const dataDir = await tempDir();
   const store = await openStore(dataDir, undefined, {
-    segments: { segmentBytes: 500, mostSegments: 4, keptSegments: 0 },
+    segments: { segmentBytes: 500, maxSegments: 4, spareSegments: 0 },
   });
   const giveWay = refuseRows(dataDir);
   await store.inbox.accept(delivery(), undefined, '');

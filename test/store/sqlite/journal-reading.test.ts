@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FRAMES_AT, headerBytes, newHeader, readHeader } from '../../../src/store/sqlite/journal/header.ts';
-import { type Reading, readJournal } from '../../../src/store/sqlite/journal/read-journal.ts';
+import { type JournalContent, readJournal } from '../../../src/store/sqlite/journal/read-journal.ts';
 import { type Content, frameBytes, journalBytes } from './journal-bytes.ts';
 
 const DATABASE = Buffer.alloc(16, 9);
@@ -14,10 +14,10 @@ const content: fc.Arbitrary<Content> = fc.record({
 });
 const contents = fc.array(content, { minLength: 1, maxLength: 6 });
 
-const sequences = (reading: Reading | undefined): number[] | undefined =>
-  reading?.frames.map(({ sequence }) => sequence);
+const sequences = (content: JournalContent | undefined): number[] | undefined =>
+  content?.frames.map(({ sequence }) => sequence);
 /** Whether somebody who has applied so much is told that something is missing. */
-const misses = ({ frames, isStartLost, writtenUntil }: Reading, applied: number): boolean =>
+const misses = ({ frames, isStartLost, writtenUntil }: JournalContent, applied: number): boolean =>
   isStartLost ||
   writtenUntil > applied + frames.length ||
   frames.some(({ sequence }, n) => sequence !== applied + n + 1);
@@ -27,14 +27,14 @@ const zeroed = (file: Buffer, from: number, to: number): Buffer =>
 test('a file is read back as it was written, whatever an earlier turn left behind', () => {
   fc.assert(
     fc.property(contents, fc.array(content, { maxLength: 6 }), (turn, leftovers) => {
-      const reading = readJournal(journalBytes(DATABASE, turn, { first: 7, leftovers }))!;
-      expect(reading.database).toEqual(DATABASE);
-      expect(reading.frames.map(({ units }) => units.toString())).toEqual(turn.map(({ units }) => units));
-      expect(reading.frames.map(({ bytes }) => Buffer.from(bytes))).toEqual(
+      const content = readJournal(journalBytes(DATABASE, turn, { first: 7, leftovers }))!;
+      expect(content.database).toEqual(DATABASE);
+      expect(content.frames.map(({ units }) => units.toString())).toEqual(turn.map(({ units }) => units));
+      expect(content.frames.map(({ bytes }) => Buffer.from(bytes))).toEqual(
         turn.map(({ parts }) => Buffer.concat(parts)),
       );
-      expect(misses(reading, 6)).toBe(false);
-      expect(reading.isWorn).toBe(false);
+      expect(misses(content, 6)).toBe(false);
+      expect(content.hasDamagedHeader).toBe(false);
     }),
   );
 });
@@ -45,9 +45,9 @@ test('of a file that was cut all frames before that are read, and it is no damag
       const file = journalBytes(DATABASE, turn);
       const place = FRAMES_AT + (n % (file.length - FRAMES_AT));
       const whole = readJournal(file)!.frames.filter(({ end }) => end <= place);
-      const reading = readJournal(file.subarray(0, place))!;
-      expect(sequences(reading)).toEqual(whole.map(({ sequence }) => sequence));
-      expect(misses(reading, 0)).toBe(false);
+      const content = readJournal(file.subarray(0, place))!;
+      expect(sequences(content)).toEqual(whole.map(({ sequence }) => sequence));
+      expect(misses(content, 0)).toBe(false);
     }),
   );
 });
@@ -68,10 +68,10 @@ test('a changed byte costs one frame at most, and whichever it is, it is noticed
         // A head's own numbers: the one that was begun is not known any more, and it may look like one cut off.
         fc.pre(place - (frames[hit - 1]?.end ?? FRAMES_AT) >= 16);
         file[place]! ^= flip;
-        const reading = readJournal(file)!;
+        const content = readJournal(file)!;
         const others = frames.map(({ sequence }) => sequence).filter((sequence) => sequence !== 7 + hit);
-        expect(sequences(reading)!.filter((sequence) => sequence >= 7)).toEqual(others);
-        expect(misses(reading, 6)).toBe(true);
+        expect(sequences(content)!.filter((sequence) => sequence >= 7)).toEqual(others);
+        expect(misses(content, 6)).toBe(true);
       },
     ),
   );
@@ -98,10 +98,10 @@ test('a page of zeros anywhere is survived by the header, and noticed where fram
   const file = journalBytes(DATABASE, Array(5).fill(large));
   // Of the last frame some must be left: without its end it is one that was cut off.
   for (let at = 0; at + PAGE < file.length; at += PAGE) {
-    const reading = readJournal(zeroed(file, at, at + PAGE))!;
-    expect(reading.database, `${at}`).toEqual(DATABASE);
-    expect(reading.isWorn, `${at}`).toBe(at < FRAMES_AT);
-    expect(misses(reading, 0), `${at}`).toBe(at >= FRAMES_AT);
+    const content = readJournal(zeroed(file, at, at + PAGE))!;
+    expect(content.database, `${at}`).toEqual(DATABASE);
+    expect(content.hasDamagedHeader, `${at}`).toBe(at < FRAMES_AT);
+    expect(misses(content, 0), `${at}`).toBe(at >= FRAMES_AT);
   }
 });
 
@@ -124,8 +124,8 @@ test('a write that was cut off leaves no damage, wherever it was cut', () => {
       const file = Buffer.alloc(Math.max(before.length, at + bytes.length));
       before.copy(file);
       begun.copy(file, at, 0, done);
-      const reading = readJournal(file)!;
-      expect(misses(reading, at === last ? 6 : 8), `${at} ${done}`).toBe(false);
+      const content = readJournal(file)!;
+      expect(misses(content, at === last ? 6 : 8), `${at} ${done}`).toBe(false);
     }
 });
 

@@ -52,7 +52,7 @@ function dropTriggers(dataDir: string): void {
   disk.close();
 }
 
-const segments = { segmentBytes: 500, mostSegments: 4, keptSegments: 3 };
+const segments = { segmentBytes: 500, maxSegments: 4, spareSegments: 3 };
 
 /** Fills more than one file, and waits until those that are kept are put aside. */
 async function burst(store: Awaited<ReturnType<typeof openStore>>, dataDir: string): Promise<string[]> {

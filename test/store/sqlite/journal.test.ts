@@ -63,7 +63,7 @@ test('a backup of a platform that was killed holds what the journal holds, and s
 
 test('files that are full wait until they are applied, and are written over then; some stay for the next burst', async () => {
   const dataDir = await tempDir();
-  const segments = { segmentBytes: 20_000, mostSegments: 3, keptSegments: 1 };
+  const segments = { segmentBytes: 20_000, maxSegments: 3, spareSegments: 1 };
   const store = await openStore(dataDir, silentLogger, { segments });
   const files = () =>
     (existsSync(journalOf(dataDir)) ? readdirSync(journalOf(dataDir)) : [])
@@ -106,7 +106,7 @@ test('files that are full wait until they are applied, and are written over then
 
 test('what is kept for the next burst goes with the next start, and into no backup', async () => {
   const dataDir = await tempDir();
-  const segments = { segmentBytes: 500, mostSegments: 3, keptSegments: 3 };
+  const segments = { segmentBytes: 500, maxSegments: 3, spareSegments: 3 };
   const store = await openStore(dataDir, silentLogger, { segments });
   const giveWay = refuseRows(dataDir);
   const accepted = [1, 2, 3].map(() => delivery({ body: Buffer.alloc(600) }));

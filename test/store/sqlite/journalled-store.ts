@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { days } from '../../../src/kit/duration.ts';
 import { type Logger, silentLogger } from '../../../src/kit/logger.ts';
-import type { DeliveryPlace, GatewayStore } from '../../../src/store/ports/index.ts';
+import type { DeliveryCursor, GatewayStore } from '../../../src/store/ports/index.ts';
 import { type SqliteStoreOptions, sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
@@ -35,7 +35,7 @@ export function errorsInto(told: string[]): Logger {
 /** Each delivery's status by its id. */
 export async function records({ inbox }: GatewayStore): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  for (let before: DeliveryPlace | undefined; ; ) {
+  for (let before: DeliveryCursor | undefined; ; ) {
     const { items, next } = await inbox.list('acme', { limit: 1000, before });
     for (const { webhookId, status } of items) found.set(webhookId, status);
     if (next === null) return found;

@@ -35,12 +35,12 @@ test('the index finds every id that was added for a digest, newest first, and fo
   );
 });
 
-async function openSmall(mostIndexed: number) {
+async function openSmall(maxIndexed: number) {
   const file = join(await tempDir(), 'svc.db');
   const clock = manualClock();
   async function open(wrap = (db: Database): Database => db) {
     const db = await openDatabase({ file, migrations: GATEWAY_MIGRATIONS });
-    const inbox = await sqliteWebhookInbox(wrap(db), { clock, logger: silentLogger, mostIndexed });
+    const inbox = await sqliteWebhookInbox(wrap(db), { clock, logger: silentLogger, maxIndexed });
     let closing: Promise<void> | undefined;
     const close = () => (closing ??= inbox.close().then(() => db.close()));
     onTestFinished(close);
@@ -121,9 +121,9 @@ test('who waits for a rival that has to look for the claims of another process l
       return db.read(query);
     },
   }));
-  const elsewhere = await open();
+  const remote = await open();
   const claim = { key: 'k', expiresAt: clock.now() + days(7) };
-  await elsewhere.inbox.accept(delivery(), { ...claim, key: 'another' }, '');
+  await remote.inbox.accept(delivery(), { ...claim, key: 'another' }, '');
   const both = [inbox.accept(delivery(), claim, ''), inbox.accept(delivery(), claim, '')];
   expect(await Promise.all(both)).toEqual(['begun', 'done']);
 });

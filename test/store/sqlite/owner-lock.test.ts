@@ -88,9 +88,9 @@ test('a lock file that is something else is named', async () => {
   await expect(acquireOwnerLock({ file, label: 'gateway', waitMs: 0 })).rejects.toMatchObject({
     code: 'STORE_ERROR',
   });
-  const elsewhere = join(file, 'below', 'a', 'file');
+  const remote = join(file, 'below', 'a', 'file');
   await writeFile(file, '');
-  await expect(acquireOwnerLock({ file: elsewhere, label: 'gateway', waitMs: 0 })).rejects.toThrow(
-    `${elsewhere}.lock cannot be opened`,
+  await expect(acquireOwnerLock({ file: remote, label: 'gateway', waitMs: 0 })).rejects.toThrow(
+    `${remote}.lock cannot be opened`,
   );
 });

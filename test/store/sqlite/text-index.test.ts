@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { manualClock } from '../../../src/kit/clock.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
-import type { DeliveryFilter, DeliveryPlace, WebhookInbox } from '../../../src/store/ports/index.ts';
+import type { DeliveryFilter, DeliveryCursor, WebhookInbox } from '../../../src/store/ports/index.ts';
 import { openDatabase, sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
 import {
@@ -73,7 +73,7 @@ const indexed = (dataDir: string, count: number) =>
 
 async function found(inbox: WebhookInbox, filter: DeliveryFilter): Promise<string[]> {
   const ids: string[] = [];
-  for (let before: DeliveryPlace | undefined; ; ) {
+  for (let before: DeliveryCursor | undefined; ; ) {
     const { items, next } = await inbox.list('acme', { ...filter, limit: 40, before });
     ids.push(...items.map(({ position }) => String(position)));
     if (next === null) return ids;

@@ -4,7 +4,7 @@ import { abortedWithCaller, CALLER_LEFT, createReplyStream, type Http, mount } f
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { safeEqual, serviceKey } from '../../../kit/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
-import { type ContainerPasses, executionOf } from '../domain/hosts/container-passes.ts';
+import { type ContainerCredentials, executionOf } from '../domain/hosts/container-passes.ts';
 import type { Dispatch, Dispatcher, NamedRequest } from '../domain/hosts/dispatch.ts';
 import type { Authenticator, Principal } from '../domain/identity/authenticator.ts';
 import { authorizationOf } from '../domain/identity/bearer.ts';
@@ -12,7 +12,7 @@ import { subjectOf } from './subject.ts';
 
 export interface InternalDispatchServices {
   dispatch: Dispatch;
-  passes: ContainerPasses;
+  credentials: ContainerCredentials;
   authenticator: Authenticator;
   internalSecret: string;
 }
@@ -97,13 +97,13 @@ async function run(
  * our own secret binds the call to its namespace all the same.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
-  const { internalSecret, passes, authenticator } = services;
+  const { internalSecret, credentials, authenticator } = services;
   const shown = request.headers[HEADERS.internalSecret];
   if (typeof shown !== 'string' || shown === '') throw refuse(request, 'MISSING_SECRET');
   const isOurs = safeEqual(shown, internalSecret);
   const container = await containerOf(request, authenticator);
   if (container) {
-    const isItsOwn = passes.isOwn(shown, executionOf(container));
+    const isItsOwn = credentials.isOwn(shown, executionOf(container));
     if (isOurs || isItsOwn) return { namespaceId: container.namespaceId, records: false };
   } else if (isOurs) return { namespaceId: null, records: isService(request, internalSecret) };
   throw refuse(request, 'WRONG_SECRET');

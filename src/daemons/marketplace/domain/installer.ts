@@ -22,11 +22,11 @@ import { parseSource, type Source } from '../sources/parse-source.ts';
 import { createAnnounce } from './announce.ts';
 import type { Lifecycle, LifecycleReason } from './lifecycle.ts';
 import { createLockEntries, entryOf, nothingToUpdate, requireInstalled } from './lock-entries.ts';
-import { createNeighbours } from './neighbours.ts';
+import { createDependents } from './neighbours.ts';
 import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
 import { createPluginFolders, type Staged } from './plugin-folders.ts';
 import { requireAgreed, requireSame } from './refusals.ts';
-import type { Spread } from './spread.ts';
+import type { ReloadBroadcast } from './spread.ts';
 
 /**
  * Delay before a replaced folder is deleted: running calls finish first, and services must notice the lock
@@ -46,7 +46,7 @@ export interface InstallerDeps {
   /** Reads the plugins on disk. */
   load: () => Promise<PluginRegistry>;
   lifecycle: Lifecycle;
-  spread: Spread;
+  broadcastReload: ReloadBroadcast;
   clock: Clock;
   logger: Logger;
   analytics: Analytics;
@@ -87,8 +87,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
   const { projectDir, dataDir, clock, logger, load } = deps;
   const stopping = new AbortController();
   const folders = createPluginFolders(dataDir, deps.describer, stopping.signal, deps.secrets);
-  const entries = createLockEntries(dataDir, clock, deps.spread);
-  const neighbours = createNeighbours(load);
+  const entries = createLockEntries(dataDir, clock, deps.broadcastReload);
+  const dependents = createDependents(load);
   const announce = createAnnounce(deps.analytics, logger);
   let last: Promise<unknown> = Promise.resolve();
 
@@ -141,24 +141,24 @@ export function createInstaller(deps: InstallerDeps): Installer {
 
   async function drop(id: string, origin: Exclude<PluginOrigin, 'project'>): Promise<void> {
     const lock = await entries.read();
-    await neighbours.requireOrigin(id, origin, lock);
+    await dependents.requireOrigin(id, origin, lock);
     const entry = entryOf(lock, id)!;
     const reason = origin === 'linked' ? 'unlinked' : 'uninstalled';
-    await neighbours.requireUnneeded(id, reason);
-    await say('onDisable', id, reason);
+    await dependents.requireUnneeded(id, reason);
+    await runHook('onDisable', id, reason);
     await entries.remove(lock, id);
     if (entry.origin === 'installed') removeLater(entry.folder);
     announce(reason, entry);
   }
 
   /** Runs a hook of the loaded plugin; broken and disabled plugins have none. */
-  async function say(hook: 'onEnable' | 'onDisable', id: string, reason: LifecycleReason): Promise<void> {
+  async function runHook(hook: 'onEnable' | 'onDisable', id: string, reason: LifecycleReason): Promise<void> {
     const plugin = (await load()).find(id);
     if (plugin) await deps.lifecycle(plugin, hook, reason);
   }
 
-  async function tellOf(reason: LifecycleReason, id: string): Promise<string> {
-    await say('onEnable', id, reason);
+  async function announceChange(reason: LifecycleReason, id: string): Promise<string> {
+    await runHook('onEnable', id, reason);
     const entry = entryOf(await entries.read(), id);
     if (entry) announce(reason, entry);
     return id;
@@ -189,7 +189,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
         const options = { manifestNotRun: reason, handlersNotRun: reason };
         return folders.withStaged(parsed, options, async ({ plugin, resolved }) => {
           if (pluginId !== undefined) requireSame(plugin, pluginId);
-          await neighbours.requirePlace(plugin);
+          await dependents.requirePlace(plugin);
           const before = (await load()).find(plugin.id);
           return {
             id: plugin.id,
@@ -213,10 +213,10 @@ export function createInstaller(deps: InstallerDeps): Installer {
         return folders.withStaged(source, await whenAgreed(agreed), async (staged) => {
           const { id } = staged.plugin;
           const lock = await entries.read();
-          await neighbours.requireAbsent(id, lock);
-          await neighbours.requirePlace(staged.plugin);
+          await dependents.requireAbsent(id, lock);
+          await dependents.requirePlace(staged.plugin);
           await commit(staged, source, lock);
-          return tellOf('installed', id);
+          return announceChange('installed', id);
         });
       }),
 
@@ -226,11 +226,11 @@ export function createInstaller(deps: InstallerDeps): Installer {
         const source = parseSource(text ?? entry.source, projectDir);
         return folders.withStaged(source, await whenAgreed(agreed), async (staged) => {
           requireSame(staged.plugin, id);
-          await neighbours.requirePlace(staged.plugin);
+          await dependents.requirePlace(staged.plugin);
           const lock = await entries.read();
           requireInstalled(lock, id);
           await commit(staged, source, lock);
-          return tellOf('updated', id);
+          return announceChange('updated', id);
         });
       }),
 
@@ -243,8 +243,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
         if (source.kind !== 'folder') throw new PlatformError('VALIDATION_ERROR', `${path} is not a folder.`);
         const plugin = await folders.requireSound(source.path);
         const lock = await entries.read();
-        if (entryOf(lock, plugin.id)?.origin !== 'linked') await neighbours.requireAbsent(plugin.id, lock);
-        await neighbours.requirePlace(plugin);
+        if (entryOf(lock, plugin.id)?.origin !== 'linked') await dependents.requireAbsent(plugin.id, lock);
+        await dependents.requirePlace(plugin);
         const { root } = plugin;
         const provenance = {
           origin: 'linked' as const,
@@ -254,7 +254,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
           integrity: null,
         };
         await entries.save(lock, entries.entryFor(plugin, provenance));
-        return tellOf('linked', plugin.id);
+        return announceChange('linked', plugin.id);
       }),
 
     setEnabled: (id, enabled) =>
@@ -263,11 +263,11 @@ export function createInstaller(deps: InstallerDeps): Installer {
         const entry = await entryToSwitch(lock, id);
         if (entry.enabled === enabled && entryOf(lock, id)) return;
         if (!enabled) {
-          await neighbours.requireUnneeded(id, 'disabled');
-          await say('onDisable', id, 'disabled');
+          await dependents.requireUnneeded(id, 'disabled');
+          await runHook('onDisable', id, 'disabled');
         }
         await entries.save(lock, { ...entry, enabled });
-        if (enabled) await say('onEnable', id, 'enabled');
+        if (enabled) await runHook('onEnable', id, 'enabled');
         announce(enabled ? 'enabled' : 'disabled', entry);
       }),
 

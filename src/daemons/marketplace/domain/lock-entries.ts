@@ -4,7 +4,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { ownValue } from '../../../kit/own-value.ts';
 import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '../../../plugins/index.ts';
 import { unknown } from './refusals.ts';
-import type { Spread } from './spread.ts';
+import type { ReloadBroadcast } from './spread.ts';
 
 /** Source and location of a plugin; its manifest provides the rest of the entry. */
 export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
@@ -20,10 +20,10 @@ export interface LockEntries {
   touch(lock: LockFile): Promise<number>;
 }
 
-export function createLockEntries(dataDir: string, clock: Clock, spread: Spread): LockEntries {
+export function createLockEntries(dataDir: string, clock: Clock, broadcastReload: ReloadBroadcast): LockEntries {
   async function write({ revision }: LockFile, plugins: LockFile['plugins']): Promise<number> {
     await writeLockFile(dataDir, { version: 1, revision: revision + 1, plugins });
-    await spread();
+    await broadcastReload();
     return revision + 1;
   }
   return {

@@ -2,10 +2,10 @@ import type { LockFile, PluginOrigin } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { type LoadedPlugin, type PluginRegistry, relate } from '../../../plugins/index.ts';
 import { entryOf } from './lock-entries.ts';
-import { faulty, isThere, unknown } from './refusals.ts';
+import { faulty, alreadyExists, unknown } from './refusals.ts';
 
 /** Checks a change against the other plugins. `load` reads them from disk. */
-export interface Neighbours {
+export interface Dependents {
   /** Throws when the plugin conflicts with others or lacks dependencies. */
   requirePlace(plugin: LoadedPlugin): Promise<void>;
   /** Throws PLUGIN_CONFLICT when a plugin with that id exists. */
@@ -16,7 +16,7 @@ export interface Neighbours {
   requireOrigin(id: string, wanted: PluginOrigin, lock: LockFile): Promise<void>;
 }
 
-export function createNeighbours(load: () => Promise<PluginRegistry>): Neighbours {
+export function createDependents(load: () => Promise<PluginRegistry>): Dependents {
   return {
     async requirePlace(plugin) {
       const registry = await load();
@@ -30,7 +30,7 @@ export function createNeighbours(load: () => Promise<PluginRegistry>): Neighbour
     async requireAbsent(id, lock) {
       const entry = entryOf(lock, id);
       const there = entry ?? (await load()).find(id);
-      if (there) throw isThere(id, there.version, entry);
+      if (there) throw alreadyExists(id, there.version, entry);
     },
     async requireUnneeded(id, what) {
       const registry = await load();

@@ -32,7 +32,7 @@ export function faulty(id: string | undefined, faults: readonly PluginFault[]): 
   );
 }
 
-export function isThere(id: string, version: string, entry: LockEntry | undefined): PlatformError {
+export function alreadyExists(id: string, version: string, entry: LockEntry | undefined): PlatformError {
   const mend =
     entry?.origin === 'installed'
       ? ` Replace it with \`svc plugins update ${id}\`.`

@@ -9,25 +9,25 @@ import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
  * Resolves once every running service has reloaded the plugins, so that a client can rely on a change in its
  * next call. Never throws: the change is committed, and unreachable services poll.
  */
-export type Spread = () => Promise<void>;
+export type ReloadBroadcast = () => Promise<void>;
 
 /** A multiple of the usual reload time: only a hung service is not awaited. */
-const PATIENCE_MS = seconds(5);
+const RELOAD_TIMEOUT_MS = seconds(5);
 /** The gateway comes last, since it asks the workflow service which webhooks start workflows. */
 const ORDER: ReadonlyArray<readonly ServiceName[]> = [['rest', 'workflow'], ['gateway']];
 
-export function createSpread(
+export function createReloadBroadcast(
   { peers, keys, logger }: Pick<Resources, 'peers' | 'keys' | 'logger'>,
   own: Pick<PluginRuntime, 'upToDate'>,
-): Spread {
+): ReloadBroadcast {
   const headers = () => serviceHeaders(keys.internalSecret);
 
   async function ask(name: ServiceName): Promise<void> {
     const url = peers.known()[name];
     // A service that has not started yet will read the current state.
     if (url === undefined) return;
-    const client = createClient({ url, peer: name, headers, timeoutMs: PATIENCE_MS });
-    await client.call(rereadPlugins).catch((error) => tellLate(logger, name, error));
+    const client = createClient({ url, peer: name, headers, timeoutMs: RELOAD_TIMEOUT_MS });
+    await client.call(rereadPlugins).catch((error) => warnLate(logger, name, error));
   }
   return async () => {
     const here = own.upToDate();
@@ -36,7 +36,7 @@ export function createSpread(
   };
 }
 
-function tellLate(logger: Logger, name: ServiceName, error: unknown): void {
+function warnLate(logger: Logger, name: ServiceName, error: unknown): void {
   logger.warn(`The ${name} service has not confirmed the plugin reload; it reloads as soon as it can`, {
     error,
   });

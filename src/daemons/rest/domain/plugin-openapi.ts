@@ -26,7 +26,7 @@ export async function pluginOpenApi(
   version: string,
   schemasOf: (plugin: PluginRoute['plugin']) => PluginSchemas,
 ): Promise<OpenApiDocument> {
-  const described = withinRoom(
+  const described = withinSizeLimit(
     await Promise.all(routes.map((route) => describe(route, schemasOf(route.plugin)))),
   );
   return describeApi({ title: 'svc plugins', version }, (add, components) => {
@@ -55,7 +55,7 @@ const PLUGIN_CHARS = 4 * 1024 * 1024;
 const sizes = new WeakMap<object, number>();
 
 /** Omits a plugin's schemas above its size limit. A schema counts once per route. */
-function withinRoom(described: DescribedRoute[]): DescribedRoute[] {
+function withinSizeLimit(described: DescribedRoute[]): DescribedRoute[] {
   const left = new Map<string, number>();
   return described.map(({ route, ...schemas }) => {
     const kept = (schema: Record<string, unknown> | undefined): Record<string, unknown> | undefined => {

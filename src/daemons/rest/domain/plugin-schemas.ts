@@ -14,7 +14,7 @@ import { zodRefs } from '../../../plugins/index.ts';
 type JsonSchema = Record<string, unknown>;
 
 /** Maximum characters of a schema with all references expanded. */
-const MOST_CHARS = 1024 * 1024;
+const MAX_CHARS = 1024 * 1024;
 /** Characters that a value counts besides its text. */
 const VALUE_CHARS = 4;
 /** Retry delay: the description is public, and a module that hangs costs 15 s of CPU per attempt. */
@@ -69,8 +69,8 @@ export function createPluginSchemas({
     return found;
   };
   const printed = new WeakMap<JsonSchema, JsonSchema>();
-  const containedOnce = (schema: JsonSchema): JsonSchema => {
-    const found = printed.get(schema) ?? contained(schema);
+  const selfContainedOnce = (schema: JsonSchema): JsonSchema => {
+    const found = printed.get(schema) ?? selfContained(schema);
     printed.set(schema, found);
     return found;
   };
@@ -111,7 +111,7 @@ export function createPluginSchemas({
     try {
       if ('$ref' in ref) return await bundled(ref.$ref);
       const found = (await describedZods()).get(`${io} ${ref.zod}`);
-      if (found?.schema) return containedOnce(found.schema);
+      if (found?.schema) return selfContainedOnce(found.schema);
       return { description: `Checked against ${ref.zod}, which cannot be converted: ${found?.fault}` };
     } catch (error) {
       const name = '$ref' in ref ? ref.$ref : ref.zod;
@@ -123,7 +123,7 @@ export function createPluginSchemas({
     try {
       const found = (await describedHandlers()).get(handler);
       const schema = found && found.fault === undefined ? found[io] : null;
-      return schema ? containedOnce(schema) : undefined;
+      return schema ? selfContainedOnce(schema) : undefined;
     } catch {
       // The code fails to load; calling the handler reports the error.
       return undefined;
@@ -149,7 +149,7 @@ async function answers<Answer>(
 }
 
 /** Makes references to the root (`#`) refer to a named definition. */
-function contained({ $schema: _, $defs, ...root }: JsonSchema): JsonSchema {
+function selfContained({ $schema: _, $defs, ...root }: JsonSchema): JsonSchema {
   const defs = typeof $defs === 'object' && $defs !== null ? ($defs as Record<string, JsonSchema>) : {};
   let name = 'Self';
   while (Object.hasOwn(defs, name)) name += '_';
@@ -176,12 +176,12 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   const names = new Map<string, string>();
   const $defs: Record<string, JsonSchema> = {};
   const uniqueName = createNumbering((name) => Object.hasOwn($defs, name));
-  let left = MOST_CHARS;
+  let left = MAX_CHARS;
 
   /** Each reference is expanded, and definitions may be nested in one another. */
   function spend(text: string): void {
     left -= text.length + VALUE_CHARS;
-    if (left < 0) throw new Error(`it exceeds ${MOST_CHARS} characters with its references`);
+    if (left < 0) throw new Error(`it exceeds ${MAX_CHARS} characters with its references`);
   }
 
   /** Adds the target of a reference in `file` to `$defs` and returns its name. */

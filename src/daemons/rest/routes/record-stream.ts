@@ -6,7 +6,7 @@ import type { Numbered } from '../../../store/ports/telemetry.ts';
 const POLL_MS = 300;
 const PAGE = 500;
 /** Maximum streams; each polls the store three times a second. */
-const MOST_STREAMS = 32;
+const MAX_STREAMS = 32;
 
 /** Stored records in arrival order. */
 export interface RecordSource {
@@ -25,7 +25,7 @@ export const follows = ({ follow }: FollowQuery): boolean => follow === '1' || f
 
 /** Streams of records with their ids as cursors. Throws as `EventStreams.send` does. */
 export function createRecordStreams(http: Http, what: string) {
-  const streams = createEventStreams(http, { what, count: MOST_STREAMS });
+  const streams = createEventStreams(http, { what, count: MAX_STREAMS });
   return (source: RecordSource, query: FollowQuery, call: StreamCall): Promise<void> =>
     streams.send(call, async function* (signal) {
       const cursor = resumeAfter(call.request, query);

@@ -2,7 +2,7 @@ import type { AdaptersConfig } from '../../../contracts/index.ts';
 import { adapterMissing } from '../../../kit/adapter-missing.ts';
 import type {
   VectorHit,
-  VectorPlace,
+  CollectionKey,
   VectorQuery,
   VectorRecord,
   VectorStore,
@@ -12,9 +12,9 @@ import type {
  * Vectors of plugins and tenants. Throws ADAPTER_NOT_CONFIGURED without an adapter, and as VectorStore does.
  */
 export interface VectorCollections {
-  upsert(place: VectorPlace, items: VectorRecord[]): Promise<number>;
-  search(place: VectorPlace, query: VectorQuery): Promise<VectorHit[]>;
-  delete(place: VectorPlace, ids: string[]): Promise<number>;
+  upsert(key: CollectionKey, items: VectorRecord[]): Promise<number>;
+  search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]>;
+  delete(key: CollectionKey, ids: string[]): Promise<number>;
 }
 
 export function createVectorCollections({
@@ -29,8 +29,8 @@ export function createVectorCollections({
     return config;
   }
   return {
-    upsert: async (place, items) => store.upsert(place, items, required().maxVectors),
-    search: async (place, query) => required() && store.search(place, query),
-    delete: async (place, ids) => required() && store.delete(place, ids),
+    upsert: async (key, items) => store.upsert(key, items, required().maxVectors),
+    search: async (key, query) => required() && store.search(key, query),
+    delete: async (key, ids) => required() && store.delete(key, ids),
   };
 }

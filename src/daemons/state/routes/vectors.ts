@@ -1,6 +1,6 @@
 import { type Caller, deleteVectors, searchVectors, upsertVectors } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import type { VectorPlace } from '../../../store/ports/index.ts';
+import type { CollectionKey } from '../../../store/ports/index.ts';
 import type { VectorCollections } from '../domain/vector-collections.ts';
 
 /** 500 vectors of 1,536 dimensions as JSON, with a margin. */
@@ -25,6 +25,6 @@ export function vectorRoutes(http: Http, { vectors }: { vectors: VectorCollectio
   }));
 }
 
-function placeOf(params: { namespace: string; collection: string }, { namespaceId }: Caller): VectorPlace {
+function placeOf(params: { namespace: string; collection: string }, { namespaceId }: Caller): CollectionKey {
   return { tenant: namespaceId, ...params };
 }

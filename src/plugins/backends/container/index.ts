@@ -19,7 +19,7 @@ import type { SpawnEvents, SpawnedRunner } from '../worker/spawn-runner.ts';
 import { splitStreams } from './attached.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { createLimitCheck } from './limits.ts';
-import { createPlaces } from './places.ts';
+import { createSlots } from './places.ts';
 import { type ContainerAccess, type ContainerConfig, containerSpec, memoryMbOf } from './spec.ts';
 
 const REMOVAL_TRIES = 6;
@@ -63,7 +63,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   const boot = randomUUID();
   const owner = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const requireLimits = createLimitCheck({ engine, config, logger });
-  const places = createPlaces(config.maxContainers);
+  const slots = createSlots(config.maxContainers);
   const leaving = new Set<Promise<void>>();
   const closing = new AbortController();
 
@@ -188,7 +188,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       const call = createCall(request, options);
       // `execute` handles the rejection; until then it must not count as unhandled.
       call.promise.catch(() => {});
-      const leave = await places.enter(call);
+      const leave = await slots.enter(call);
       // Covers the time until the process takes over cancellation: creating a container takes a moment.
       call.cancelWith(() => call.reject(cancelled(request)));
       return execute(call, leave);
@@ -202,8 +202,8 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
     },
     async close() {
       closing.abort();
-      places.close();
-      await places.idle();
+      slots.close();
+      await slots.idle();
       await Promise.all(leaving);
       await engine.close();
     },

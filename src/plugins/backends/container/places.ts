@@ -2,7 +2,7 @@ import { systemClock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import type { PlatformError } from '../../../kit/errors.ts';
 import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
-import { createWaitingLine } from '../waiting-line.ts';
+import { createWaitQueue } from '../waiting-line.ts';
 import { type Call, cancelled, unavailable } from '../worker/call.ts';
 
 const QUEUE_PER_PLACE = 16;
@@ -17,16 +17,16 @@ interface Waiting {
  * Limits concurrent containers, shared fairly between tenants. Further calls are queued for as long as a call may
  * wait for a worker. @spec docs/decisions/0074
  */
-export function createPlaces(count: number) {
+export function createSlots(count: number) {
   const tenancy = createTenancy();
   const shares = createFairShares(count, tenancy);
-  const line = createWaitingLine({ maxCalls: count * QUEUE_PER_PLACE, tenancy });
+  const queue = createWaitQueue({ maxCalls: count * QUEUE_PER_PLACE, tenancy });
   const waiting = new Map<Call, Waiting>();
   let isClosed = false;
   let onIdle = (): void => {};
 
   /** Takes a slot for the next call in fair order whose tenant has a share left. */
-  const next = () => line.next((call) => shares.take(call.request.tenantId));
+  const next = () => queue.next((call) => shares.take(call.request.tenantId));
 
   const leave = (tenantId: string) => (): void => {
     shares.release(tenantId);
@@ -37,14 +37,14 @@ export function createPlaces(count: number) {
   /** Resolves when the call gets a slot. */
   function turn(call: Call): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leaveLine = (error: PlatformError): void => {
-        if (line.leave(call)) waiting.get(call)!.giveUp(error);
+      const leaveQueue = (error: PlatformError): void => {
+        if (queue.leave(call)) waiting.get(call)!.giveUp(error);
       };
       // A caller that waits for the start of the handler sets no time limit.
       const stopTimer = call.onBegun
         ? () => {}
         : systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>
-            leaveLine(unavailable('No container became free in time; all are busy.', RETRY_AFTER_S)),
+            leaveQueue(unavailable('No container became free in time; all are busy.', RETRY_AFTER_S)),
           );
       const end = (settle: () => void): void => {
         stopTimer();
@@ -52,7 +52,7 @@ export function createPlaces(count: number) {
         settle();
       };
       waiting.set(call, { take: () => end(resolve), giveUp: (error) => end(() => reject(error)) });
-      call.cancelWith(() => leaveLine(cancelled(call.request)));
+      call.cancelWith(() => leaveQueue(cancelled(call.request)));
     });
   }
 
@@ -66,7 +66,7 @@ export function createPlaces(count: number) {
       const { tenantId } = call.request;
       tenancy.note(tenantId);
       if (!shares.take(tenantId)) {
-        const refused = line.enter(call);
+        const refused = queue.enter(call);
         if (refused) throw unavailable(`No container is free: ${refused}.`, RETRY_AFTER_S, 'queue_full');
         await turn(call);
       }
@@ -75,7 +75,7 @@ export function createPlaces(count: number) {
     /** Rejects new and waiting calls. */
     close() {
       isClosed = true;
-      for (const call of line.clear()) waiting.get(call)!.giveUp(stopping());
+      for (const call of queue.clear()) waiting.get(call)!.giveUp(stopping());
     },
     idle: () =>
       new Promise<void>((resolve) => {

@@ -37,9 +37,9 @@ export function lostProcess(exit: ProcessExit, pluginId: string, shared = false)
   const { message, details } = describeExit(exit);
   const phase = exit.hadLoaded || exit.ended ? {} : { diedLoading: true };
   // The process was ended because of another call, which has its result already.
-  const isNeighbour = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
+  const wasInterrupted = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
   return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, {
-    details: { ...details, ...phase, ...(isNeighbour ? { interrupted: true } : {}) },
+    details: { ...details, ...phase, ...(wasInterrupted ? { interrupted: true } : {}) },
   });
 }
 

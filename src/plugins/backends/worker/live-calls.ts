@@ -14,12 +14,12 @@ import { type OpenStream, openStream } from './open-stream.ts';
 /** Time between the abort of `ctx.signal` and the end of the process. */
 const GRACE_MS = 500;
 /** Additional time for other calls in the same process. */
-const NEIGHBOUR_GRACE_MS = 10_000;
+const OTHER_CALLS_GRACE_MS = 10_000;
 /** Time limit for loading the plugin's code where it does not count as the handler's time. */
 const LOAD_MS = 15_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 /** Error of platform calls that outlive their handler. */
-const OVER = new PlatformError('EXECUTION_ERROR', 'The handler ended without awaiting this call.');
+const HANDLER_ENDED = new PlatformError('EXECUTION_ERROR', 'The handler ended without awaiting this call.');
 
 export interface LiveCallsDeps {
   pluginId: string;
@@ -185,7 +185,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
       entry.stream?.close();
       entry.call.reject(error as PlatformError);
     }
-    entry.abort?.abort(OVER);
+    entry.abort?.abort(HANDLER_ENDED);
     endIfAlone();
     deps.onFree(entry.call);
     return true;
@@ -196,7 +196,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
   /** Gives other calls of the process time to finish. */
   function overrun(entry: LiveCall, reason: EndReason): void {
     entry.isStuck = true;
-    ending ??= { reason, stop: systemClock.after(NEIGHBOUR_GRACE_MS, () => endProcess(reason)) };
+    ending ??= { reason, stop: systemClock.after(OTHER_CALLS_GRACE_MS, () => endProcess(reason)) };
     endIfAlone();
   }
 

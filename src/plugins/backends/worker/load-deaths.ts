@@ -3,12 +3,12 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
 
 /** Consecutive crashes at load before new starts are delayed. */
-const TOLERATED_DEATHS = 3;
+const TOLERATED_CRASHES = 3;
 const FIRST_BACKOFF_MS = 1000;
-const LONGEST_BACKOFF_MS = 60_000;
+const MAX_BACKOFF_MS = 60_000;
 
 /** Backoff for plugins that crash while loading: otherwise each call would start another process. */
-export interface LoadDeaths {
+export interface LoadCrashes {
   /** No process has crashed since the last successful load. */
   readonly isClean: boolean;
   /** Returns the error for waiting calls while starts are delayed; undefined otherwise. */
@@ -16,19 +16,19 @@ export interface LoadDeaths {
   /** Resets the count after a successful load. */
   forget(): void;
   /** Throws with Retry-After while starts are delayed. */
-  refuseMeanwhile(): void;
+  requireNotDelayed(): void;
 }
 
-export function createLoadDeaths({ pluginId, clock }: { pluginId: string; clock: Clock }): LoadDeaths {
-  let deaths = 0;
+export function createLoadCrashes({ pluginId, clock }: { pluginId: string; clock: Clock }): LoadCrashes {
+  let crashes = 0;
   let nextStartAt = 0;
   let last: PlatformError | undefined;
 
-  function putOff(): PlatformError {
+  function backoffError(): PlatformError {
     const seconds = Math.max(1, Math.ceil((nextStartAt - clock.monotonic()) / 1000));
     return new PlatformError(
       last?.code ?? 'EXECUTION_ERROR',
-      `Plugin ${pluginId} crashed ${deaths} times in a row while loading; the next attempt is in ${seconds} s. Last error: ${last?.message}`,
+      `Plugin ${pluginId} crashed ${crashes} times in a row while loading; the next attempt is in ${seconds} s. Last error: ${last?.message}`,
       {
         headers: { 'retry-after': String(seconds) },
         details: { ...last?.details, retryAfterSeconds: seconds },
@@ -37,22 +37,22 @@ export function createLoadDeaths({ pluginId, clock }: { pluginId: string; clock:
   }
   return {
     get isClean() {
-      return deaths === 0;
+      return crashes === 0;
     },
     note(exit) {
       if (exit.hadLoaded || exit.ended?.kind === 'idle' || exit.ended?.kind === 'closing') return undefined;
-      deaths++;
+      crashes++;
       last = lostProcess(exit, pluginId);
-      if (deaths < TOLERATED_DEATHS) return undefined;
-      const backoffMs = FIRST_BACKOFF_MS * 2 ** Math.min(16, deaths - TOLERATED_DEATHS);
-      nextStartAt = clock.monotonic() + Math.min(LONGEST_BACKOFF_MS, backoffMs);
-      return putOff();
+      if (crashes < TOLERATED_CRASHES) return undefined;
+      const backoffMs = FIRST_BACKOFF_MS * 2 ** Math.min(16, crashes - TOLERATED_CRASHES);
+      nextStartAt = clock.monotonic() + Math.min(MAX_BACKOFF_MS, backoffMs);
+      return backoffError();
     },
     forget() {
-      deaths = 0;
+      crashes = 0;
     },
-    refuseMeanwhile() {
-      if (deaths >= TOLERATED_DEATHS && clock.monotonic() < nextStartAt) throw putOff();
+    requireNotDelayed() {
+      if (crashes >= TOLERATED_CRASHES && clock.monotonic() < nextStartAt) throw backoffError();
     },
   };
 }

@@ -38,9 +38,9 @@ export function createMemoryWatch({
   onFull,
 }: MemoryWatchDeps): MemoryWatch {
   let stop: (() => void) | undefined;
-  let isClose = false;
+  let isFrequent = false;
 
-  function look(): void {
+  function check(): void {
     stop = undefined;
     const id = pid();
     const resident = id === undefined ? undefined : residentMb(id);
@@ -51,12 +51,12 @@ export function createMemoryWatch({
     else if (used !== undefined) next(IDLE_WATCH_MS);
   }
   function next(ms: number): void {
-    isClose = ms === WATCH_MS;
-    stop = systemClock.after(ms, look);
+    isFrequent = ms === WATCH_MS;
+    stop = systemClock.after(ms, check);
   }
   return {
     start() {
-      if (stop && isClose) return;
+      if (stop && isFrequent) return;
       stop?.();
       next(WATCH_MS);
     },

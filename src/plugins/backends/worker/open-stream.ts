@@ -6,7 +6,7 @@ import type { StreamSink } from '../../execution.ts';
 /** Maximum bytes in flight between a process and its reader: the memory cost of a stream. */
 const WINDOW_BYTES = 256 * 1024;
 /** Maximum duration of a stream: it occupies its process. */
-const LONGEST_MS = hours(1);
+const MAX_STREAM_MS = hours(1);
 
 export interface OpenStreamDeps {
   sink: StreamSink;
@@ -36,13 +36,13 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
   let drained = Promise.resolve();
   let isClosed = false;
   let stopIdle = clock.after(idleMs, onTimeout);
-  const stopLongest = clock.after(LONGEST_MS, onTimeout);
+  const stopLongest = clock.after(MAX_STREAM_MS, onTimeout);
 
   function moved(): void {
     stopIdle();
     stopIdle = clock.after(idleMs, onTimeout);
   }
-  function makeRoom(bytes: number): void {
+  function addCredit(bytes: number): void {
     if (isClosed) return;
     credit += bytes;
     moved();
@@ -55,7 +55,7 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       if (piece.length === 0 || piece.length > credit) return false;
       credit -= piece.length;
       moved();
-      drained = drained.then(() => sink.write(piece)).then(() => makeRoom(piece.length));
+      drained = drained.then(() => sink.write(piece)).then(() => addCredit(piece.length));
       // The caller's abort reports a closed connection.
       drained.catch(() => {});
       return true;

@@ -4,10 +4,10 @@ import type { PlatformError } from '../../../kit/errors.ts';
 import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
 import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
-import { createWaitingLine } from '../waiting-line.ts';
+import { createWaitQueue } from '../waiting-line.ts';
 import { type Call, cancelled, createCall, unavailable } from './call.ts';
 import { asSandboxError, lostProcess, type ProcessExit } from './exit-reason.ts';
-import { createLoadDeaths } from './load-deaths.ts';
+import { createLoadCrashes } from './load-deaths.ts';
 import {
   type RunnerProcess,
   type RunnerProcessEvents,
@@ -15,7 +15,7 @@ import {
   type startRunnerProcess,
 } from './runner-process.ts';
 
-const LONGEST_RETRY_SECONDS = 60;
+const MAX_RETRY_SECONDS = 60;
 /** With separate tenants: minimum time a process stays with a busy tenant while others wait. */
 const TENURE_MS = 1000;
 
@@ -42,7 +42,7 @@ export interface PoolStats {
   pids: number[];
   running: number;
   /** Concurrent calls once all processes have started. */
-  places: number;
+  slots: number;
   queued: number;
 }
 
@@ -55,7 +55,7 @@ export interface Pool {
   close(): Promise<void>;
 }
 
-interface Kept {
+interface PoolEntry {
   stopIdle: () => void;
   /** The tenant it serves; null: not bound yet, or shared by all. */
   tenantId: string | null;
@@ -68,21 +68,21 @@ interface Kept {
 /** The processes of one plugin version and permission set, and the queue of their calls. */
 export function createPool(deps: PoolDeps): Pool {
   const { pluginId, clock, concurrency, maxProcesses } = deps;
-  const processes = new Map<RunnerProcess, Kept>();
+  const processes = new Map<RunnerProcess, PoolEntry>();
   const tenancy = createTenancy();
   const shares = createFairShares(maxProcesses * concurrency, tenancy);
-  const line = createWaitingLine({ maxCalls: deps.maxQueue, tenancy });
+  const queue = createWaitQueue({ maxCalls: deps.maxQueue, tenancy });
   let launch: Promise<Launch> | undefined;
   let preparing = 0;
   let averageMs = 100;
-  const loadDeaths = createLoadDeaths(deps);
+  const loadCrashes = createLoadCrashes(deps);
   let closing: (() => void) | undefined;
   let isRetired = false;
 
   async function run(request: ExecutionRequest, options: RunOptions): Promise<CommandResult> {
     if (closing) throw unavailable('The platform is stopping.', 5);
     if (options.signal?.aborted) throw cancelled(request);
-    loadDeaths.refuseMeanwhile();
+    loadCrashes.requireNotDelayed();
     tenancy.note(request.tenantId);
     const call = createCall(request, options);
     const process = freeProcess(call);
@@ -91,7 +91,7 @@ export function createPool(deps: PoolDeps): Pool {
     return call.promise;
   }
 
-  const hasRoom = ({ isReady, isEnding, isStuck, load }: RunnerProcess): boolean =>
+  const hasCapacity = ({ isReady, isEnding, isStuck, load }: RunnerProcess): boolean =>
     isReady && !isEnding && !isStuck && load < concurrency;
 
   function freeProcess({ request }: Call): RunnerProcess | undefined {
@@ -99,7 +99,7 @@ export function createPool(deps: PoolDeps): Pool {
     if (!shares.mayTake(request.tenantId)) return undefined;
     let best: RunnerProcess | undefined;
     for (const [process, { tenantId, isLeaving }] of processes) {
-      if (!hasRoom(process) || isLeaving) continue;
+      if (!hasCapacity(process) || isLeaving) continue;
       if (tenantId !== null && tenantId !== request.tenantId) continue;
       // Prefers the newest process, so that surplus ones become idle and end.
       if (!best || process.load <= best.load) best = process;
@@ -109,11 +109,11 @@ export function createPool(deps: PoolDeps): Pool {
 
   function assign(process: RunnerProcess, call: Call): void {
     const startedAt = clock.monotonic();
-    const kept = processes.get(process)!;
-    kept.stopIdle();
-    if (deps.separateTenants && kept.tenantId === null) {
-      kept.tenantId = call.request.tenantId;
-      kept.boundAt = startedAt;
+    const entry = processes.get(process)!;
+    entry.stopIdle();
+    if (deps.separateTenants && entry.tenantId === null) {
+      entry.tenantId = call.request.tenantId;
+      entry.boundAt = startedAt;
     }
     call.promise.then(
       () => {
@@ -125,7 +125,7 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   function enqueue(call: Call): void {
-    const refused = line.enter(call);
+    const refused = queue.enter(call);
     if (refused)
       throw unavailable(
         `Plugin ${pluginId} takes no more calls: ${refused}.`,
@@ -133,7 +133,7 @@ export function createPool(deps: PoolDeps): Pool {
         'queue_full',
       );
     const leave = (error: PlatformError) => {
-      if (line.leave(call)) call.reject(error);
+      if (queue.leave(call)) call.reject(error);
     };
     call.cancelWith(() => leave(cancelled(call.request)));
     startIfNeeded();
@@ -148,17 +148,17 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   function retryAfterSeconds(): number {
-    const seconds = Math.ceil((averageMs * (line.size + 1)) / shares.count / 1000);
-    return Math.min(LONGEST_RETRY_SECONDS, Math.max(1, seconds));
+    const seconds = Math.ceil((averageMs * (queue.size + 1)) / shares.count / 1000);
+    return Math.min(MAX_RETRY_SECONDS, Math.max(1, seconds));
   }
 
   function dispatch(): void {
     // With a long queue, a freed process usually takes the first call, and no other process is free.
-    while (line.size > 0 && [...processes.keys()].some(hasRoom)) {
+    while (queue.size > 0 && [...processes.keys()].some(hasCapacity)) {
       let process: RunnerProcess | undefined;
-      const call = line.next((first) => {
+      const call = queue.next((first) => {
         process = freeProcess(first);
-        if (!process) makeWayFor(first.request.tenantId);
+        if (!process) evictFor(first.request.tenantId);
         return process !== undefined;
       });
       // Calls that cannot run now block only their own tenants.
@@ -169,19 +169,19 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   function startIfNeeded(): void {
-    if (closing || line.size === 0) return;
+    if (closing || queue.size === 0) return;
     const all = [...processes.keys()];
     const starting = preparing + all.filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
     // Another process would not help tenants that have used their share.
-    const missing = Math.ceil(line.sizeOf(shares.mayTake) / concurrency) - starting;
-    const places = maxProcesses - processes.size - preparing;
-    for (let count = Math.min(missing, places); count > 0; count--) void startOne();
+    const missing = Math.ceil(queue.sizeOf(shares.mayTake) / concurrency) - starting;
+    const slots = maxProcesses - processes.size - preparing;
+    for (let count = Math.min(missing, slots); count > 0; count--) void startOne();
     if (deps.separateTenants)
-      makeRoom(missing - Math.max(0, places) - all.filter(({ isEnding }) => isEnding).length);
+      endIdle(missing - Math.max(0, slots) - all.filter(({ isEnding }) => isEnding).length);
   }
 
   /** Ends idle processes bound to other tenants, to make room for waiting ones. */
-  function makeRoom(count: number): void {
+  function endIdle(count: number): void {
     const idle = [...processes.keys()].filter(
       ({ isReady, isEnding, load }) => isReady && !isEnding && load === 0,
     );
@@ -189,15 +189,15 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   /** The next tenant has no process: ends the longest-bound process of a tenant with endless work. */
-  function makeWayFor(waiting: string): void {
+  function evictFor(waiting: string): void {
     if (!deps.separateTenants || !shares.mayTake(waiting)) return;
     const all = [...processes];
     const isComing = all.some(([{ isReady, isEnding }, { isLeaving }]) => !isReady || isEnding || isLeaving);
     if (isComing || all.length + preparing < maxProcesses) return;
     if (all.some(([, { tenantId }]) => tenantId === waiting)) return;
-    const [[process, kept]] = all.sort(([, a], [, b]) => a.boundAt - b.boundAt) as [[RunnerProcess, Kept]];
-    if (clock.monotonic() - kept.boundAt < TENURE_MS) return;
-    kept.isLeaving = true;
+    const [[process, entry]] = all.sort(([, a], [, b]) => a.boundAt - b.boundAt) as [[RunnerProcess, PoolEntry]];
+    if (clock.monotonic() - entry.boundAt < TENURE_MS) return;
+    entry.isLeaving = true;
     if (process.load === 0) process.end({ kind: 'idle' });
   }
 
@@ -213,8 +213,8 @@ export function createPool(deps: PoolDeps): Pool {
           shares.release(request.tenantId);
           becomeFree(process);
         },
-        onLoaded: loadDeaths.forget,
-        onExit: (exit) => lose(process, exit),
+        onLoaded: loadCrashes.forget,
+        onExit: (exit) => handleExit(process, exit),
       });
       processes.set(process, { stopIdle: () => {}, tenantId: null, boundAt: 0, isLeaving: false });
     } catch (error) {
@@ -235,26 +235,26 @@ export function createPool(deps: PoolDeps): Pool {
     else entry.stopIdle = clock.after(deps.idleMs, () => process.end({ kind: 'idle' }));
   }
 
-  function lose(process: RunnerProcess, exit: ProcessExit): void {
+  function handleExit(process: RunnerProcess, exit: ProcessExit): void {
     processes.get(process)?.stopIdle();
     processes.delete(process);
-    const putOff = loadDeaths.note(exit);
-    if (putOff) failQueue(putOff);
+    const backoffError = loadCrashes.note(exit);
+    if (backoffError) failQueue(backoffError);
     if (!exit.wasReady && !closing) failQueue(lostProcess(exit, pluginId));
     dispatch();
     settleIfEmpty();
   }
 
   function failQueue(error: PlatformError): void {
-    for (const call of line.clear()) call.reject(error);
+    for (const call of queue.clear()) call.reject(error);
   }
 
   function settleIfEmpty(): void {
-    if (processes.size > 0 || preparing > 0 || line.size > 0) return;
+    if (processes.size > 0 || preparing > 0 || queue.size > 0) return;
     launch = undefined;
     closing?.();
     // Keeps the crash count of a plugin until it has loaded successfully.
-    if (loadDeaths.isClean) deps.onEmpty();
+    if (loadCrashes.isClean) deps.onEmpty();
   }
 
   return {
@@ -264,8 +264,8 @@ export function createPool(deps: PoolDeps): Pool {
       processes: processes.size,
       pids: [...processes.keys()].flatMap(({ pid }) => pid ?? []),
       running: [...processes.keys()].reduce((sum, { load }) => sum + load, 0),
-      places: shares.count,
-      queued: line.size,
+      slots: shares.count,
+      queued: queue.size,
     }),
     retire() {
       isRetired = true;

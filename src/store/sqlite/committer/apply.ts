@@ -1,7 +1,7 @@
 import type Sqlite from 'better-sqlite3';
 import type { Frame } from '../journal/frame.ts';
 import { DATABASE_ID_BYTES } from '../journal/header.ts';
-import { takeOver } from '../journal/recover.ts';
+import { recoverJournal } from '../journal/recover.ts';
 import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {
@@ -11,14 +11,14 @@ interface Applied {
 }
 
 /** Units per transaction; bounds the time other writers wait for the lock to some ten milliseconds. */
-const LARGEST_BATCH = 512;
+const MAX_BATCH = 512;
 
 /**
  * Moves journal frames into the database in order, each exactly once even if the process dies in between.
  */
 export function createApplier(
   sqlite: Sqlite.Database,
-  together: (batch: Array<{ work: () => unknown }>) => unknown,
+  runBatch: (batch: Array<{ work: () => unknown }>) => unknown,
   run: (unit: PackedUnit, bytes: Uint8Array) => unknown,
 ) {
   const read = sqlite.prepare<[], { applied: number; id: Buffer | null }>(
@@ -30,7 +30,7 @@ export function createApplier(
 
   function commit(work: Array<() => unknown>, sequence: number): void {
     // The applied sequence is part of the same transaction.
-    together([...work, () => note.run(sequence)].map((each) => ({ work: each })));
+    runBatch([...work, () => note.run(sequence)].map((each) => ({ work: each })));
     applied = sequence;
   }
 
@@ -47,7 +47,7 @@ export function createApplier(
       for (const unit of JSON.parse(frame.units.toString()) as PackedUnit[])
         work.push(() => run(unit, frame.bytes));
       reached = frame.sequence;
-      if (work.length < LARGEST_BATCH) continue;
+      if (work.length < MAX_BATCH) continue;
       commit(work, reached);
       units += work.length;
       work = [];
@@ -64,13 +64,13 @@ export function createApplier(
 
     /** Applies frames that an earlier process acknowledged but did not apply. */
     recover: (folder: string): Recovered =>
-      takeOver(folder, {
+      recoverJournal(folder, {
         id: read.get()!.id,
         get applied() {
           return applied;
         },
         apply,
-        renew: () => void together([{ work: () => renew.run() }]),
+        renew: () => void runBatch([{ work: () => renew.run() }]),
       }),
   };
 }

@@ -27,7 +27,7 @@ export interface Batches<Item, Result> {
 
 const GATHER_MS = 1;
 /** Load threshold: items in the last batch and the queue together. */
-const COMPANY = 4;
+const MIN_LOAD = 4;
 
 /** Collects the next batch while one is being written, so batches grow with the load. */
 export function createBatches<Item, Result>({
@@ -37,7 +37,7 @@ export function createBatches<Item, Result>({
   closedError,
 }: BatchesOptions<Item, Result>): Batches<Item, Result> {
   let queue: Pending<Item, Result>[] = [];
-  let underWay = false;
+  let isWriting = false;
   let closed = false;
   let whenIdle: Array<() => void> = [];
   let gathering: NodeJS.Timeout | undefined;
@@ -45,7 +45,7 @@ export function createBatches<Item, Result>({
   function next(): void {
     clearTimeout(gathering);
     gathering = undefined;
-    if (underWay) return;
+    if (isWriting) return;
     if (queue.length === 0) {
       for (const tell of whenIdle) tell();
       whenIdle = [];
@@ -54,7 +54,7 @@ export function createBatches<Item, Result>({
     const count = cut(queue);
     const batch = queue.slice(0, count);
     queue = queue.slice(count);
-    underWay = true;
+    isWriting = true;
     void finish(batch);
   }
 
@@ -64,8 +64,8 @@ export function createBatches<Item, Result>({
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
-    underWay = false;
-    const isWorthwhile = queue.length > 0 && queue.length < small && batch.length + queue.length >= COMPANY;
+    isWriting = false;
+    const isWorthwhile = queue.length > 0 && queue.length < small && batch.length + queue.length >= MIN_LOAD;
     if (isWorthwhile) gathering = setTimeout(next, GATHER_MS);
     else next();
   }
@@ -79,11 +79,11 @@ export function createBatches<Item, Result>({
         }
         queue.push({ item, resolve, reject });
         // Items added in the same turn join the batch.
-        if (!underWay && queue.length === (gathering ? small : 1)) setImmediate(next);
+        if (!isWriting && queue.length === (gathering ? small : 1)) setImmediate(next);
       }),
     async close() {
       closed = true;
-      if (underWay || queue.length > 0) await new Promise<void>((resolve) => whenIdle.push(resolve));
+      if (isWriting || queue.length > 0) await new Promise<void>((resolve) => whenIdle.push(resolve));
     },
   };
 }

@@ -21,7 +21,7 @@ interface Written {
   rowid: number;
 }
 
-const LARGEST_BATCH = 512;
+const MAX_BATCH = 512;
 /**
  * Sync handlers finish one by one; without gathering, commits of two or three writes were a sixth of a
  * delivery's cost.
@@ -38,7 +38,7 @@ export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: s
       layOut(parts, bytes, 0);
       settle(batch, await thread.commit({ units, bytes: bytes.buffer }), file);
     },
-    cut: () => LARGEST_BATCH,
+    cut: () => MAX_BATCH,
     small: SMALL_BATCH,
     closedError: () => endedError(file),
   });

@@ -32,7 +32,7 @@ type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
 /** The committer thread: writes each request in one transaction, and applies the journal. */
-const { file, statements, recover, hurry } = workerData as CommitterStart;
+const { file, statements, recover, stopWaiting } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
 configureConnection(sqlite);
 sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
@@ -40,18 +40,18 @@ const prepared = new Map(
   Object.entries(statements).map(([name, text]) => [name, sqlite.prepare<unknown[]>(text)]),
 );
 sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
-const { together, apart } = transactions(sqlite);
+const { runBatch, runSeparately } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
 /** Digest bytes that the marker index keeps. */
 const MARKER_PREFIX_BYTES = 8;
 
 /** Retries while another process holds the lock, within the time limit. */
-function patiently<T>(work: () => T): T {
+function retryBusy<T>(work: () => T): T {
   for (let waited = LOCK_TRY_MS; ; waited += LOCK_TRY_MS) {
     try {
       return work();
     } catch (error) {
-      if (!isBusy(error) || waited >= LOCK_WAIT_MS || Atomics.load(hurry, 0) !== 0) throw error;
+      if (!isBusy(error) || waited >= LOCK_WAIT_MS || Atomics.load(stopWaiting, 0) !== 0) throw error;
     }
   }
 }
@@ -84,9 +84,9 @@ function bindable(value: PackedValue, bytes: Uint8Array): unknown {
 
 function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
   const writes = units.map((unit) => ({ work: () => run(unit, bytes) }));
-  for (const attempt of [together, apart]) {
+  for (const attempt of [runBatch, runSeparately]) {
     try {
-      return patiently(() => attempt(writes));
+      return retryBusy(() => attempt(writes));
     } catch (error) {
       // Retrying the units separately would wait for the same lock.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
@@ -118,7 +118,7 @@ const readMarkers = sqlite
 
 function markersOf({ after, until, limit }: MarkerRange): MarkersReply {
   try {
-    const rows = patiently(() => readMarkers.all(after, until, limit));
+    const rows = retryBusy(() => readMarkers.all(after, until, limit));
     const ids = new Float64Array(rows.length);
     const digests = new Uint8Array(rows.length * MARKER_PREFIX_BYTES);
     for (const [place, [id, digest]] of rows.entries()) {
@@ -131,7 +131,7 @@ function markersOf({ after, until, limit }: MarkerRange): MarkersReply {
   }
 }
 
-const applier = createApplier(sqlite, (batch) => patiently(() => together(batch)), run);
+const applier = createApplier(sqlite, (batch) => retryBusy(() => runBatch(batch)), run);
 
 function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply | ApplyReply | MarkersReply {
   if ('markers' in request) return markersOf(request.markers);
@@ -148,7 +148,7 @@ function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply
 function begin(): Ready {
   try {
     return {
-      ready: recover === undefined ? { units: 0, aside: undefined, worn: [] } : applier.recover(recover),
+      ready: recover === undefined ? { units: 0, quarantine: undefined, damagedHeaders: [] } : applier.recover(recover),
     };
   } catch (error) {
     return { failure: failureOf(error) };

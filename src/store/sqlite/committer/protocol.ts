@@ -16,7 +16,7 @@ export interface CommitterStart {
   /** Folder of a journal to recover first. */
   recover: string | undefined;
   /** Not 0 during shutdown: a locked database then fails at once. */
-  hurry: Int32Array;
+  stopWaiting: Int32Array;
 }
 
 /** A value sent to the thread. Bytes are packed into one buffer and referenced by offset and length. */
@@ -83,9 +83,9 @@ export interface Recovered {
   /** Number of units applied. */
   units: number;
   /** Where files with missing or unreadable parts were moved, beyond what an interrupted write explains. */
-  aside: string | undefined;
+  quarantine: string | undefined;
   /** Files with a corrupted part that a second copy restored. */
-  worn: string[];
+  damagedHeaders: string[];
 }
 
 /** The thread's first message; every later one answers a request, in order. */

@@ -26,7 +26,7 @@ export interface CommitterThread {
   /** Reads markers for the in-memory index. Throws as `commit` does. */
   markers(range: MarkerRange): Promise<MarkersReply>;
   /** Stops waiting for locks: an operation that needs to wait fails instead. */
-  hurry(): void;
+  stopWaiting(): void;
   /** Ends the thread once all earlier requests are done. */
   close(): Promise<void>;
 }
@@ -46,9 +46,9 @@ interface Pending {
  * Commits on a thread of its own. A commit at `synchronous=FULL` waits one to three milliseconds for the
  * disk; on the main thread, that blocked a busy gateway 40 % of the time.
  */
-export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): CommitterThread {
-  const hurry = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const workerData: CommitterStart = { ...start, hurry };
+export function startCommitterThread(start: Omit<CommitterStart, 'stopWaiting'>): CommitterThread {
+  const stopWaiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const workerData: CommitterStart = { ...start, stopWaiting };
   const worker = new Worker(entryFile('committer'), { workerData, execArgv: [] });
   const pending: Pending[] = [];
   let failure: unknown;
@@ -110,7 +110,7 @@ export function startCommitterThread(start: Omit<CommitterStart, 'hurry'>): Comm
       if (reply.failure) throw storeError(start.file, errorOf(reply.failure));
       return reply;
     },
-    hurry: () => void Atomics.store(hurry, 0, 1),
+    stopWaiting: () => void Atomics.store(stopWaiting, 0, 1),
     async close() {
       if (failure) return;
       failure = endedError(start.file);

@@ -3,7 +3,7 @@ import type { JournalRange } from '../committer/protocol.ts';
 import type { Applied } from '../committer/thread.ts';
 import type { Written } from './writer.ts';
 
-export interface DrainDeps {
+export interface CheckpointerDeps {
   apply(range: JournalRange): Promise<Applied>;
   /** Sequence of the last frame in the database. */
   applied: number;
@@ -17,7 +17,7 @@ export interface DrainDeps {
   emptied(): void;
 }
 
-export interface Drain {
+export interface Checkpointer {
   add(frame: Written, units: number): void;
   /** Sequence of the last frame in the database. */
   readonly applied: number;
@@ -42,20 +42,20 @@ interface Waiter {
 }
 
 /** Delay until an idle platform applies an acknowledged delivery, in ms. */
-const LOOK_MS = 20;
+const POLL_MS = 20;
 /** Units per interval that count as a burst, during which applying is postponed. */
 const BURST_UNITS = 40;
 /** Above this, frames are applied even during a burst, to leave room in the journal. */
-const MOST_WAITING_BYTES = 192 * 1024 * 1024;
+const MAX_WAITING_BYTES = 192 * 1024 * 1024;
 /** Maximum bytes per request to the thread, so that other requests interleave. */
-const STRETCH_BYTES = 2 * 1024 * 1024;
+const MAX_RANGE_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
 
 /**
  * Moves journal frames into the database: soon at low load, at once for a waiter, and after a burst up to a
  * bound. Inserting a row costs as much as the rest of accepting a delivery, and no response waits for it.
  */
-export function createDrain(deps: DrainDeps): Drain {
+export function createCheckpointer(deps: CheckpointerDeps): Checkpointer {
   let { applied } = deps;
   const waiting: Written[] = [];
   let waitingBytes = 0;
@@ -64,30 +64,30 @@ export function createDrain(deps: DrainDeps): Drain {
   /** The current apply error. */
   let failure: { error: unknown } | undefined;
   /** True between a failure and the retry. */
-  let isResting = false;
+  let isBackingOff = false;
   let closed = false;
-  let unitsSinceLook = 0;
+  let unitsSincePoll = 0;
   let isBurst = false;
-  let looking: NodeJS.Timeout | undefined;
+  let pollTimer: NodeJS.Timeout | undefined;
 
   const isDue = (): boolean =>
-    waiters.length > 0 || !isBurst || failure !== undefined || waitingBytes > MOST_WAITING_BYTES;
+    waiters.length > 0 || !isBurst || failure !== undefined || waitingBytes > MAX_WAITING_BYTES;
 
-  function look(): void {
-    looking = undefined;
-    isBurst = unitsSinceLook >= BURST_UNITS;
-    unitsSinceLook = 0;
-    arm(LOOK_MS);
+  function poll(): void {
+    pollTimer = undefined;
+    isBurst = unitsSincePoll >= BURST_UNITS;
+    unitsSincePoll = 0;
+    arm(POLL_MS);
     if (isDue()) void run();
   }
 
   function arm(ms: number): void {
     if (closed || waiting.length === 0) return;
-    looking ??= setTimeout(look, ms).unref();
+    pollTimer ??= setTimeout(poll, ms).unref();
   }
 
   async function run(): Promise<void> {
-    if (running || isResting || closed) return;
+    if (running || isBackingOff || closed) return;
     running = true;
     while (waiting.length > 0 && isDue() && (await step()) && !closed);
     running = false;
@@ -96,12 +96,12 @@ export function createDrain(deps: DrainDeps): Drain {
 
   /** Returns whether it made progress. */
   async function step(): Promise<boolean> {
-    const stretch = nextStretch();
+    const next = nextRange();
     try {
-      const reply = await deps.apply(stretch.range);
-      arrive(reply.applied);
+      const reply = await deps.apply(next.range);
+      advance(reply.applied);
       if (reply.failure) throw reply.failure;
-      if (reply.applied < stretch.sequence) throw damaged(stretch.range);
+      if (reply.applied < next.sequence) throw damaged(next.range);
       if (failure) deps.recovered();
       failure = undefined;
       return true;
@@ -112,18 +112,18 @@ export function createDrain(deps: DrainDeps): Drain {
   }
 
   /** Adjacent frames of one file, up to a maximum size. */
-  function nextStretch(): { range: JournalRange; sequence: number } {
+  function nextRange(): { range: JournalRange; sequence: number } {
     const { file, fd, from } = waiting[0]!;
     let { to, sequence } = waiting[0]!;
     for (let i = 1; i < waiting.length; i++) {
       const frame = waiting[i]!;
-      if (frame.fd !== fd || frame.from !== to || frame.to - from > STRETCH_BYTES) break;
+      if (frame.fd !== fd || frame.from !== to || frame.to - from > MAX_RANGE_BYTES) break;
       ({ to, sequence } = frame);
     }
     return { range: { file, fd, from, to }, sequence };
   }
 
-  function arrive(sequence: number): void {
+  function advance(sequence: number): void {
     applied = sequence;
     const left = waiting.findIndex((frame) => frame.sequence > applied);
     const done = waiting.splice(0, left === -1 ? waiting.length : left);
@@ -137,10 +137,10 @@ export function createDrain(deps: DrainDeps): Drain {
   function fail(error: unknown): void {
     if (!failure && !closed) deps.failed(error);
     failure = { error };
-    isResting = true;
+    isBackingOff = true;
     refuse(error);
     setTimeout(() => {
-      isResting = false;
+      isBackingOff = false;
       arm(0);
     }, RETRY_MS).unref();
   }
@@ -163,8 +163,8 @@ export function createDrain(deps: DrainDeps): Drain {
     add(frame, units) {
       waiting.push(frame);
       waitingBytes += frame.to - frame.from;
-      unitsSinceLook += units;
-      arm(LOOK_MS);
+      unitsSincePoll += units;
+      arm(POLL_MS);
     },
     get applied() {
       return applied;
@@ -182,7 +182,7 @@ export function createDrain(deps: DrainDeps): Drain {
     },
     close() {
       closed = true;
-      clearTimeout(looking);
+      clearTimeout(pollTimer);
       refuse(deps.closedError());
     },
   };

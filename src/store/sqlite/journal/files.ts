@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf } from '../../../kit/errors.ts';
 import type { JournalRange } from '../committer/protocol.ts';
-import { type Reading, readJournal } from './read-journal.ts';
+import { type JournalContent, readJournal } from './read-journal.ts';
 
 /** Folder name inside the data folder. */
 export const JOURNAL_FOLDER = 'inbox';
@@ -11,7 +11,7 @@ export const JOURNAL_FOLDER = 'inbox';
 const NAME = /^\d+\.log$/;
 /** Files without a synced header, and spare files kept for their allocated blocks. */
 const UNUSED_NAME = /^\d+\.log\.(?:new|spare)$/;
-const ASIDE_NAME = /^\d+\.log\.of-/;
+const FOREIGN_NAME = /^\d+\.log\.of-/;
 
 export function isJournalFile(name: string): boolean {
   return NAME.test(name);
@@ -32,7 +32,7 @@ export function spareFile(file: string): string {
 }
 
 /** Name of a file written by another database, with its id if the header has one. */
-export function asideFile(file: string, database: Buffer | null): string {
+export function foreignFile(file: string, database: Buffer | null): string {
   return `${file}.of-${database ? `database-${shortId(database)}` : 'unknown-database'}`;
 }
 
@@ -52,8 +52,8 @@ export function unusedFiles(folder: string): string[] {
 }
 
 /** Files of other databases, which an operator must handle. */
-export function asideFiles(folder: string): string[] {
-  return filesOf(folder, ASIDE_NAME).sort();
+export function foreignFiles(folder: string): string[] {
+  return filesOf(folder, FOREIGN_NAME).sort();
 }
 
 function filesOf(folder: string, pattern: RegExp): string[] {
@@ -75,8 +75,8 @@ export interface JournalFile {
 export function journalInOrder(folder: string): JournalFile[] {
   return journalFiles(folder)
     .map((file) => {
-      const reading = readJournal(readWhole(file));
-      return { file, database: reading?.database, first: reading?.frames[0]?.sequence };
+      const content = readJournal(readWhole(file));
+      return { file, database: content?.database, first: content?.frames[0]?.sequence };
     })
     .sort((a, b) => (a.first ?? Number.MAX_VALUE) - (b.first ?? Number.MAX_VALUE));
 }
@@ -92,22 +92,22 @@ export function readWhole(file: string): Buffer {
 }
 
 /** Reads of a file that may be written concurrently; a consistent read never took more. */
-const MOST_LOOKS = 5;
+const MAX_READS = 5;
 
 /**
  * Reads a file that may be written concurrently. A half-written frame before complete ones looks like damage;
  * a retry reads it complete.
  */
 export function readWhileWritten(file: string): Buffer {
-  for (let look = 1; ; look++) {
+  for (let attempt = 1; ; attempt++) {
     const bytes = readWhole(file);
-    if (look === MOST_LOOKS || isWhole(readJournal(bytes))) return bytes;
+    if (attempt === MAX_READS || isWhole(readJournal(bytes))) return bytes;
   }
 }
 
-function isWhole(reading: Reading | undefined): boolean {
-  if (!reading || reading.isStartLost || reading.writtenUntil > 0) return false;
-  return reading.frames.every(({ sequence }, n) => sequence === reading.frames[0]!.sequence + n);
+function isWhole(content: JournalContent | undefined): boolean {
+  if (!content || content.isStartLost || content.writtenUntil > 0) return false;
+  return content.frames.every(({ sequence }, n) => sequence === content.frames[0]!.sequence + n);
 }
 
 /** Returns fewer bytes when the file is shorter. */

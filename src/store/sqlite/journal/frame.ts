@@ -25,7 +25,7 @@ export interface Frame {
 }
 
 /** Upper bound of a frame's size, including its end mark. */
-export function roomFor({ units, length }: Packed): number {
+export function maxFrameBytes({ units, length }: Packed): number {
   return HEAD_BYTES + 3 * units.length + length + END_BYTES;
 }
 

@@ -43,7 +43,7 @@ export function readHeader(file: Buffer): JournalHeader | undefined {
 }
 
 /** Whether one of the copies is damaged. */
-export function isHeaderWorn(file: Buffer): boolean {
+export function hasDamagedHeaderCopy(file: Buffer): boolean {
   return copies(file).includes(undefined);
 }
 

@@ -1,8 +1,8 @@
 import { begunAt, type Frame, frameAt, HEAD_BYTES, isEndOf, newerBehind, saltOf } from './frame.ts';
-import { FRAMES_AT, isHeaderWorn, readHeader } from './header.ts';
+import { FRAMES_AT, hasDamagedHeaderCopy, readHeader } from './header.ts';
 
 /** Readable content of a journal file. */
-export interface Reading {
+export interface JournalContent {
   /** Id of the owning database; null for files of schema 6 of svc.db, which have no id. */
   database: Buffer | null;
   /** Frames of the file's latest use, in order; a gap shows in the sequences. */
@@ -12,14 +12,14 @@ export interface Reading {
   /** Frames were written up to this sequence, though the last ones are unreadable; 0 when none are known. */
   writtenUntil: number;
   /** One of the header copies is damaged. */
-  isWorn: boolean;
+  hasDamagedHeader: boolean;
 }
 
 /**
  * Files are reused from the start: frames of the latest use come first, then older ones with lower sequences.
  * Unreadable frames are skipped. Undefined for a file that is not recognisable as a journal file.
  */
-export function readJournal(file: Buffer): Reading | undefined {
+export function readJournal(file: Buffer): JournalContent | undefined {
   const header = readHeader(file);
   if (!header) return readFormer(file);
   const { salt } = header;
@@ -47,11 +47,11 @@ export function readJournal(file: Buffer): Reading | undefined {
     }
     frames.push(frame);
   }
-  return { database: header.database, frames, isStartLost, writtenUntil, isWorn: isHeaderWorn(file) };
+  return { database: header.database, frames, isStartLost, writtenUntil, hasDamagedHeader: hasDamagedHeaderCopy(file) };
 }
 
 /** The former format: no header and no end mark, frames from the first byte on, a salt per use. */
-function readFormer(file: Buffer): Reading | undefined {
+function readFormer(file: Buffer): JournalContent | undefined {
   const salt = saltOf(file);
   const frames: Frame[] = [];
   // A power cut can leave zeroed blocks.
@@ -61,6 +61,6 @@ function readFormer(file: Buffer): Reading | undefined {
   const isJournal =
     file.length === 0 || frames.length > 0 || (!isBlank && begunAt(file, 0, salt) !== undefined);
   return isJournal
-    ? { database: null, frames, isStartLost: false, writtenUntil: 0, isWorn: false }
+    ? { database: null, frames, isStartLost: false, writtenUntil: 0, hasDamagedHeader: false }
     : undefined;
 }

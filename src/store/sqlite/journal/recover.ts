@@ -12,7 +12,7 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../../../kit/errors.ts';
 import type { Recovered } from '../committer/protocol.ts';
 import {
-  asideFile,
+  foreignFile,
   type JournalFile,
   journalFiles,
   journalInOrder,
@@ -20,7 +20,7 @@ import {
   unusedFiles,
 } from './files.ts';
 import type { Frame } from './frame.ts';
-import { type Reading, readJournal } from './read-journal.ts';
+import { type JournalContent, readJournal } from './read-journal.ts';
 
 /** The database whose journal is recovered. */
 export interface JournalOwner {
@@ -38,23 +38,23 @@ export interface JournalOwner {
  * Applies the journal of an earlier process and removes its files. Safe to repeat after a crash at any step;
  * a database gets its id last. Throws SQLite and system errors, and removes nothing then.
  */
-export function takeOver(folder: string, owner: JournalOwner): Recovered {
+export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   for (const file of unusedFiles(folder)) rmSync(file);
   const files = journalInOrder(folder);
   const foreign = files.filter((each) => isForeign(each, owner.id));
-  setForeignAside(folder, foreign);
+  quarantineForeign(folder, foreign);
   const own = files.filter((each) => !foreign.includes(each));
-  const recovered: Recovered = { units: 0, aside: undefined, worn: [] };
+  const recovered: Recovered = { units: 0, quarantine: undefined, damagedHeaders: [] };
   let isDamaged = false;
   for (const { file } of own) {
     // Holds one file at a time in memory.
-    const reading = readJournal(readWhole(file));
-    if (reading?.isWorn) recovered.worn.push(file);
-    const { units, isMissing } = reading ? applyReading(owner, reading) : { units: 0, isMissing: true };
+    const content = readJournal(readWhole(file));
+    if (content?.hasDamagedHeader) recovered.damagedHeaders.push(file);
+    const { units, isMissing } = content ? applyReading(owner, content) : { units: 0, isMissing: true };
     recovered.units += units;
     isDamaged ||= isMissing;
   }
-  if (isDamaged) recovered.aside = setDamagedAside(folder);
+  if (isDamaged) recovered.quarantine = quarantineDamaged(folder);
   else for (const { file } of own) rmSync(file);
   removeIfEmpty(folder);
   // Sequences start over, so frames in the quarantined files must not match this database any more.
@@ -70,7 +70,7 @@ function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean
 
 function applyReading(
   owner: JournalOwner,
-  { database, frames, isStartLost, writtenUntil }: Reading,
+  { database, frames, isStartLost, writtenUntil }: JournalContent,
 ): { units: number; isMissing: boolean } {
   const { applied } = owner;
   const { units, hasHole } = owner.apply(frames);
@@ -81,17 +81,17 @@ function applyReading(
   return { units, isMissing: hasHole || isUnknown || hasLostAll || writtenUntil > owner.applied };
 }
 
-function setForeignAside(folder: string, files: readonly JournalFile[]): void {
-  for (const { file, database } of files) renameSync(file, freeName(asideFile(file, database ?? null)));
+function quarantineForeign(folder: string, files: readonly JournalFile[]): void {
+  for (const { file, database } of files) renameSync(file, freeName(foreignFile(file, database ?? null)));
   if (files.length > 0) syncFolder(folder);
 }
 
-function setDamagedAside(folder: string): string {
-  const aside = freeName(`${folder}-damaged`);
-  mkdirSync(aside, { mode: 0o700 });
-  for (const file of journalFiles(folder)) renameSync(file, join(aside, basename(file)));
-  for (const each of [aside, folder, dirname(folder)]) syncFolder(each);
-  return aside;
+function quarantineDamaged(folder: string): string {
+  const quarantine = freeName(`${folder}-damaged`);
+  mkdirSync(quarantine, { mode: 0o700 });
+  for (const file of journalFiles(folder)) renameSync(file, join(quarantine, basename(file)));
+  for (const each of [quarantine, folder, dirname(folder)]) syncFolder(each);
+  return quarantine;
 }
 
 /** Never overwrites files of an earlier quarantine. */

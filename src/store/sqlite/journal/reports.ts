@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { formatBytes } from '../../../kit/bytes.ts';
 import type { Diagnostic, Logger } from '../../../kit/logger.ts';
 import type { Recovered } from '../committer/protocol.ts';
-import { asideFiles } from './files.ts';
+import { foreignFiles } from './files.ts';
 
 /** Journal diagnostics. Reason codes: docs/observability.md. */
 type Told = Pick<Diagnostic, 'event' | 'level' | 'reasonCode' | 'message' | 'outcome'> &
@@ -12,24 +12,24 @@ function tell(logger: Logger, told: Told): void {
   logger.diagnostic({ domain: 'webhooks', ...told });
 }
 
-export function reportTakeOver({ units, aside, worn }: Recovered, folder: string, logger: Logger): void {
-  if (aside)
+export function reportRecovery({ units, quarantine, damagedHeaders }: Recovered, folder: string, logger: Logger): void {
+  if (quarantine)
     tell(logger, {
       event: 'journal.damaged',
       level: 'error',
       reasonCode: 'JOURNAL_DAMAGED',
       outcome: 'degraded',
-      message: `Part of ${folder} is missing or unreadable. Deliveries before that part were moved into svc.db, later ones were not; the files are kept in ${aside}. Check the disk, unless svc.db was replaced by another copy`,
-      evidence: { units, aside },
+      message: `Part of ${folder} is missing or unreadable. Deliveries before that part were moved into svc.db, later ones were not; the files are kept in ${quarantine}. Check the disk, unless svc.db was replaced by another copy`,
+      evidence: { units, aside: quarantine },
     });
-  else if (worn.length > 0)
+  else if (damagedHeaders.length > 0)
     tell(logger, {
       event: 'journal.worn',
       level: 'warn',
       reasonCode: 'JOURNAL_WORN',
       outcome: 'succeeded',
-      message: `A disk error damaged one of the two header copies of ${worn.join(', ')}. No delivery is lost. Check the disk`,
-      evidence: { files: worn },
+      message: `A disk error damaged one of the two header copies of ${damagedHeaders.join(', ')}. No delivery is lost. Check the disk`,
+      evidence: { files: damagedHeaders },
     });
   if (units > 0)
     logger.info('Deliveries that the previous gateway acknowledged were moved into svc.db', {
@@ -39,7 +39,7 @@ export function reportTakeOver({ units, aside, worn }: Recovered, folder: string
 
 /** Repeated at each start until an operator acts: an earlier process may have died before it reported. */
 export function reportForeign(file: string, id: string, folder: string, logger: Logger): void {
-  const files = asideFiles(folder).map((each) => basename(each));
+  const files = foreignFiles(folder).map((each) => basename(each));
   if (files.length === 0) return;
   tell(logger, {
     event: 'journal.foreign',

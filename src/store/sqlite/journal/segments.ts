@@ -23,9 +23,9 @@ export interface Segment {
 export interface SegmentOptions {
   /** Frame bytes after which a segment is full. */
   segmentBytes: number;
-  mostSegments: number;
+  maxSegments: number;
   /** Number of segments kept for the next burst, besides the current one. */
-  keptSegments: number;
+  spareSegments: number;
 }
 
 export interface SegmentsDeps extends SegmentOptions {
@@ -62,7 +62,7 @@ const renameFile = promisify(rename);
 /** Journal files of one process and database; created at the first write. */
 export function createSegments(
   folder: string,
-  { database, gone, segmentBytes, mostSegments, keptSegments }: SegmentsDeps,
+  { database, gone, segmentBytes, maxSegments, spareSegments }: SegmentsDeps,
 ): Segments {
   let current: Segment | undefined;
   let full: Segment[] = [];
@@ -80,7 +80,7 @@ export function createSegments(
 
   async function next(): Promise<Segment | undefined> {
     current = (await pick(free)) ?? (await resume());
-    if (!current && full.length < mostSegments) current = await make();
+    if (!current && full.length < maxSegments) current = await make();
     return current && startOver(current);
   }
 
@@ -128,7 +128,7 @@ export function createSegments(
 
   async function keepSome(segments: readonly Segment[]): Promise<void> {
     for (const segment of segments) {
-      const isKept = spare.length < keptSegments && isInPlace(segment);
+      const isKept = spare.length < spareSegments && isInPlace(segment);
       await (isKept ? keep(segment).catch(() => discard(segment)) : discard(segment));
     }
   }

@@ -4,7 +4,7 @@ import type { Unit } from '../committer/protocol.ts';
 import { endedError } from '../committer/thread.ts';
 import { storeError } from '../store-error.ts';
 import { writeSynced } from './files.ts';
-import { roomFor, writeFrame } from './frame.ts';
+import { maxFrameBytes, writeFrame } from './frame.ts';
 import type { Segment, Segments } from './segments.ts';
 
 /** A frame on disk that is not yet in the database. */
@@ -37,8 +37,8 @@ export interface JournalWriter {
   close(): Promise<void>;
 }
 
-const MOST_UNITS = 512;
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_UNITS = 512;
+const MAX_BYTES = 4 * 1024 * 1024;
 /**
  * Writing a frame takes 0.2 ms. Without gathering, frames had three units each, and system calls took a sixth
  * of the CPU time.
@@ -50,12 +50,12 @@ const BUFFER_BYTES = 1024 * 1024;
 export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
   const { segments } = deps;
   const { folder } = segments;
-  const usual = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  const sharedBuffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let { sequence } = deps;
   const batches = createBatches<Unit, number>({
     async write(batch) {
       try {
-        const written = await writeDown(batch.map(({ item }) => item));
+        const written = await writeBatch(batch.map(({ item }) => item));
         for (const { resolve } of batch) resolve(written);
       } catch (error) {
         // The next frame overwrites a partly written one.
@@ -67,11 +67,11 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
     closedError: () => endedError(folder),
   });
 
-  async function writeDown(units: readonly Unit[]): Promise<number> {
-    const segment = await room();
+  async function writeBatch(units: readonly Unit[]): Promise<number> {
+    const segment = await writableSegment();
     const packed = pack(units);
-    const most = roomFor(packed);
-    const target = most <= usual.length ? usual : Buffer.allocUnsafeSlow(most);
+    const maxBytes = maxFrameBytes(packed);
+    const target = maxBytes <= sharedBuffer.length ? sharedBuffer : Buffer.allocUnsafeSlow(maxBytes);
     const { end, written } = writeFrame(target, packed, sequence + 1, segment.salt);
     await writeSynced(segment.fd, target.subarray(0, written), segment.size);
     sequence++;
@@ -83,7 +83,7 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
     return sequence;
   }
 
-  async function room(): Promise<Segment> {
+  async function writableSegment(): Promise<Segment> {
     for (;;) {
       const applied = deps.applied();
       const segment = await segments.writable(applied);
@@ -98,7 +98,7 @@ export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
 function cut(queue: readonly { item: Unit }[]): number {
   let bytes = 0;
   let count = 0;
-  while (count < queue.length && count < MOST_UNITS && bytes < MOST_BYTES)
+  while (count < queue.length && count < MAX_UNITS && bytes < MAX_BYTES)
     bytes += bytesOf(queue[count++]!.item);
   return count;
 }

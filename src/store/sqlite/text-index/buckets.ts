@@ -10,14 +10,14 @@ export const BUCKETS = 2 * TEXT_BUCKETS + 1;
 export const OPEN_BUCKET = BUCKETS - 1;
 const GRAM_BYTES = 3;
 /** Fibonacci hashing multiplier (Knuth): adjacent keys spread widely. */
-const SPREAD = 0x9e3779b1;
+const HASH_MULTIPLIER = 0x9e3779b1;
 
 /** Calls `take` with the bucket of each byte trigram, repeats included. Trigrams may share a bucket. */
 export function eachTrigram(bytes: Uint8Array, take: (bucket: number) => void): void {
   let gram = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   for (let at = GRAM_BYTES - 1; at < bytes.length; at++) {
     gram = ((gram << 8) | bytes[at]!) & 0xffffff;
-    take(Math.imul(gram, SPREAD) >>> (32 - TEXT_BITS));
+    take(Math.imul(gram, HASH_MULTIPLIER) >>> (32 - TEXT_BITS));
   }
 }
 
@@ -31,7 +31,7 @@ export function trigramsOf(text: string): number[] {
 export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', value: string): number {
   let sum = 0x811c9dc5;
   for (const byte of Buffer.from(`${fact} ${value}`)) sum = Math.imul(sum ^ byte, 0x01000193);
-  return TEXT_BUCKETS + (Math.imul(sum, SPREAD) >>> (32 - TEXT_BITS));
+  return TEXT_BUCKETS + (Math.imul(sum, HASH_MULTIPLIER) >>> (32 - TEXT_BITS));
 }
 
 const BITMAP_BYTES = SEGMENT_DOCS / 8;

@@ -1,4 +1,4 @@
-import type { DeliveryFilter, DeliveryPlace } from '../../ports/index.ts';
+import type { DeliveryFilter, DeliveryCursor } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { compareNewest } from '../delivery-walk.ts';
 import { decodeDocs, factBucket, OPEN_BUCKET, trigramsOf } from './buckets.ts';
@@ -15,7 +15,7 @@ export interface TextCandidates {
   /** Newest segment first. */
   segments: readonly SegmentRange[];
   /** Candidates of one segment, newest first; empty once it is deleted. Call it inside `db.read`. */
-  of(range: SegmentRange): DeliveryPlace[];
+  of(range: SegmentRange): DeliveryCursor[];
 }
 
 /** Few enough candidates to verify rows instead of reading more buckets. */
@@ -75,7 +75,7 @@ export function textCandidates(
         if (isEmpty(docs)) return [];
         const places = new Float64Array(new Uint8Array(sql.places.get(segment.id)!.places).buffer);
         const count = places.length / 2;
-        const found: DeliveryPlace[] = [];
+        const found: DeliveryCursor[] = [];
         for (let doc = 0; doc < count; doc++)
           if ((docs[doc >> 3]! >> (doc & 7)) & 1)
             found.push({ position: places[doc]!, receivedAt: places[count + doc]! });

@@ -26,8 +26,8 @@ export interface TextIndex {
   close(): Promise<void>;
 }
 
-const LOOK_MS = 2000;
-const REFRESH_LOOKS = 30;
+const POLL_MS = 2000;
+const REFRESH_POLLS = 30;
 /** Shortest searchable text, in bytes: one trigram. */
 const MIN_BYTES = 3;
 const HEAP_MB = 128;
@@ -42,7 +42,7 @@ export async function openTextIndex(
   const latest = inbox.prepare<[], number | null>('select max(position) from delivery').pluck();
   let reader: Database | undefined;
   let indexer: Indexer | undefined;
-  let looks = 0;
+  let polls = 0;
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -74,10 +74,10 @@ export async function openTextIndex(
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const isDue =
       (await inbox.read(() => latest.get() ?? 0)) - (await indexedUntil()) >= SEGMENT_DOCS ||
-      (++looks % REFRESH_LOOKS === 0 && existsSync(file));
+      (++polls % REFRESH_POLLS === 0 && existsSync(file));
     if (isDue && !isClosed) {
       indexer = startIndexer(dataDir);
       await indexer.ended;
@@ -85,20 +85,20 @@ export async function openTextIndex(
     }
   }
 
-  function lookLater(): void {
+  function schedulePoll(): void {
     if (isClosed) return;
     timer = setTimeout(() => {
-      look()
+      poll()
         .catch((error) =>
           logger.warn('Texts of deliveries could not be indexed; searches scan them', { error }),
         )
-        .finally(lookLater);
-    }, LOOK_MS).unref();
+        .finally(schedulePoll);
+    }, POLL_MS).unref();
   }
 
   if (owns) {
     await removeForeign();
-    lookLater();
+    schedulePoll();
   }
   return {
     async search(namespaceId, filter) {

@@ -20,7 +20,7 @@ const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
 
 /** On systems other than Linux this would change the priority of the whole process. */
-function giveWay(): void {
+function lowerPriority(): void {
   if (process.platform !== 'linux') return;
   try {
     if (getPriority(0) < NICENESS) setPriority(0, NICENESS);
@@ -110,7 +110,7 @@ async function run(inbox: Sqlite.Database, db: Database): Promise<void> {
   }
 }
 
-giveWay();
+lowerPriority();
 const inbox = new Sqlite(join(dataDir, 'svc.db'), { readonly: true, timeout: 5000 });
 const db = await openIndex();
 try {

@@ -12,7 +12,7 @@ import { print } from './print.ts';
  * there to be killed.
  */
 const [dataDir, name, rhythm] = process.argv.slice(2) as [string, string, ('calm' | 'bursts')?];
-const small = { segmentBytes: 50_000, mostSegments: 8, keptSegments: 3 };
+const small = { segmentBytes: 50_000, maxSegments: 8, spareSegments: 3 };
 const store = await sqliteGatewayStore({
   dataDir,
   clock: systemClock,

@@ -15,7 +15,7 @@ const KEY_PREFIX = 'container-pass:';
 const PAGE = 100;
 
 /** Credentials that a container of one execution calls the platform with. */
-export interface ContainerPass {
+export interface ContainerCredential {
   /** The container execution JWT. */
   token: string;
   /** For `X-Internal-Secret`; valid only for this execution and together with the token. */
@@ -24,15 +24,15 @@ export interface ContainerPass {
   end(): Promise<void>;
 }
 
-export interface ContainerPasses {
-  issue(request: ExecutionRequest): Promise<ContainerPass>;
+export interface ContainerCredentials {
+  issue(request: ExecutionRequest): Promise<ContainerCredential>;
   /** Revokes tokens left active by a killed gateway; returns their number. */
-  endFormer(): Promise<number>;
+  revokeOrphans(): Promise<number>;
   /** Whether the secret was issued with the token of this execution. */
   isOwn(internalSecret: string, executionId: string): boolean;
 }
 
-export interface ContainerPassesDeps {
+export interface ContainerCredentialsDeps {
   jwts: Jwts;
   revocations: Revocations;
   /** Stores active tokens, so that the next gateway can revoke those of a crashed one. */
@@ -47,7 +47,7 @@ export interface ContainerPassesDeps {
  * real one, a container that omits its token could dispatch for any namespace.
  * @spec Authentication 6, 7; docs/decisions/0040
  */
-export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasses {
+export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
   const { jwts, revocations, cache, clock, logger } = deps;
   const key = deriveKey(deps.internalSecret, 'container-dispatch');
   const secretOf = (executionId: string): string =>
@@ -86,7 +86,7 @@ export function createContainerPasses(deps: ContainerPassesDeps): ContainerPasse
         },
       };
     },
-    async endFormer() {
+    async revokeOrphans() {
       for (let ended = 0; ; ) {
         const left = await cache.scan(PLATFORM_SCOPE, { prefix: KEY_PREFIX, limit: PAGE });
         for (const { key, value } of left)

@@ -21,7 +21,7 @@ import {
   readResult,
   timedOut,
 } from '../../../../plugins/index.ts';
-import { givenAlready, lost, reported, tooLarge } from './failures.ts';
+import { alreadySent, lost, reported, tooLarge } from './failures.ts';
 import type { AgentFrameOf } from './frames.ts';
 import { createLateReports } from './late-answers.ts';
 
@@ -30,11 +30,11 @@ const GRACE_MS = seconds(2);
 /** Additional time to fetch a missing plugin and to start a process. */
 const PREPARE_MS = seconds(60);
 /** Maximum wait in the host's queue, for callers that wait for the start of the handler. */
-const TURN_MS = days(1);
+const QUEUE_MS = days(1);
 /** Assumed minimum transfer rate, in bytes per ms; extends the timeouts of large inputs and results. */
-const SLOWEST_TRANSFER = 256;
+const MIN_BYTES_PER_MS = 256;
 /** Recently ended executions: a result for one of them is late, any other unknown id is invalid. */
-const REMEMBERED = 1024;
+const MAX_ENDED = 1024;
 
 interface Pending {
   request: ExecutionRequest;
@@ -98,7 +98,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
   const { hostId, services, clock, logger, send, backlog, withdraw, refuse } = deps;
   const live = new Map<string, Pending>();
   /** Requests of ended executions, for late frames; without large fields. */
-  const ended = createBoundedCache<ExecutionRequest>(REMEMBERED);
+  const ended = createBoundedCache<ExecutionRequest>(MAX_ENDED);
 
   const reportLate = createLateReports(hostId, clock, logger);
 
@@ -241,7 +241,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
     },
     async run(request, plugin, { signal, stream, onBegun }) {
       const { executionId, plugin: _, ...rest } = request;
-      if (live.has(executionId) || ended.get(executionId)) throw givenAlready(request, hostId);
+      if (live.has(executionId) || ended.get(executionId)) throw alreadySent(request, hostId);
       if (signal?.aborted) throw cancelled(request);
       const deferred = Promise.withResolvers<CommandResult>();
       const pending = open(request, { stream, onBegun }, deferred);
@@ -254,9 +254,9 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
         ...(stream ? { streams: true } : {}),
         ...(onBegun ? { tellsBegun: true } : {}),
       };
-      const turnMs = onBegun ? TURN_MS : 0;
+      const queueMs = onBegun ? QUEUE_MS : 0;
       if (send(frame, executionId))
-        pending.armTimer(request.timeoutMs + GRACE_MS + transferMs(backlog()) + turnMs);
+        pending.armTimer(request.timeoutMs + GRACE_MS + transferMs(backlog()) + queueMs);
       else pending.reject(tooLarge(request));
       try {
         return await deferred.promise;
@@ -291,7 +291,7 @@ export function createHostExecutions(deps: HostExecutionsDeps): HostExecutions {
 }
 
 function transferMs(bytes: number): number {
-  return bytes / SLOWEST_TRANSFER;
+  return bytes / MIN_BYTES_PER_MS;
 }
 
 type ReplyOutcome = Extract<GatewayFrame, { type: 'reply' }>['outcome'];

@@ -42,7 +42,7 @@ export function tooLarge({ handler }: ExecutionRequest): PlatformError {
   );
 }
 
-export function givenAlready({ executionId }: ExecutionRequest, hostId: string): PlatformError {
+export function alreadySent({ executionId }: ExecutionRequest, hostId: string): PlatformError {
   return new PlatformError('CONFLICT', `The execution ${executionId} was already sent to host ${hostId}.`);
 }
 

@@ -158,7 +158,7 @@ function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
 }
 
 /** A killed gateway could not store that its sockets were closed. */
-export async function forgetFormerSessions(store: HostStore, now: number): Promise<void> {
+export async function clearStaleSessions(store: HostStore, now: number): Promise<void> {
   const limit = 1000;
   for (let after: string | undefined; ; ) {
     const page = await store.list(undefined, { limit, ...(after ? { after } : {}) });

@@ -25,7 +25,7 @@ export interface AttemptLimits {
  */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
   const failures = createLimiter('login attempts', { windowMs: minutes(1), exact: true });
-  const inLine = createLines();
+  const serialized = createQueues();
 
   async function counted<T>(keys: ReadonlyArray<[string, number]>, attempt: () => Promise<T>): Promise<T> {
     const taken: string[] = [];
@@ -50,7 +50,7 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
       // office.
       const keys: Array<[string, number]> = [[ip, PER_ADDRESS]];
       if (clientId !== null) keys.unshift([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
-      return inLine(ip, () => counted(keys, attempt));
+      return serialized(ip, () => counted(keys, attempt));
     },
   };
 }
@@ -59,20 +59,20 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
  * Runs attempts of each key in order, with limited concurrency. In-flight attempts count as failures until
  * they succeed, so that fifty agents that log in at once would otherwise exceed the limit.
  */
-function createLines() {
-  const lines = new Map<string, { running: number; waiting: Array<() => void> }>();
+function createQueues() {
+  const queues = new Map<string, { running: number; waiting: Array<() => void> }>();
   return async <T>(key: string, run: () => Promise<T>): Promise<T> => {
-    const line = lines.get(key) ?? { running: 0, waiting: [] };
-    lines.set(key, line);
-    if (line.running < AT_ONCE) line.running++;
-    else await new Promise<void>((resolve) => line.waiting.push(resolve));
+    const queue = queues.get(key) ?? { running: 0, waiting: [] };
+    queues.set(key, queue);
+    if (queue.running < AT_ONCE) queue.running++;
+    else await new Promise<void>((resolve) => queue.waiting.push(resolve));
     try {
       return await run();
     } finally {
-      const next = line.waiting.shift();
+      const next = queue.waiting.shift();
       // The slot passes to the next waiter.
       if (next) next();
-      else if (--line.running === 0) lines.delete(key);
+      else if (--queue.running === 0) queues.delete(key);
     }
   };
 }

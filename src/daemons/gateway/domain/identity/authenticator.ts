@@ -39,7 +39,7 @@ export interface Authenticator {
    */
   authenticate(subject: Subject): Principal | Promise<Principal>;
   /** Clears the cache: the next call of each token is verified again. */
-  forget(): void;
+  clearCache(): void;
 }
 
 export interface AuthenticatorDeps {
@@ -116,7 +116,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       if (header === REPEATED) throw refused('DUPLICATE_AUTHORIZATION', subject);
       return remember(header) ?? verify(header, subject);
     },
-    forget: () => remembered.clear(),
+    clearCache: () => remembered.clear(),
   };
 }
 

@@ -9,7 +9,7 @@ const PREFIX = 'scrypt-sha256';
  * scrypt of the secret itself, an outdated scheme: scrypt keys an HMAC, which pads short keys with NUL bytes,
  * so `secret` and `secret\0` match alike.
  */
-const FORMER_PREFIX = 'scrypt';
+const LEGACY_PREFIX = 'scrypt';
 
 /** Stored as `scrypt-sha256$N$r$p$<salt>$<key>`, with the parameters, so that they can be raised. */
 export async function hashSecret(secret: string): Promise<string> {
@@ -19,23 +19,23 @@ export async function hashSecret(secret: string): Promise<string> {
 }
 
 /** Dummy hash for unknown clients: verification takes as long as a real one and never matches. */
-const NOBODY = [PREFIX, COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$');
+const DUMMY_HASH = [PREFIX, COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$');
 
 /**
  * Verifies a secret. Without a hash it takes the same time and returns false, so that timing does not reveal
  * which clients exist.
  */
 export async function verifySecret(secret: string, hash: string | undefined): Promise<boolean> {
-  const [prefix, N, r, p, salt, key] = (hash ?? NOBODY).split('$');
-  const isFormer = prefix === FORMER_PREFIX;
-  if ((prefix !== PREFIX && !isFormer) || !salt || !key) return false;
+  const [prefix, N, r, p, salt, key] = (hash ?? DUMMY_HASH).split('$');
+  const isLegacy = prefix === LEGACY_PREFIX;
+  if ((prefix !== PREFIX && !isLegacy) || !salt || !key) return false;
   const expected = Buffer.from(key, 'base64url');
-  const actual = await derive(isFormer ? secret : digestOf(secret), Buffer.from(salt, 'base64url'), {
+  const actual = await derive(isLegacy ? secret : digestOf(secret), Buffer.from(salt, 'base64url'), {
     N: Number(N),
     r: Number(r),
     p: Number(p),
   });
-  const isPadded = isFormer && secret.endsWith('\0');
+  const isPadded = isLegacy && secret.endsWith('\0');
   return timingSafeEqual(actual, expected) && hash !== undefined && !isPadded;
 }
 

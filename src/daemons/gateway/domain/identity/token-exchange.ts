@@ -89,7 +89,7 @@ export function createTokenExchange({
       },
       { requestId, traceId },
     );
-    return new PlatformError('UNAUTHORIZED', TOLD, { headers: { 'www-authenticate': 'Bearer' } });
+    return new PlatformError('UNAUTHORIZED', REFUSAL_MESSAGE, { headers: { 'www-authenticate': 'Bearer' } });
   }
 
   return {
@@ -134,7 +134,7 @@ export function createTokenExchange({
   };
 }
 
-const TOLD =
+const REFUSAL_MESSAGE =
   'These credentials are not valid; check them, or ask an administrator for new ones with `svc clients create`.';
 
 /**

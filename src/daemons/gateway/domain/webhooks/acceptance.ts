@@ -7,7 +7,7 @@ import type { ClaimResult, MarkerClaim, WebhookInbox } from '../../../../store/p
 import type { WebhookDispatcher } from './dispatcher.ts';
 import { type CallHandler, handlerTimeoutMs } from './handler-call.ts';
 import { createMarkerWaits } from './marker-waits.ts';
-import { deliveryOf, type Passage } from './passage.ts';
+import { deliveryOf, type DeliveryContext } from './passage.ts';
 import type { JsonPayload } from './payload.ts';
 import { mark } from './steps.ts';
 import type { DeclaredWebhook } from './targets.ts';
@@ -62,21 +62,21 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
      * fails.
      */
     async accept(
-      passage: Passage,
+      context: DeliveryContext,
       target: DeclaredWebhook,
       payload: JsonPayload,
       markerKey: string | undefined,
     ): Promise<Accepted> {
-      const { webhookId } = passage;
-      const delivery = deliveryOf(passage, 'async', orderKeyOf(target.webhook, payload.value));
+      const { webhookId } = context;
+      const delivery = deliveryOf(context, 'async', orderKeyOf(target.webhook, payload.value));
       const marker = markerOf(markerKey, clock.now() + LIMITS.idempotencyWindowMs);
       const answered = () => dispatcher.answered(webhookId);
       dispatcher.expectAnswer(webhookId);
       let isAccepted = false;
       try {
         const claim = await claimOrWait(marker, () => {
-          mark(passage, 'dispatch', 'accepted');
-          return inbox.accept(delivery, marker, passage.steps.text);
+          mark(context, 'dispatch', 'accepted');
+          return inbox.accept(delivery, marker, context.steps.text);
         });
         if (claim === 'done') return 'duplicate';
         const queued = dispatcher.enqueue(delivery, target, payload);
@@ -92,12 +92,12 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
      * Answers with the handler's result, once that is on disk. Throws SERVICE_UNAVAILABLE if storing fails.
      */
     async handle(
-      passage: Passage,
+      context: DeliveryContext,
       target: DeclaredWebhook,
       payload: JsonPayload,
       markerKey: string | undefined,
     ): Promise<Accepted> {
-      const delivery = deliveryOf(passage, 'sync', null);
+      const delivery = deliveryOf(context, 'sync', null);
       // The lease outlasts a live handler, which may wait for a process as long as it may run; after it, a
       // dead one is superseded.
       const marker = markerOf(markerKey, clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS);
@@ -105,20 +105,20 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
       if (claim === 'done') return 'duplicate';
       const release = waits.hold(markerKey);
       try {
-        const handled = await call(delivery, target, payload, passage.deliveryId);
+        const handled = await call(delivery, target, payload, context.deliveryId);
         const status = handled.succeeded ? 'succeeded' : 'failed';
-        mark(passage, 'dispatch', status);
+        mark(context, 'dispatch', status);
         const { httpStatus, body, headers } = handled;
         const end = {
           status,
           httpStatus,
-          steps: passage.steps.text,
+          steps: context.steps.text,
           outcome: handled.record,
-          durationMs: clock.monotonic() - passage.beganAt,
+          durationMs: clock.monotonic() - context.beganAt,
         } as const;
         const expiresAt = handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null;
         await inbox
-          .finish(passage.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
+          .finish(context.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
           .catch(notStored('The handler ran, but its result could not be stored; send the delivery again.'));
         observe(target.plugin.id, target.webhook.event, status);
         return { status: httpStatus, body, headers };

@@ -7,7 +7,7 @@ import type { CreateLimiter, RateVerdict } from '../../../../kit/rate-limiter.ts
 import { REPEATED, singleHeader } from '../raw-headers.ts';
 import { endpointName } from './endpoint-name.ts';
 import { tooMany } from './limits.ts';
-import type { Passage } from './passage.ts';
+import type { DeliveryContext } from './passage.ts';
 import type { VerificationKeys, WebhookSecrets } from './secrets.ts';
 import { senderNetwork } from './sender-network.ts';
 import { mark, step } from './steps.ts';
@@ -47,27 +47,27 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
   }
 
   /** Step 2. Reads the secret's record, which says whether the URL may name the namespace. */
-  function findNamespace(passage: Passage): MaybePromise<VerificationKeys | undefined> {
-    const { rawHeaders, namespaceInUrl } = passage.incoming;
+  function findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
+    const { rawHeaders, namespaceInUrl } = context.incoming;
     // An empty header counts as missing.
     const sent = singleHeader(rawHeaders, HEADERS.namespace) || undefined;
     const named = sent ?? namespaceInUrl;
     const isNamed = typeof named === 'string' && isNamespace(named);
     if (sent !== undefined && !isNamed) {
-      mark(passage, 'namespace', 'invalid');
+      mark(context, 'namespace', 'invalid');
       throw new PlatformError('VALIDATION_ERROR', `The ${HEADERS.namespace} header ${faultOf(sent)}.`);
     }
-    passage.namespaceId = isNamed ? named : '';
-    return onceKnown(isNamed ? secrets.find(passage) : undefined, (keys) => {
+    context.namespaceId = isNamed ? named : '';
+    return onceKnown(isNamed ? secrets.find(context) : undefined, (keys) => {
       if (!isNamed || (sent === undefined && !keys?.namespaceInUrl)) {
-        passage.namespaceId = '';
-        mark(passage, 'namespace', 'missing');
+        context.namespaceId = '';
+        mark(context, 'namespace', 'missing');
         throw new PlatformError(
           'NAMESPACE_REQUIRED',
           `Send the namespace in the ${HEADERS.namespace} header.`,
         );
       }
-      mark(passage, 'namespace', 'ok');
+      mark(context, 'namespace', 'ok');
       return keys;
     });
   }
@@ -76,24 +76,24 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
    * Step 3. For a provisioned endpoint only checks the limit; the permit is taken after authentication, so
    * that others cannot use it up. Namespaces without a secret have a limit per webhook and address.
    */
-  function limit(passage: Passage, webhook: WebhookHandlerDecl): MaybePromise<void> {
+  function limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
-    const verdict = passage.isProvisioned
-      ? permits.peek(endpointName(passage), requestsPerMinute)
-      : unprovisioned.take(unprovisionedKey(passage), requestsPerMinute);
-    return judged(passage, verdict, requestsPerMinute);
+    const verdict = context.isProvisioned
+      ? permits.peek(endpointName(context), requestsPerMinute)
+      : unprovisioned.take(unprovisionedKey(context), requestsPerMinute);
+    return judged(context, verdict, requestsPerMinute);
   }
 
   function judged(
-    passage: Passage,
+    context: DeliveryContext,
     taken: MaybePromise<RateVerdict>,
     requestsPerMinute: number,
   ): MaybePromise<void> {
     const judge = (verdict: RateVerdict): void =>
-      step(passage, 'rate_limit', () => requireRoom(verdict, requestsPerMinute));
+      step(context, 'rate_limit', () => requirePermit(verdict, requestsPerMinute));
     if (!(taken instanceof Promise)) return judge(taken);
     return taken.then(judge, (error) =>
-      step(passage, 'rate_limit', () => {
+      step(context, 'rate_limit', () => {
         throw error;
       }),
     );
@@ -103,12 +103,12 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
     /**
      * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED.
      */
-    admit(passage: Passage): MaybePromise<Admitted> {
-      const { pluginId, event, instanceId } = passage.incoming;
-      const target = step(passage, 'route', () => targets.require(pluginId, event, instanceId));
-      return onceKnown(findNamespace(passage), (keys) => {
-        passage.isProvisioned = keys !== undefined;
-        return onceKnown(limit(passage, target.webhook), () => ({ target, keys }));
+    admit(context: DeliveryContext): MaybePromise<Admitted> {
+      const { pluginId, event, instanceId } = context.incoming;
+      const target = step(context, 'route', () => targets.require(pluginId, event, instanceId));
+      return onceKnown(findNamespace(context), (keys) => {
+        context.isProvisioned = keys !== undefined;
+        return onceKnown(limit(context, target.webhook), () => ({ target, keys }));
       });
     },
 
@@ -116,25 +116,25 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
      * Takes a permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED when concurrent deliveries took
      * the last ones.
      */
-    takePermit(passage: Passage, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
+    takePermit(context: DeliveryContext, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
       const { requestsPerMinute } = rateLimit;
-      const taken = permits.take(endpointName(passage), requestsPerMinute);
+      const taken = permits.take(endpointName(context), requestsPerMinute);
       // Step 3 is already in the record.
       if (!(taken instanceof Promise) && taken.allowed) return undefined;
-      return judged(passage, taken, requestsPerMinute);
+      return judged(context, taken, requestsPerMinute);
     },
     /** For a delivery that turned out to be a duplicate. */
-    givePermitBack: (passage: Passage): void => permits.giveBack(endpointName(passage)),
+    givePermitBack: (context: DeliveryContext): void => permits.giveBack(endpointName(context)),
   };
 }
 
 /** Without the namespace, so that invented names use no memory and gain no attempts. */
-function unprovisionedKey({ incoming, pluginId, event }: Passage): string {
+function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): string {
   const anybody = { namespaceId: '', pluginId, event, instanceId: '' };
   return `${endpointName(anybody)} ${senderNetwork(incoming.source)}`;
 }
 
-function requireRoom({ allowed, resetMs }: RateVerdict, requestsPerMinute: number): void {
+function requirePermit({ allowed, resetMs }: RateVerdict, requestsPerMinute: number): void {
   if (allowed) return;
   throw tooMany(
     `This webhook accepts ${requestsPerMinute} deliveries per minute`,

@@ -17,7 +17,7 @@ export class AttemptTimers {
   }
 
   /** Deliveries with an order always get a timer: otherwise their successors would overtake them. */
-  mayHave({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
+  maySchedule({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;
   }
 

@@ -59,7 +59,7 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
     return Math.round(full * (1 - JITTER * random.fraction()));
   }
 
-  function tellDead({ delivery, attempts }: QueuedDelivery): void {
+  function reportDead({ delivery, attempts }: QueuedDelivery): void {
     logger.diagnostic(
       {
         domain: 'webhook',
@@ -118,7 +118,7 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
       const again = end === 'retrying' ? backoffMs(retry!, item.attempts) : null;
       const nextAttemptAt = again === null ? null : deadlines.note(clock.now() + again);
       observe(delivery.pluginId, delivery.event, end);
-      if (end === 'dead') tellDead(item);
+      if (end === 'dead') reportDead(item);
       await finish(item, handled, end, { tookMs: performance.now() - began, startedAt, nextAttemptAt });
       return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: false };
     },

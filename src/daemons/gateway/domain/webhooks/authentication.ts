@@ -8,7 +8,7 @@ import type { Admitted } from './admission.ts';
 import { BoundedTurns } from './bounded-turns.ts';
 import { endpointName } from './endpoint-name.ts';
 import { explainRefusal } from './explanation.ts';
-import type { Passage } from './passage.ts';
+import type { DeliveryContext } from './passage.ts';
 import { authenticHeaders } from './request-head.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
 import { SenderBudget } from './sender-budget.ts';
@@ -31,8 +31,8 @@ const EXPLANATIONS_PER_MINUTE = 300;
 /**
  * Validator calls per endpoint for addresses over their budget: concurrent, and queued. Addresses take turns.
  */
-const MAX_DOUBTED_AT_ONCE = 2;
-const MAX_DOUBTED_WAITING = 100;
+const MAX_UNTRUSTED_CALLS = 2;
+const MAX_UNTRUSTED_WAITING = 100;
 
 /**
  * Step 6: authenticates the sender, and explains failures to the operator only. @spec Webhook delivery step 6
@@ -45,7 +45,7 @@ export function createAuthentication({
   logger,
 }: AuthenticationDeps) {
   const budget = new SenderBudget(createLimiter);
-  const doubted = new BoundedTurns({ concurrency: MAX_DOUBTED_AT_ONCE, maxWaiting: MAX_DOUBTED_WAITING });
+  const untrustedCalls = new BoundedTurns({ concurrency: MAX_UNTRUSTED_CALLS, maxWaiting: MAX_UNTRUSTED_WAITING });
   /** Per process, since it bounds the CPU time of each. */
   const explanations = createRateLimiter(clock, minutes(1));
 
@@ -53,12 +53,12 @@ export function createAuthentication({
    * Signatures are checked even without budget; validators, which are plugin code, run with limited
    * concurrency then.
    */
-  function verify(passage: Passage, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
-    const run = () => verifier.verify(target, passage.incoming.rawHeaders, passage.body!, keys, passage);
-    const refusal = target.webhook.auth.type === 'custom' && keys ? budget.refusal(passage) : undefined;
+  function verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
+    const run = () => verifier.verify(target, context.incoming.rawHeaders, context.body!, keys, context);
+    const refusal = target.webhook.auth.type === 'custom' && keys ? budget.refusal(context) : undefined;
     return refusal
-      ? doubted.run(
-          { key: endpointName(passage), lane: senderNetwork(passage.incoming.source) },
+      ? untrustedCalls.run(
+          { key: endpointName(context), lane: senderNetwork(context.incoming.source) },
           async () => run(),
           () => refusal,
         )
@@ -66,7 +66,7 @@ export function createAuthentication({
   }
 
   /** Explains a failure by common causes, with a rate limit on the cost. */
-  function explain({ incoming, body }: Passage, { target, keys }: Admitted, refusal: Refusal) {
+  function explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
     if (auth.type === 'custom')
       return { reason: refusal.fault, hint: "The plugin's validator rejected it; see its log." };
@@ -75,23 +75,23 @@ export function createAuthentication({
     return explainRefusal({ auth, ...refusal, rawHeaders, body: body!, keys, nowMs: clock.now() });
   }
 
-  function refused(passage: Passage, admitted: Admitted, refusal: Refusal): PlatformError {
-    const { incoming, namespaceId, pluginId, webhookId } = passage;
-    const exhausted = budget.refusal(passage);
+  function refused(context: DeliveryContext, admitted: Admitted, refusal: Refusal): PlatformError {
+    const { incoming, namespaceId, pluginId, webhookId } = context;
+    const exhausted = budget.refusal(context);
     if (exhausted) {
-      mark(passage, 'authentication', 'too_many_failures');
+      mark(context, 'authentication', 'too_many_failures');
       return exhausted;
     }
-    mark(passage, 'authentication', refusal.fault);
-    budget.charge(passage);
-    passage.refusal = JSON.stringify({ explanation: explain(passage, admitted, refusal) });
+    mark(context, 'authentication', refusal.fault);
+    budget.charge(context);
+    context.refusal = JSON.stringify({ explanation: explain(context, admitted, refusal) });
     logger.diagnostic(
       {
         domain: 'webhook',
         event: 'webhook.authentication_failed',
         level: 'warn',
         reasonCode: refusal.fault.toUpperCase(),
-        message: `A delivery to ${describe(passage)} was refused: ${refusal.fault}`,
+        message: `A delivery to ${describe(context)} was refused: ${refusal.fault}`,
         outcome: 'refused',
         evidence: {
           ...{ webhookId, namespaceId, source: incoming.source },
@@ -110,21 +110,21 @@ export function createAuthentication({
 
   /** Undefined when a validator failed; the record says why. */
   function undecidedAs(
-    passage: Passage,
+    context: DeliveryContext,
     verified: MaybePromise<SignatureVerdict>,
   ): MaybePromise<SignatureVerdict | undefined> {
     if (!(verified instanceof Promise)) return verified;
     return verified.catch((error) => {
-      mark(passage, 'authentication', codeOf(error) ?? 'failed');
+      mark(context, 'authentication', codeOf(error) ?? 'failed');
       return undefined;
     });
   }
 
-  function proven(passage: Passage, { target, keys }: Admitted, secret: 'current' | 'previous'): void {
-    mark(passage, 'authentication', `ok (${secret})`);
-    if (secret === 'previous') secrets.notePreviousUse(keyOf(passage), keys!);
-    passage.headers = authenticHeaders(passage.incoming, authHeaderOf(target), keys);
-    passage.caller = { hostId: `webhook:${passage.pluginId}`, namespaceId: passage.namespaceId };
+  function proven(context: DeliveryContext, { target, keys }: Admitted, secret: 'current' | 'previous'): void {
+    mark(context, 'authentication', `ok (${secret})`);
+    if (secret === 'previous') secrets.notePreviousUse(keyOf(context), keys!);
+    context.headers = authenticHeaders(context.incoming, authHeaderOf(target), keys);
+    context.caller = { hostId: `webhook:${context.pluginId}`, namespaceId: context.namespaceId };
   }
 
   return {
@@ -132,10 +132,10 @@ export function createAuthentication({
      * Requires the body in the context and sets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED,
      * HOST_UNAVAILABLE.
      */
-    authenticate(passage: Passage, admitted: Admitted): MaybePromise<void> {
-      return onceKnown(verify(passage, admitted), (verdict) => {
-        if (!verdict.valid) throw refused(passage, admitted, verdict);
-        proven(passage, admitted, verdict.secret);
+    authenticate(context: DeliveryContext, admitted: Admitted): MaybePromise<void> {
+      return onceKnown(verify(context, admitted), (verdict) => {
+        if (!verdict.valid) throw refused(context, admitted, verdict);
+        proven(context, admitted, verdict.secret);
       });
     },
 
@@ -144,15 +144,15 @@ export function createAuthentication({
      * Throws RATE_LIMIT_EXCEEDED without budget, unless authentic. `tries` records the authenticity too, if
      * the validator can run.
      */
-    tolerate(passage: Passage, admitted: Admitted, { tries }: { tries: boolean }): MaybePromise<void> {
-      const exhausted = budget.refusal(passage);
-      budget.charge(passage);
+    allowUnauthenticated(context: DeliveryContext, admitted: Admitted, { tries }: { tries: boolean }): MaybePromise<void> {
+      const exhausted = budget.refusal(context);
+      budget.charge(context);
       if (!exhausted && !tries) return undefined;
-      const verified = verify(passage, admitted);
-      return onceKnown(exhausted ? verified : undecidedAs(passage, verified), (verdict) => {
+      const verified = verify(context, admitted);
+      return onceKnown(exhausted ? verified : undecidedAs(context, verified), (verdict) => {
         if (!verdict) return;
-        if (verdict.valid) return proven(passage, admitted, verdict.secret);
-        mark(passage, 'authentication', exhausted ? 'too_many_failures' : verdict.fault);
+        if (verdict.valid) return proven(context, admitted, verdict.secret);
+        mark(context, 'authentication', exhausted ? 'too_many_failures' : verdict.fault);
         if (exhausted) throw exhausted;
       });
     },
@@ -163,6 +163,6 @@ function authHeaderOf({ webhook: { auth } }: Admitted['target']): string | undef
   return auth.type === 'secret' || auth.type === 'hmac' ? auth.header : undefined;
 }
 
-function keyOf({ namespaceId, pluginId, event, instanceId }: Passage) {
+function keyOf({ namespaceId, pluginId, event, instanceId }: DeliveryContext) {
   return { namespaceId, pluginId, event, instanceId };
 }

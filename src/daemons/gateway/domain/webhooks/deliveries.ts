@@ -6,7 +6,7 @@ import type { Random } from '../../../../kit/random.ts';
 import type {
   DeliveryFilter,
   DeliveryPage,
-  DeliveryPlace,
+  DeliveryCursor,
   DeliveryRecord,
   KeyValueStore,
   NewDelivery,
@@ -45,7 +45,7 @@ const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
 const PAGE = 200;
 /** A position before every delivery. */
-const FIRST: DeliveryPlace = { receivedAt: 0, position: 0 };
+const FIRST: DeliveryCursor = { receivedAt: 0, position: 0 };
 /** Claims of bulk replays; each lasts until the record says that the delivery was replayed. */
 const CLAIMS = 'webhook-replay';
 const CLAIM_MS = minutes(1);
@@ -118,7 +118,7 @@ export function createWebhookDeliveries({
   /** Matching deliveries up to now, oldest first. Replays made by this call are excluded. */
   async function* matching(namespaceId: string, filter: DeliveryFilter): AsyncGenerator<string> {
     const newest = await inbox.latest();
-    for (let after: DeliveryPlace | null = FIRST; after; ) {
+    for (let after: DeliveryCursor | null = FIRST; after; ) {
       const page: DeliveryPage = await inbox.list(namespaceId, { ...filter, limit: PAGE, after });
       for (const { webhookId, position } of page.items) if (position <= newest) yield webhookId;
       after = page.next;
@@ -176,12 +176,12 @@ export function createWebhookDeliveries({
 }
 export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
 
-function formatCursor({ receivedAt, position }: DeliveryPlace): string {
+function formatCursor({ receivedAt, position }: DeliveryCursor): string {
   return `${receivedAt}.${position}`;
 }
 
 /** Throws VALIDATION_ERROR. */
-function placeOf(cursor: string | undefined): DeliveryPlace | undefined {
+function placeOf(cursor: string | undefined): DeliveryCursor | undefined {
   if (cursor === undefined) return undefined;
   const [, receivedAt, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(cursor) ?? [];
   if (receivedAt !== undefined && position !== undefined)

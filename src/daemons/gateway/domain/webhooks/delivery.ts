@@ -13,7 +13,7 @@ import { createAuthentication } from './authentication.ts';
 import type { WebhookDispatcher } from './dispatcher.ts';
 import type { CallHandler } from './handler-call.ts';
 import type { NeededServices } from './needed-services.ts';
-import { beginPassage, deliveryOf, type IncomingDelivery, type Passage } from './passage.ts';
+import { newDeliveryContext, deliveryOf, type IncomingDelivery, type DeliveryContext } from './passage.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.ts';
 import type { RefusalSamples } from './refusal-samples.ts';
@@ -47,7 +47,7 @@ export interface WebhookDeliveryDeps {
   inbox: WebhookInbox;
   createLimiter: CreateLimiter;
   /** Ids of in-flight deliveries, if they are tracked. */
-  underWay?: Set<string> | undefined;
+  inFlight?: Set<string> | undefined;
   clock: Clock;
   logger: Logger;
   /** Counts finished deliveries. */
@@ -76,18 +76,18 @@ const RETRY_SECONDS = '5';
 export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   const { targets, dispatcher, pauses, inbox, clock, logger } = deps;
   const { admit, takePermit, givePermitBack } = createAdmission(deps);
-  const { authenticate, tolerate } = createAuthentication(deps);
+  const { authenticate, allowUnauthenticated } = createAuthentication(deps);
   const { accept, handle } = createAcceptance(deps);
 
   /** Always answers; never rejects. */
   async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
-    const passage = beginPassage(incoming, clock);
+    const context = newDeliveryContext(incoming, clock);
     dispatcher.receiving(1);
-    deps.underWay?.add(passage.webhookId);
+    deps.inFlight?.add(context.webhookId);
     try {
-      const { status, body, headers, record, answered } = await pass(passage);
-      if (record !== 'handled') note(passage, record, status);
-      return { ...answer(passage, status, body, headers), answered: answered ?? nothingWaits };
+      const { status, body, headers, record, answered } = await pass(context);
+      if (record !== 'handled') note(context, record, status);
+      return { ...answer(context, status, body, headers), answered: answered ?? noop };
     } catch (thrown) {
       const error = toRemoteError(thrown);
       if (!(thrown instanceof PlatformError))
@@ -95,86 +95,86 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
           requestId: incoming.requestId,
           error: thrown,
         });
-      passage.refusal ??= JSON.stringify(errorBody(error));
-      note(passage, 'refused', error.status);
-      return answer(passage, error.status, errorBody(error), error.headers);
+      context.refusal ??= JSON.stringify(errorBody(error));
+      note(context, 'refused', error.status);
+      return answer(context, error.status, errorBody(error), error.headers);
     } finally {
       dispatcher.receiving(-1);
-      deps.underWay?.delete(passage.webhookId);
+      deps.inFlight?.delete(context.webhookId);
     }
   }
 
-  async function pass(passage: Passage): Promise<Answered> {
-    const { rawHeaders } = passage.incoming;
+  async function pass(context: DeliveryContext): Promise<Answered> {
+    const { rawHeaders } = context.incoming;
     // Awaits only real promises, here and below: an await costs a turn.
-    const admission = admit(passage);
+    const admission = admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
     const { webhook } = target;
 
-    const body = readBody(passage, webhook);
+    const body = readBody(context, webhook);
     const payload = parseOnce(body instanceof Promise ? await body : body);
     if (webhook.challenge) {
       const challenge = answerChallenge(webhook.challenge, payload());
-      mark(passage, 'challenge', challenge ? 'answered' : 'none');
+      mark(context, 'challenge', challenge ? 'answered' : 'none');
       if (challenge) {
-        const tolerated = tolerate(passage, admitted, { tries: false });
-        if (tolerated instanceof Promise) await tolerated;
+        const allowed = allowUnauthenticated(context, admitted, { tries: false });
+        if (allowed instanceof Promise) await allowed;
         return { status: 200, body: challenge, record: 'challenge' };
       }
     }
     const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
-    passage.deliveryId = id ?? null;
-    const marker = id === undefined ? undefined : markerKey(passage, id);
+    context.deliveryId = id ?? null;
+    const marker = id === undefined ? undefined : markerKey(context, id);
     if (webhook.idempotencyKey) {
       const found = marker === undefined ? undefined : inbox.seen(marker, clock.now());
       const isSeen = (found instanceof Promise ? await found : found) === 'done';
-      mark(passage, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
+      mark(context, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
       if (isSeen) {
-        const tolerated = tolerate(passage, admitted, { tries: true });
-        if (tolerated instanceof Promise) await tolerated;
+        const allowed = allowUnauthenticated(context, admitted, { tries: true });
+        if (allowed instanceof Promise) await allowed;
         return DUPLICATE;
       }
     }
-    const authenticated = authenticate(passage, admitted);
+    const authenticated = authenticate(context, admitted);
     if (authenticated instanceof Promise) await authenticated;
-    const permitted = takePermit(passage, webhook);
+    const permitted = takePermit(context, webhook);
     if (permitted instanceof Promise) await permitted;
 
     const parsed = payload();
     if (parsed.fault !== undefined)
       throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
     if (!webhook.async) {
-      requireRunning(passage);
-      const required = requireServices(passage, target);
+      requireRunning(context);
+      const required = requireServices(context, target);
       if (required) await required;
     }
-    const accepted = await (webhook.async ? accept : handle)(passage, target, parsed, marker);
+    const accepted = await (webhook.async ? accept : handle)(context, target, parsed, marker);
     if (accepted !== 'duplicate') return { ...accepted, record: 'handled' };
-    givePermitBack(passage);
+    givePermitBack(context);
     return DUPLICATE;
   }
 
-  function readBody(passage: Passage, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
-    const encoding = singleHeader(passage.incoming.rawHeaders, 'content-encoding');
+  function readBody(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
+    const encoding = singleHeader(context.incoming.rawHeaders, 'content-encoding');
     if (encoding && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
-      mark(passage, 'body', 'encoded');
+      mark(context, 'body', 'encoded');
       throw new PlatformError(
         'UNSUPPORTED_MEDIA_TYPE',
         'Send the body without Content-Encoding: the signature covers the unencoded bytes.',
       );
     }
     const keep = (body: Buffer): Buffer => {
-      mark(passage, 'body', 'ok');
-      passage.body = body;
+      mark(context, 'body', 'ok');
+      context.body = body;
       return body;
     };
     const fail = (error: unknown): never => {
-      mark(passage, 'body', codeOf(error) ?? 'failed');
+      mark(context, 'body', codeOf(error) ?? 'failed');
       throw error;
     };
     try {
-      const body = passage.incoming.readBody(webhook.maxBodyBytes);
+      const body = context.incoming.readBody(webhook.maxBodyBytes);
       return body instanceof Promise ? body.then(keep, fail) : keep(body);
     } catch (error) {
       return fail(error);
@@ -182,25 +182,25 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   /** The sender of a sync delivery waits for its handler, so a paused one is rejected. */
-  function requireRunning(passage: Passage): void {
-    if (!pauses().isPaused(passage)) return;
-    mark(passage, 'dispatch', 'paused');
+  function requireRunning(context: DeliveryContext): void {
+    if (!pauses().isPaused(context)) return;
+    mark(context, 'dispatch', 'paused');
     throw new PlatformError('SERVICE_UNAVAILABLE', 'This webhook is paused; send the delivery again later.', {
       headers: { 'retry-after': PAUSED_RETRY_SECONDS },
     });
   }
 
   /** Before the marker is claimed, so that the sender's retry runs the handler. */
-  function requireServices(passage: Passage, target: DeclaredWebhook): Promise<void> | undefined {
+  function requireServices(context: DeliveryContext, target: DeclaredWebhook): Promise<void> | undefined {
     const unsure = deps.services?.confirm(target);
-    if (unsure) return unsure.then(() => refuseHeld(passage, target));
-    refuseHeld(passage, target);
+    if (unsure) return unsure.then(() => refuseHeld(context, target));
+    refuseHeld(context, target);
     return undefined;
   }
 
-  function refuseHeld(passage: Passage, target: DeclaredWebhook): void {
+  function refuseHeld(context: DeliveryContext, target: DeclaredWebhook): void {
     if (!deps.services?.isAway(target)) return;
-    mark(passage, 'dispatch', 'held');
+    mark(context, 'dispatch', 'held');
     throw new PlatformError(
       'SERVICE_UNAVAILABLE',
       'A platform service that this webhook needs is unavailable; send the delivery again later.',
@@ -208,21 +208,21 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   /** Records a request without a handler run; its body is not stored. */
-  function note(passage: Passage, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
-    const { pluginId, event } = passage;
+  function note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
+    const { pluginId, event } = context;
     // Metric labels come only from manifests: unauthenticated clients must not create new ones.
     if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);
     else deps.observe('(unknown)', '(unknown)', status);
     // Without a plugin or namespace, no operator could see the record.
-    if (passage.namespaceId === '' || !deps.samples.admits(passage, status)) return;
+    if (context.namespaceId === '' || !deps.samples.admits(context, status)) return;
     inbox.note(
-      { ...deliveryOf(passage, 'sync', null), body: null },
+      { ...deliveryOf(context, 'sync', null), body: null },
       {
         status,
         httpStatus,
-        steps: passage.steps.text,
-        outcome: passage.refusal,
-        durationMs: clock.monotonic() - passage.beganAt,
+        steps: context.steps.text,
+        outcome: context.refusal,
+        durationMs: clock.monotonic() - context.beganAt,
       },
     );
   }
@@ -232,7 +232,7 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
 export type WebhookDelivery = ReturnType<typeof createWebhookDelivery>;
 
 function answer(
-  { webhookId, caller }: Passage,
+  { webhookId, caller }: DeliveryContext,
   status: number,
   body: unknown,
   given: Record<string, string> = {},
@@ -240,7 +240,7 @@ function answer(
   const headers: Record<string, string> = { [HEADERS.webhookId]: webhookId };
   for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
   if (status === 503) headers['retry-after'] ??= RETRY_SECONDS;
-  return { status, body, headers, webhookId, caller, answered: nothingWaits };
+  return { status, body, headers, webhookId, caller, answered: noop };
 }
 
-function nothingWaits(): void {}
+function noop(): void {}

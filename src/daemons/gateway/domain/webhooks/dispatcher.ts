@@ -22,9 +22,9 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
 }
 
 /** Maximum async deliveries in memory, by count and body bytes; further ones stay in the store. */
-const HELD = 1000;
-const HELD_BYTES = 32 * 1024 * 1024;
-const LOOK_AGAIN_MS = seconds(30);
+const MAX_HELD = 1000;
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
+const RESCAN_MS = seconds(30);
 /**
  * Handler concurrency while more deliveries arrive than responses are sent: senders time out, the inbox can
  * wait.
@@ -61,7 +61,7 @@ export interface WebhookDispatcher {
 }
 
 /** The dispatcher of the primary process; other gateway processes hand over their deliveries. */
-export interface LeadingDispatcher extends WebhookDispatcher {
+export interface PrimaryDispatcher extends WebhookDispatcher {
   /** Adds deliveries that another process accepted, in this order. */
   admit(webhookIds: readonly string[]): Promise<void>;
 }
@@ -70,7 +70,7 @@ export interface LeadingDispatcher extends WebhookDispatcher {
  * Runs accepted deliveries, from memory or from the durable inbox. @spec Webhook delivery step 7;
  * docs/webhooks.md "Async"
  */
-export class InboxDispatcher implements LeadingDispatcher {
+export class InboxDispatcher implements PrimaryDispatcher {
   readonly #deps: WebhookDispatcherDeps;
   readonly #deadlines: Deadlines;
   readonly #attempt: Attempts['attempt'];
@@ -96,7 +96,7 @@ export class InboxDispatcher implements LeadingDispatcher {
   /** Webhooks already reported as blocked on their plugin. */
   readonly #reported = new Set<string>();
   #receiving = 0;
-  #stopLooking: (() => void) | undefined;
+  #stopRescan: (() => void) | undefined;
   #isClosed = false;
 
   constructor(deps: WebhookDispatcherDeps) {
@@ -124,7 +124,7 @@ export class InboxDispatcher implements LeadingDispatcher {
     if (this.#deps.pauses().isPaused(delivery)) return;
     // A refill may have found it between its commit and this call.
     if (this.#known.has(delivery.webhookId)) return;
-    if (!this.#goesBehind(delivery)) {
+    if (!this.#mustWaitInStore(delivery)) {
       this.#known.add(delivery.webhookId);
       this.#queue.push({ delivery, target, payload, attempts: 0, marker });
     }
@@ -146,7 +146,7 @@ export class InboxDispatcher implements LeadingDispatcher {
   async admit(webhookIds: readonly string[]): Promise<void> {
     for (const id of webhookIds) {
       const record = this.#backlog.isPending ? undefined : await this.#deps.inbox.find(id);
-      if (record?.status === 'accepted' && !this.#goesBehind(record)) this.#hold(record);
+      if (record?.status === 'accepted' && !this.#mustWaitInStore(record)) this.#hold(record);
     }
     this.#pump();
   }
@@ -162,18 +162,18 @@ export class InboxDispatcher implements LeadingDispatcher {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#stopLooking?.();
+    this.#stopRescan?.();
     this.#timers.stopAll();
     await this.#backlog.close();
     await Promise.all(this.#running.values());
   }
 
   get #isFull(): boolean {
-    return this.#queue.size >= HELD || this.#queue.bytes >= HELD_BYTES;
+    return this.#queue.size >= MAX_HELD || this.#queue.bytes >= MAX_HELD_BYTES;
   }
 
   /** Whether a new delivery must stay in the store, behind older ones that are only there. */
-  #goesBehind({ orderKey }: NewDelivery): boolean {
+  #mustWaitInStore({ orderKey }: NewDelivery): boolean {
     const { isPending, isRefilling } = this.#backlog;
     if (!isPending && !this.#isClosed && !this.#isFull && !(isRefilling && orderKey !== null)) return false;
     this.#backlog.add();
@@ -192,7 +192,7 @@ export class InboxDispatcher implements LeadingDispatcher {
       if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));
       else this.#putBack(item);
     }
-    const hasRoom = this.#queue.size < HELD / 2 && !this.#isFull;
+    const hasRoom = this.#queue.size < MAX_HELD / 2 && !this.#isFull;
     if (this.#backlog.isPending && !this.#isClosed && hasRoom) this.#backlog.refill(() => this.#pump());
   }
 
@@ -224,12 +224,12 @@ export class InboxDispatcher implements LeadingDispatcher {
 
   #settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
     this.#queue.done(item, { keepsOrder: again !== undefined });
-    if (again !== undefined && this.#timers.mayHave(item.delivery)) {
+    if (again !== undefined && this.#timers.maySchedule(item.delivery)) {
       // The store keeps its body meanwhile.
       this.#schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
       return;
     }
-    if (again !== undefined) this.#lookAgainLater();
+    if (again !== undefined) this.#rescanLater();
     this.#backlog.finished(item.delivery.webhookId);
   }
 
@@ -247,8 +247,8 @@ export class InboxDispatcher implements LeadingDispatcher {
     if (!target) return;
     const { attempts, marker, nextAttemptAt } = record;
     const waits = nextAttemptAt !== null && !this.#deadlines.isPast(nextAttemptAt);
-    if (waits && !this.#timers.mayHave(record)) {
-      this.#lookAgainLater();
+    if (waits && !this.#timers.maySchedule(record)) {
+      this.#rescanLater();
       return;
     }
     this.#known.add(record.webhookId);
@@ -260,9 +260,9 @@ export class InboxDispatcher implements LeadingDispatcher {
     if (this.#queue.reserve(item)) this.#schedule(item, nextAttemptAt);
   }
 
-  #lookAgainLater(): void {
-    this.#stopLooking ??= this.#deps.clock.after(LOOK_AGAIN_MS, () => {
-      this.#stopLooking = undefined;
+  #rescanLater(): void {
+    this.#stopRescan ??= this.#deps.clock.after(RESCAN_MS, () => {
+      this.#stopRescan = undefined;
       this.runBacklog();
     });
   }

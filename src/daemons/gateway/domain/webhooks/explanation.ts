@@ -24,9 +24,9 @@ export interface RefusedDelivery {
 }
 
 /** Larger bodies are not re-serialized: an explanation must not delay other requests. */
-const LARGEST_REWRITTEN = 256 * 1024;
+const MAX_RESERIALIZED_BYTES = 256 * 1024;
 /** Larger bodies are not hashed: unauthenticated clients could cause a dozen hashes per request. */
-const LARGEST_HASHED = 1024 * 1024;
+const MAX_HASHED_BYTES = 1024 * 1024;
 
 const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tolerance'>, string> = {
   unprovisioned: 'There is no secret: create one with `svc webhooks provision`, or stop the sender.',
@@ -99,7 +99,7 @@ function explainSecret(
 type Variant<T> = [reason: string, hint: string, value: T];
 
 function explainSignature(refused: RefusedDelivery, keys: VerificationKeys): Explanation | undefined {
-  if (refused.body.length > LARGEST_HASHED) return undefined;
+  if (refused.body.length > MAX_HASHED_BYTES) return undefined;
   const scheme = schemeOf(refused.auth);
   const claim = scheme.read(refused.rawHeaders, refused.body, refused.nowMs);
   const claimed = claim.digests.length > 0 ? claim.digests : lenientDigests(refused);
@@ -178,7 +178,7 @@ function bodyVariants(body: Buffer): Variant<Buffer>[] {
       Buffer.from(body.toString().trimEnd()),
     ],
   ];
-  if (body.length > LARGEST_REWRITTEN) return newline;
+  if (body.length > MAX_RESERIALIZED_BYTES) return newline;
   const hint =
     'The signature covers the same JSON in another formatting: the sender, or a proxy, parses and re-serializes the body. Sign the exact bytes that are sent.';
   try {

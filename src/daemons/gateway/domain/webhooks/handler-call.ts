@@ -46,7 +46,7 @@ export type CallHandler = (
 ) => Promise<Handled>;
 
 /** Maximum characters of a handler's result in the record. */
-const LARGEST_RECORD = 16 * 1024;
+const MAX_RECORD_CHARS = 16 * 1024;
 
 /** Time limit of a handler in ms. */
 export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
@@ -141,5 +141,5 @@ function failed({ error, exitCode }: CommandResult): Handled {
 
 function recordOf(outcome: unknown): string {
   const text = JSON.stringify(redact(outcome));
-  return text.length <= LARGEST_RECORD ? text : JSON.stringify({ truncated: true, bytes: text.length });
+  return text.length <= MAX_RECORD_CHARS ? text : JSON.stringify({ truncated: true, bytes: text.length });
 }

@@ -8,10 +8,10 @@ import type { WebhookInbox } from '../../../../store/ports/index.ts';
  * @spec docs/decisions/0007
  */
 export function inboxDegradations({
-  filingFailure,
+  applyFailure,
   waitingBytes,
-}: Pick<WebhookInbox, 'filingFailure' | 'waitingBytes'>): Degradation[] {
-  if (filingFailure === undefined) return [];
+}: Pick<WebhookInbox, 'applyFailure' | 'waitingBytes'>): Degradation[] {
+  if (applyFailure === undefined) return [];
   return [
     {
       reasonCode: 'INBOX_NOT_FILED',

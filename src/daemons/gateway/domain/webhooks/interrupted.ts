@@ -24,14 +24,14 @@ export async function markInterrupted({ inbox, logger }: Pick<InterruptedDeps, '
  */
 export function watchInterrupted(
   group: ProcessGroup,
-  underWay: ReadonlySet<string>,
+  inFlight: ReadonlySet<string>,
   { inbox, clock, logger }: InterruptedDeps,
 ): void {
-  if (group.role === 'sibling') group.answer(UNDER_WAY, () => [...underWay]);
+  if (group.role === 'sibling') group.answer(UNDER_WAY, () => [...inFlight]);
   if (group.role !== 'primary') return;
 
   async function mark(receivedUntil: number): Promise<void> {
-    const except = await underWayAnywhere(group as PrimaryProcess, underWay);
+    const except = await inFlightAnywhere(group as PrimaryProcess, inFlight);
     const interrupted = await inbox.interrupt({ receivedUntil, except });
     if (interrupted > 0)
       logger.warn(`${interrupted} deliveries were running when a process died; they show as interrupted`);
@@ -44,7 +44,7 @@ export function watchInterrupted(
 }
 
 /** Throws if a process does not answer: nothing may be marked then. */
-async function underWayAnywhere(group: PrimaryProcess, here: ReadonlySet<string>): Promise<string[]> {
+async function inFlightAnywhere(group: PrimaryProcess, here: ReadonlySet<string>): Promise<string[]> {
   const others = await Promise.all(group.members().map((member) => member.call(UNDER_WAY)));
   return [...here, ...(others as string[][]).flat()];
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../../kit/clock.ts';
 import type { WebhookInbox } from '../../../../store/ports/index.ts';
 
 /** Poll interval: the winner may run in another process, or have died. */
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 
 export interface MarkerWaits {
   /** Registers a delivery running in this process; call the returned function at its end. */
@@ -32,7 +32,7 @@ export function createMarkerWaits(inbox: WebhookInbox, clock: Clock): MarkerWait
       const here = running.get(key);
       if (here) return here.ended;
       while ((await inbox.seen(key, clock.now())) === 'pending') {
-        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     },
   };

@@ -29,7 +29,7 @@ export interface IncomingDelivery {
 }
 
 /** State of one delivery in the pipeline. */
-export interface Passage extends SecretKey {
+export interface DeliveryContext extends SecretKey {
   incoming: IncomingDelivery;
   webhookId: string;
   receivedAt: number;
@@ -50,7 +50,7 @@ export interface Passage extends SecretKey {
 }
 
 /** The namespace is empty until step 2. */
-export function beginPassage(incoming: IncomingDelivery, clock: Clock): Passage {
+export function newDeliveryContext(incoming: IncomingDelivery, clock: Clock): DeliveryContext {
   return {
     incoming,
     webhookId: incoming.webhookId,
@@ -71,21 +71,21 @@ export function beginPassage(incoming: IncomingDelivery, clock: Clock): Passage 
 }
 
 /** Converts the context to the stored form. */
-export function deliveryOf(passage: Passage, mode: 'sync' | 'async', orderKey: string | null): NewDelivery {
-  const { incoming } = passage;
+export function deliveryOf(context: DeliveryContext, mode: 'sync' | 'async', orderKey: string | null): NewDelivery {
+  const { incoming } = context;
   return {
-    webhookId: passage.webhookId,
-    namespaceId: passage.namespaceId,
-    pluginId: passage.pluginId,
-    event: passage.event,
-    instanceId: passage.instanceId,
-    receivedAt: passage.receivedAt,
+    webhookId: context.webhookId,
+    namespaceId: context.namespaceId,
+    pluginId: context.pluginId,
+    event: context.event,
+    instanceId: context.instanceId,
+    receivedAt: context.receivedAt,
     source: incoming.source,
     requestId: incoming.requestId,
     traceId: incoming.traceId,
-    headers: passage.headers ?? maskedHeaders(incoming.rawHeaders),
-    body: passage.body,
-    bodyBytes: passage.body?.byteLength ?? 0,
+    headers: context.headers ?? maskedHeaders(incoming.rawHeaders),
+    body: context.body,
+    bodyBytes: context.body?.byteLength ?? 0,
     mode,
     origin: incoming.origin ?? 'sender',
     replayOf: null,

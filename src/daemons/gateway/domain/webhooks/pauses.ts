@@ -6,9 +6,9 @@ import type { ProcessGroup } from '../../../group/process-group.ts';
 import { endpointName } from './endpoint-name.ts';
 
 const SCOPE = 'webhook-pause';
-const MOST_PAUSES = 100_000;
+const MAX_PAUSES = 100_000;
 /** Delay until other gateway processes notice a change without a broadcast. */
-const LOOK_EVERY_MS = 1000;
+const POLL_MS = 1000;
 
 export interface WebhookPauses {
   /** Synchronous, since it is checked for each delivery. */
@@ -38,16 +38,16 @@ export async function createWebhookPauses({
   onResume,
 }: WebhookPausesDeps): Promise<WebhookPauses> {
   let paused = await load();
-  const stop = group.role !== 'alone' ? every(clock, LOOK_EVERY_MS, () => void lookAgain()) : () => {};
+  const stop = group.role !== 'alone' ? every(clock, POLL_MS, () => void reload()) : () => {};
 
-  group.onNews(SCOPE, lookAgain);
+  group.onNews(SCOPE, reload);
 
   async function load(): Promise<Set<string>> {
-    const entries = await cache.scan(SCOPE, { prefix: '', limit: MOST_PAUSES });
+    const entries = await cache.scan(SCOPE, { prefix: '', limit: MAX_PAUSES });
     return new Set(entries.map(({ key }) => key));
   }
 
-  async function lookAgain(): Promise<void> {
+  async function reload(): Promise<void> {
     try {
       const before = paused;
       paused = await load();

@@ -59,7 +59,7 @@ export function answerChallenge(
 
 const HEADER_PREFIX = 'header:';
 /** Longer ids are replaced by their hash. */
-const LONGEST_PLAIN_ID = 200;
+const MAX_PLAIN_ID_CHARS = 200;
 
 /**
  * The sender's delivery id: a dot-path in the body, or a header. Undefined without a string or number. A
@@ -76,7 +76,7 @@ export function deliveryIdOf(
     : readDotPath(payload().value, source);
   if (typeof id === 'number') return isExact(id) ? `n:${id}` : `b:${id}:${digest(payload().text!)}`;
   if (typeof id !== 'string' || id === '') return undefined;
-  return id.length <= LONGEST_PLAIN_ID ? `s:${id}` : `h:${digest(id)}`;
+  return id.length <= MAX_PLAIN_ID_CHARS ? `s:${id}` : `h:${digest(id)}`;
 }
 
 /** Fractions with at most this many digits never collide as numbers. */

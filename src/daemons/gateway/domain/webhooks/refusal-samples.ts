@@ -4,7 +4,7 @@ import type { Logger } from '../../../../kit/logger.ts';
 import { createRateLimiter } from '../../../../kit/rate-limiter.ts';
 import type { KeyValueStore, SecretKey } from '../../../../store/ports/index.ts';
 import { endpointName } from './endpoint-name.ts';
-import type { Passage } from './passage.ts';
+import type { DeliveryContext } from './passage.ts';
 import { describe } from './secrets.ts';
 import { senderNetwork } from './sender-network.ts';
 
@@ -43,7 +43,7 @@ export class RefusalSamples {
   }
 
   /** Whether this request is recorded; otherwise it is counted. */
-  admits(delivery: Passage, status: string): boolean {
+  admits(delivery: DeliveryContext, status: string): boolean {
     const sender = `${endpointName(endpointOf(delivery))} ${senderNetwork(delivery.incoming.source)}`;
     const isSampled =
       this.#limiter.take(sender, RECORDS_PER_SENDER).allowed &&
@@ -60,7 +60,7 @@ export class RefusalSamples {
     return new Map(entries.map(({ key, value }) => [key, Number(value)]));
   }
 
-  #count(delivery: Passage, status: string): void {
+  #count(delivery: DeliveryContext, status: string): void {
     this.#deps.observeUnrecorded(delivery.pluginId, delivery.event, status);
     const endpoint = endpointOf(delivery);
     const name = endpointName(endpoint);
@@ -100,7 +100,7 @@ export class RefusalSamples {
 }
 
 /** Clients can invent namespaces without a secret and their instances, so these count as one endpoint. */
-function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: Passage): SecretKey {
+function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: DeliveryContext): SecretKey {
   return isProvisioned
     ? { namespaceId, pluginId, event, instanceId }
     : { namespaceId: '', pluginId, event, instanceId: '' };

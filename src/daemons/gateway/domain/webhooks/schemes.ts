@@ -29,7 +29,7 @@ export interface Scheme {
 
 const DIGEST_BYTES = 32;
 /** Maximum signatures per header, since each costs a comparison. */
-const MOST_SIGNATURES = 16;
+const MAX_SIGNATURES = 16;
 
 const schemes = new WeakMap<SharedSecretAuth, Scheme>();
 
@@ -206,7 +206,7 @@ function decodeAll(
   encoding: 'hex' | 'base64',
 ): Buffer[] | { fault: SignatureFault } {
   if (texts.length === 0) return { fault: 'prefix_missing' };
-  if (texts.length > MOST_SIGNATURES) return { fault: 'encoding' };
+  if (texts.length > MAX_SIGNATURES) return { fault: 'encoding' };
   const digests: Buffer[] = [];
   for (const text of texts) {
     const digest = decode(text, encoding);

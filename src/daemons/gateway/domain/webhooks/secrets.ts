@@ -11,7 +11,7 @@ import { standardKey } from './new-secret.ts';
 import { createPreviousUse } from './previous-use.ts';
 
 /** Maximum cached decrypted secrets; then the cache is cleared. */
-const REMEMBERED = 10_000;
+const MAX_CACHED = 10_000;
 
 /** A secret prepared for comparison: hashing and key setup are done once, not per delivery. */
 export interface VerificationKey {
@@ -65,9 +65,9 @@ export function createWebhookSecrets({
   logger,
   shared,
 }: WebhookSecretsDeps): WebhookSecrets {
-  const unseal = rememberUnsealed(seal);
+  const unseal = cacheUnsealed(seal);
   /** Ignores a secret whose master key is lost: the current secret must work without it. */
-  const unsealFormer = (sealed: string, context: string): VerificationKey | null => {
+  const unsealPrevious = (sealed: string, context: string): VerificationKey | null => {
     try {
       return unseal(sealed, context);
     } catch {
@@ -75,7 +75,7 @@ export function createWebhookSecrets({
     }
   };
   /** Cache of `find`: reading and decrypting would take a tenth of a delivery's cost. */
-  const found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(REMEMBERED);
+  const found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(MAX_CACHED);
   /** Counts changes, so that a read that started before a change is not cached after it. */
   let changes = 0;
 
@@ -96,9 +96,9 @@ export function createWebhookSecrets({
     const inGrace = record.previous !== null && clock.now() < (record.previousExpiresAt ?? 0);
     const keys: VerificationKeys = {
       current: unseal(record.current, context),
-      previous: inGrace ? unsealFormer(record.previous!, context) : null,
+      previous: inGrace ? unsealPrevious(record.previous!, context) : null,
       previousExpiresAt: inGrace ? record.previousExpiresAt : null,
-      lapsed: record.lapsed === null ? null : unsealFormer(record.lapsed, context),
+      lapsed: record.lapsed === null ? null : unsealPrevious(record.lapsed, context),
       namespaceInUrl: record.namespaceInUrl,
     };
     const untilMs = keys.previousExpiresAt ?? Number.POSITIVE_INFINITY;
@@ -149,13 +149,13 @@ export function verificationKey(text: string): VerificationKey {
 }
 
 /** Caches by encrypted text: a rotation in any process changes the stored text, so nothing stale is used. */
-function rememberUnsealed(seal: Seal): (sealed: string, context: string) => VerificationKey {
+function cacheUnsealed(seal: Seal): (sealed: string, context: string) => VerificationKey {
   const known = new Map<string, VerificationKey>();
   return (sealed, context) => {
     let key = known.get(sealed);
     if (!key) {
       key = verificationKey(seal.open(sealed, context));
-      if (known.size >= REMEMBERED) known.clear();
+      if (known.size >= MAX_CACHED) known.clear();
       known.set(sealed, key);
     }
     return key;

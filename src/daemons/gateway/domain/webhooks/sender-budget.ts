@@ -3,7 +3,7 @@ import { minutes } from '../../../../kit/duration.ts';
 import type { PlatformError } from '../../../../kit/errors.ts';
 import type { CreateLimiter } from '../../../../kit/rate-limiter.ts';
 import { tooMany } from './limits.ts';
-import type { Passage } from './passage.ts';
+import type { DeliveryContext } from './passage.ts';
 import { senderNetwork } from './sender-network.ts';
 
 /** Addresses with a separate budget; any further ones share one. */
@@ -23,14 +23,14 @@ export class SenderBudget {
   }
 
   /** The error for an unauthenticated request once the budget is used up. */
-  refusal(delivery: Passage): PlatformError | undefined {
+  refusal(delivery: DeliveryContext): PlatformError | undefined {
     const limit = LIMITS.webhookFailuresPerMinute;
     const { allowed, resetMs } = this.#limiter.peek(keyOf(delivery), limit);
     if (allowed) return undefined;
     return tooMany('Too many deliveries from this address were not authentic', limit, resetMs);
   }
 
-  charge(delivery: Passage): void {
+  charge(delivery: DeliveryContext): void {
     const taken = this.#limiter.take(keyOf(delivery), LIMITS.webhookFailuresPerMinute);
     // The primary process may be down; the response does not depend on it.
     if (taken instanceof Promise) taken.catch(() => {});
@@ -38,6 +38,6 @@ export class SenderBudget {
 }
 
 /** Separate by namespace, so that failures of one tenant's sender affect that tenant only. */
-function keyOf({ incoming, namespaceId, isProvisioned }: Passage): string {
+function keyOf({ incoming, namespaceId, isProvisioned }: DeliveryContext): string {
   return `${senderNetwork(incoming.source)} ${isProvisioned ? namespaceId : ''}`;
 }

@@ -1,5 +1,5 @@
 import type { Member, PrimaryProcess, SiblingProcess } from '../../../group/process-group.ts';
-import type { LeadingDispatcher, WebhookDispatcher } from './dispatcher.ts';
+import type { PrimaryDispatcher, WebhookDispatcher } from './dispatcher.ts';
 
 /** Deliveries accepted by a sibling: with the 202 written, or with an order key and the 202 pending. */
 const ACCEPTED = 'deliveries.accepted';
@@ -13,33 +13,33 @@ const BACKLOG = 'deliveries.backlog';
  * the store.
  */
 export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'primary'>): WebhookDispatcher {
-  const underWay = new Set<Promise<void>>();
-  const tellAccepted = createTeller(ACCEPTED);
-  const tellOrdered = createTeller(ORDERED);
-  const tellAnswered = createTeller(ANSWERED);
+  const inFlight = new Set<Promise<void>>();
+  const reportAccepted = createReporter(ACCEPTED);
+  const reportOrdered = createReporter(ORDERED);
+  const reportAnswered = createReporter(ANSWERED);
   /** Accepted deliveries without a response; those with an order key are already reported to the primary. */
   const unanswered = new Map<string, 'accepted' | 'told'>();
 
   /** Batches ids until the end of the turn. The promise settles when the primary has them or is down. */
-  function createTeller(topic: string): (webhookId: string) => Promise<void> {
+  function createReporter(topic: string): (webhookId: string) => Promise<void> {
     let ids: string[] = [];
-    let telling: Promise<void> | undefined;
-    async function tellAtTurnsEnd(): Promise<void> {
+    let sending: Promise<void> | undefined;
+    async function sendAtTurnsEnd(): Promise<void> {
       await new Promise((turnEnds) => setImmediate(turnEnds));
       const batch = ids;
       ids = [];
-      telling = undefined;
+      sending = undefined;
       await primary.call(topic, batch).catch(() => {});
     }
     return (webhookId) => {
       ids.push(webhookId);
-      if (!telling) {
-        const batch = tellAtTurnsEnd();
-        telling = batch;
-        underWay.add(batch);
-        void batch.then(() => underWay.delete(batch));
+      if (!sending) {
+        const batch = sendAtTurnsEnd();
+        sending = batch;
+        inFlight.add(batch);
+        void batch.then(() => inFlight.delete(batch));
       }
-      return telling;
+      return sending;
     };
   }
 
@@ -47,28 +47,28 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
     enqueue({ webhookId, orderKey }) {
       unanswered.set(webhookId, orderKey === null ? 'accepted' : 'told');
       // The sender may deliver the next one in this order to another process as soon as it has our response.
-      return orderKey === null ? undefined : tellOrdered(webhookId);
+      return orderKey === null ? undefined : reportOrdered(webhookId);
     },
     expectAnswer() {},
     answered(webhookId) {
       const state = unanswered.get(webhookId);
       unanswered.delete(webhookId);
-      if (state) void (state === 'told' ? tellAnswered : tellAccepted)(webhookId);
+      if (state) void (state === 'told' ? reportAnswered : reportAccepted)(webhookId);
     },
     /** The primary holds all waiting deliveries. */
     load: { waiting: 0, running: 0 },
     receiving() {},
     runBacklog: () => void primary.call(BACKLOG).catch(() => {}),
     async close() {
-      await Promise.all(underWay);
+      await Promise.all(inFlight);
     },
   };
 }
 
 /** The primary's side of the protocol. */
-export function leadDispatch(
+export function serveSiblings(
   group: Pick<PrimaryProcess, 'answer' | 'onLost'>,
-  dispatcher: LeadingDispatcher,
+  dispatcher: PrimaryDispatcher,
 ): void {
   let admitting = Promise.resolve();
   /** Ordered deliveries whose 202 a sibling has not written yet. */

@@ -19,7 +19,7 @@ export type SignatureVerdict =
   | { valid: false; fault: SignatureFault; skewSeconds?: number };
 
 /** Used without a secret, so that an unprovisioned webhook rejects as slowly as a wrong secret. */
-const NOBODYS_KEY: VerificationKey = verificationKey('nobody');
+const DUMMY_KEY: VerificationKey = verificationKey('nobody');
 
 /**
  * Checks a shared secret or a signature over the raw body. With a previous secret, both are always evaluated.
@@ -35,7 +35,7 @@ export function verifySharedSecret(
 ): SignatureVerdict {
   const scheme = schemeOf(auth);
   const { digests, message, fault, skewSeconds } = scheme.read(rawHeaders, body, nowMs);
-  const current = matches(scheme, keys?.current ?? NOBODYS_KEY, message, digests);
+  const current = matches(scheme, keys?.current ?? DUMMY_KEY, message, digests);
   const previous = keys?.previous ? matches(scheme, keys.previous, message, digests) : false;
 
   if (fault) return { valid: false, fault, ...(skewSeconds === undefined ? {} : { skewSeconds }) };

@@ -59,13 +59,13 @@ export function mark({ steps }: { steps: StepLog }, step: StepName, outcome: str
 }
 
 /** Runs a step and records its outcome. */
-export function step<T>(passage: { steps: StepLog }, name: StepName, run: () => T): T {
+export function step<T>(context: { steps: StepLog }, name: StepName, run: () => T): T {
   try {
     const result = run();
-    mark(passage, name, 'ok');
+    mark(context, name, 'ok');
     return result;
   } catch (error) {
-    mark(passage, name, codeOf(error) ?? 'failed');
+    mark(context, name, codeOf(error) ?? 'failed');
     throw error;
   }
 }

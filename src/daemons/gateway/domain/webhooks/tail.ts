@@ -16,7 +16,7 @@ export interface TailEvent {
 }
 
 /** Maximum open deliveries in a cursor; the oldest ones are dropped. */
-const MOST_OPEN = 200;
+const MAX_OPEN = 200;
 const PAGE = 100;
 const OPEN = new Set(['accepted', 'retrying', 'running']);
 
@@ -42,7 +42,7 @@ export async function readTail(
   }
   for (const record of fresh) {
     position = record.position;
-    if (OPEN.has(record.status)) open = [...open, position].slice(-MOST_OPEN);
+    if (OPEN.has(record.status)) open = [...open, position].slice(-MAX_OPEN);
     tell('delivery', record);
   }
   return events;

@@ -15,7 +15,7 @@ export interface WebhookWorkflowsDeps {
 }
 
 /** Time for the workflow service to restart. The sender of a sync delivery is waiting, and can retry. */
-const PATIENCE_MS = { sync: seconds(3), async: seconds(15) } as const;
+const RETRY_WINDOW_MS = { sync: seconds(3), async: seconds(15) } as const;
 const PAUSE_MS = 250;
 const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
 
@@ -46,7 +46,7 @@ export function startingWorkflows(
         receivedAt,
         payload,
       } as DeliveredEvent;
-      const started = await patiently(PATIENCE_MS[mode], () => start(delivery, told));
+      const started = await withRetries(RETRY_WINDOW_MS[mode], () => start(delivery, told));
       return { ...handled, record: JSON.stringify({ ...JSON.parse(handled.record), workflows: started }) };
     } catch (thrown) {
       return notStarted(delivery, thrown);
@@ -78,8 +78,8 @@ export function startingWorkflows(
 }
 
 /** Retries in real time, since it waits for another process. */
-async function patiently<T>(patienceMs: number, work: () => Promise<T>): Promise<T> {
-  for (let left = patienceMs; ; left -= PAUSE_MS) {
+async function withRetries<T>(windowMs: number, work: () => Promise<T>): Promise<T> {
+  for (let left = windowMs; ; left -= PAUSE_MS) {
     try {
       return await work();
     } catch (error) {
