@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isRecord } from '../kit/is-record.ts';
-import { readUntrustedFile } from './own-file.ts';
+import { readUntrustedFile } from './untrusted-file.ts';
 
 /** Services read the file at each reload; the limit bounds that time. */
 const MAX_BYTES = 1024 * 1024;

@@ -7,7 +7,7 @@ import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
-import { createReloadBroadcast } from './domain/spread.ts';
+import { createReloadBroadcast } from './domain/reload-broadcast.ts';
 import { watchFolders } from './domain/watched-folders.ts';
 
 const LIST_TIMEOUT_MS = seconds(10);

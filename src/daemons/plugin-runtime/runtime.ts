@@ -24,8 +24,8 @@ import { createCodeCheck } from './code-check.ts';
 import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
+import { retryWhileQueueFull } from './queue-retry.ts';
 import { createPluginReports } from './reports.ts';
-import { retryWhileQueueFull } from './room.ts';
 import { RunningCode } from './running-code.ts';
 import { configFaults, settingsOf } from './settings.ts';
 

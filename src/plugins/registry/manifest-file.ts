@@ -7,7 +7,7 @@ import { messageOf } from '../../kit/errors.ts';
 import { nearest } from '../../kit/nearest.ts';
 import { version as platformVersion } from '../../kit/paths.ts';
 import { problemsOf, problemText } from '../../kit/schema-problems.ts';
-import { readUntrustedFile } from '../own-file.ts';
+import { readUntrustedFile } from '../untrusted-file.ts';
 import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { DeliveryFilter, DeliveryPage, DeliveryCursor, DeliveryRecord } from '../ports/index.ts';
+import type { DeliveryCursor, DeliveryFilter, DeliveryPage, DeliveryRecord } from '../ports/index.ts';
 import type { Database } from './database.ts';
 import type { DeliveryFacts, DeliveryRows } from './delivery-rows.ts';
 import { compareNewest, deliveryWalks, type WalkFilter } from './delivery-walk.ts';

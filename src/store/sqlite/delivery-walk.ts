@@ -1,5 +1,5 @@
 import { DeliveryStatus } from '../../contracts/index.ts';
-import type { DeliveryFilter, DeliveryCursor } from '../ports/index.ts';
+import type { DeliveryCursor, DeliveryFilter } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
 export type WalkOrder = 'newest' | 'oldest';

@@ -12,8 +12,8 @@ import {
   reportGone,
   reportLeft,
   reportMoving,
-  reportStuck,
   reportRecovery,
+  reportStuck,
 } from './journal/reports.ts';
 import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
 import { createJournalWriter } from './journal/writer.ts';

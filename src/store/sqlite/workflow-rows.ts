@@ -78,7 +78,12 @@ export function workflowRows(db: Database) {
     /** A large input is stored separately once the run has its number. */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const runSeparately = values.isLarge(run.input);
-      const row = { ...run, ready: run.ready ? 1 : 0, inFlight: 0, input: runSeparately ? 'null' : run.input };
+      const row = {
+        ...run,
+        ready: run.ready ? 1 : 0,
+        inFlight: 0,
+        input: runSeparately ? 'null' : run.input,
+      };
       const seq = Number(sql.insertRun.run(row).lastInsertRowid);
       if (runSeparately) sql.setInput.run({ seq, input: values.put(seq, run.input) });
       return { ...run, seq };

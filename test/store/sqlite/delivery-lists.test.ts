@@ -6,8 +6,8 @@ import { manualClock } from '../../../src/kit/clock.ts';
 import { days } from '../../../src/kit/duration.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
 import type {
-  DeliveryFilter,
   DeliveryCursor,
+  DeliveryFilter,
   DeliveryRecord,
   WebhookInbox,
 } from '../../../src/store/ports/index.ts';

@@ -87,7 +87,7 @@ test('files that are full wait until they are applied, and are written over then
       const acceptance = accept(one);
       accepting.push(acceptance);
       // One at a time until the last file is begun: a single frame would hold them all.
-      if (files().filter((name) => name === '.log').length < segments.mostSegments) await acceptance;
+      if (files().filter((name) => name === '.log').length < segments.maxSegments) await acceptance;
     }
     await expect.poll(files).toEqual(['.log', '.log', '.log']);
     other.exec('rollback');

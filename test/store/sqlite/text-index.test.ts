@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { manualClock } from '../../../src/kit/clock.ts';
 import { silentLogger } from '../../../src/kit/logger.ts';
-import type { DeliveryFilter, DeliveryCursor, WebhookInbox } from '../../../src/store/ports/index.ts';
+import type { DeliveryCursor, DeliveryFilter, WebhookInbox } from '../../../src/store/ports/index.ts';
 import { openDatabase, sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
 import {

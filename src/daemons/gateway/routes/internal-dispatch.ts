@@ -4,7 +4,7 @@ import { abortedWithCaller, CALLER_LEFT, createReplyStream, type Http, mount } f
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { safeEqual, serviceKey } from '../../../kit/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
-import { type ContainerCredentials, executionOf } from '../domain/hosts/container-passes.ts';
+import { type ContainerCredentials, executionOf } from '../domain/hosts/container-credentials.ts';
 import type { Dispatch, Dispatcher, NamedRequest } from '../domain/hosts/dispatch.ts';
 import type { Authenticator, Principal } from '../domain/identity/authenticator.ts';
 import { authorizationOf } from '../domain/identity/bearer.ts';

@@ -20,13 +20,13 @@ import {
 } from '../../../plugins/index.ts';
 import { parseSource, type Source } from '../sources/parse-source.ts';
 import { createAnnounce } from './announce.ts';
+import { createDependents } from './dependents.ts';
 import type { Lifecycle, LifecycleReason } from './lifecycle.ts';
 import { createLockEntries, entryOf, nothingToUpdate, requireInstalled } from './lock-entries.ts';
-import { createDependents } from './neighbours.ts';
 import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
 import { createPluginFolders, type Staged } from './plugin-folders.ts';
 import { requireAgreed, requireSame } from './refusals.ts';
-import type { ReloadBroadcast } from './spread.ts';
+import type { ReloadBroadcast } from './reload-broadcast.ts';
 
 /**
  * Delay before a replaced folder is deleted: running calls finish first, and services must notice the lock

@@ -4,7 +4,7 @@ import { PlatformError } from '../../../kit/errors.ts';
 import { ownValue } from '../../../kit/own-value.ts';
 import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '../../../plugins/index.ts';
 import { unknown } from './refusals.ts';
-import type { ReloadBroadcast } from './spread.ts';
+import type { ReloadBroadcast } from './reload-broadcast.ts';
 
 /** Source and location of a plugin; its manifest provides the rest of the entry. */
 export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
@@ -20,7 +20,11 @@ export interface LockEntries {
   touch(lock: LockFile): Promise<number>;
 }
 
-export function createLockEntries(dataDir: string, clock: Clock, broadcastReload: ReloadBroadcast): LockEntries {
+export function createLockEntries(
+  dataDir: string,
+  clock: Clock,
+  broadcastReload: ReloadBroadcast,
+): LockEntries {
   async function write({ revision }: LockFile, plugins: LockFile['plugins']): Promise<number> {
     await writeLockFile(dataDir, { version: 1, revision: revision + 1, plugins });
     await broadcastReload();

@@ -1,8 +1,8 @@
 import type { AdaptersConfig } from '../../../contracts/index.ts';
 import { adapterMissing } from '../../../kit/adapter-missing.ts';
 import type {
-  VectorHit,
   CollectionKey,
+  VectorHit,
   VectorQuery,
   VectorRecord,
   VectorStore,

@@ -19,7 +19,7 @@ import type { SpawnEvents, SpawnedRunner } from '../worker/spawn-runner.ts';
 import { splitStreams } from './attached.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { createLimitCheck } from './limits.ts';
-import { createSlots } from './places.ts';
+import { createSlots } from './slots.ts';
 import { type ContainerAccess, type ContainerConfig, containerSpec, memoryMbOf } from './spec.ts';
 
 const REMOVAL_TRIES = 6;

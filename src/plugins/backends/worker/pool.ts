@@ -4,10 +4,10 @@ import type { PlatformError } from '../../../kit/errors.ts';
 import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
 import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
-import { createWaitQueue } from '../waiting-line.ts';
+import { createWaitQueue } from '../wait-queue.ts';
 import { type Call, cancelled, createCall, unavailable } from './call.ts';
 import { asSandboxError, lostProcess, type ProcessExit } from './exit-reason.ts';
-import { createLoadCrashes } from './load-deaths.ts';
+import { createLoadCrashes } from './load-crashes.ts';
 import {
   type RunnerProcess,
   type RunnerProcessEvents,
@@ -195,7 +195,9 @@ export function createPool(deps: PoolDeps): Pool {
     const isComing = all.some(([{ isReady, isEnding }, { isLeaving }]) => !isReady || isEnding || isLeaving);
     if (isComing || all.length + preparing < maxProcesses) return;
     if (all.some(([, { tenantId }]) => tenantId === waiting)) return;
-    const [[process, entry]] = all.sort(([, a], [, b]) => a.boundAt - b.boundAt) as [[RunnerProcess, PoolEntry]];
+    const [[process, entry]] = all.sort(([, a], [, b]) => a.boundAt - b.boundAt) as [
+      [RunnerProcess, PoolEntry],
+    ];
     if (clock.monotonic() - entry.boundAt < TENURE_MS) return;
     entry.isLeaving = true;
     if (process.load === 0) process.end({ kind: 'idle' });

@@ -148,7 +148,10 @@ function answer(request: Exclude<CommitterRequest, { close: true }>): BatchReply
 function begin(): Ready {
   try {
     return {
-      ready: recover === undefined ? { units: 0, quarantine: undefined, damagedHeaders: [] } : applier.recover(recover),
+      ready:
+        recover === undefined
+          ? { units: 0, quarantine: undefined, damagedHeaders: [] }
+          : applier.recover(recover),
     };
   } catch (error) {
     return { failure: failureOf(error) };

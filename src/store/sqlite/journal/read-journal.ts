@@ -47,7 +47,13 @@ export function readJournal(file: Buffer): JournalContent | undefined {
     }
     frames.push(frame);
   }
-  return { database: header.database, frames, isStartLost, writtenUntil, hasDamagedHeader: hasDamagedHeaderCopy(file) };
+  return {
+    database: header.database,
+    frames,
+    isStartLost,
+    writtenUntil,
+    hasDamagedHeader: hasDamagedHeaderCopy(file),
+  };
 }
 
 /** The former format: no header and no end mark, frames from the first byte on, a salt per use. */

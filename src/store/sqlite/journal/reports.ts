@@ -12,7 +12,11 @@ function tell(logger: Logger, told: Told): void {
   logger.diagnostic({ domain: 'webhooks', ...told });
 }
 
-export function reportRecovery({ units, quarantine, damagedHeaders }: Recovered, folder: string, logger: Logger): void {
+export function reportRecovery(
+  { units, quarantine, damagedHeaders }: Recovered,
+  folder: string,
+  logger: Logger,
+): void {
   if (quarantine)
     tell(logger, {
       event: 'journal.damaged',

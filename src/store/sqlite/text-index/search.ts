@@ -1,4 +1,4 @@
-import type { DeliveryFilter, DeliveryCursor } from '../../ports/index.ts';
+import type { DeliveryCursor, DeliveryFilter } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { compareNewest } from '../delivery-walk.ts';
 import { decodeDocs, factBucket, OPEN_BUCKET, trigramsOf } from './buckets.ts';

@@ -6,9 +6,9 @@ import { type MaybePromise, onceKnown } from '../../../../kit/maybe-promise.ts';
 import { type CreateLimiter, createRateLimiter } from '../../../../kit/rate-limiter.ts';
 import type { Admitted } from './admission.ts';
 import { BoundedTurns } from './bounded-turns.ts';
+import type { DeliveryContext } from './delivery-context.ts';
 import { endpointName } from './endpoint-name.ts';
 import { explainRefusal } from './explanation.ts';
-import type { DeliveryContext } from './passage.ts';
 import { authenticHeaders } from './request-head.ts';
 import { describe, type WebhookSecrets } from './secrets.ts';
 import { SenderBudget } from './sender-budget.ts';
@@ -45,7 +45,10 @@ export function createAuthentication({
   logger,
 }: AuthenticationDeps) {
   const budget = new SenderBudget(createLimiter);
-  const untrustedCalls = new BoundedTurns({ concurrency: MAX_UNTRUSTED_CALLS, maxWaiting: MAX_UNTRUSTED_WAITING });
+  const untrustedCalls = new BoundedTurns({
+    concurrency: MAX_UNTRUSTED_CALLS,
+    maxWaiting: MAX_UNTRUSTED_WAITING,
+  });
   /** Per process, since it bounds the CPU time of each. */
   const explanations = createRateLimiter(clock, minutes(1));
 
@@ -120,7 +123,11 @@ export function createAuthentication({
     });
   }
 
-  function proven(context: DeliveryContext, { target, keys }: Admitted, secret: 'current' | 'previous'): void {
+  function proven(
+    context: DeliveryContext,
+    { target, keys }: Admitted,
+    secret: 'current' | 'previous',
+  ): void {
     mark(context, 'authentication', `ok (${secret})`);
     if (secret === 'previous') secrets.notePreviousUse(keyOf(context), keys!);
     context.headers = authenticHeaders(context.incoming, authHeaderOf(target), keys);
@@ -144,7 +151,11 @@ export function createAuthentication({
      * Throws RATE_LIMIT_EXCEEDED without budget, unless authentic. `tries` records the authenticity too, if
      * the validator can run.
      */
-    allowUnauthenticated(context: DeliveryContext, admitted: Admitted, { tries }: { tries: boolean }): MaybePromise<void> {
+    allowUnauthenticated(
+      context: DeliveryContext,
+      admitted: Admitted,
+      { tries }: { tries: boolean },
+    ): MaybePromise<void> {
       const exhausted = budget.refusal(context);
       budget.charge(context);
       if (!exhausted && !tries) return undefined;

@@ -4,9 +4,9 @@ import { minutes } from '../../../../kit/duration.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import type { Random } from '../../../../kit/random.ts';
 import type {
+  DeliveryCursor,
   DeliveryFilter,
   DeliveryPage,
-  DeliveryCursor,
   DeliveryRecord,
   KeyValueStore,
   NewDelivery,

@@ -10,10 +10,15 @@ import { REPEATED, singleHeader } from '../raw-headers.ts';
 import { createAcceptance } from './acceptance.ts';
 import { createAdmission } from './admission.ts';
 import { createAuthentication } from './authentication.ts';
+import {
+  type DeliveryContext,
+  deliveryOf,
+  type IncomingDelivery,
+  newDeliveryContext,
+} from './delivery-context.ts';
 import type { WebhookDispatcher } from './dispatcher.ts';
 import type { CallHandler } from './handler-call.ts';
 import type { NeededServices } from './needed-services.ts';
-import { newDeliveryContext, deliveryOf, type IncomingDelivery, type DeliveryContext } from './passage.ts';
 import type { WebhookPauses } from './pauses.ts';
 import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.ts';
 import type { RefusalSamples } from './refusal-samples.ts';
@@ -22,7 +27,7 @@ import { mark } from './steps.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 import type { WebhookVerifier } from './verifier.ts';
 
-export type { IncomingDelivery } from './passage.ts';
+export type { IncomingDelivery } from './delivery-context.ts';
 
 export interface DeliveryAnswer {
   status: number;
@@ -208,7 +213,11 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   /** Records a request without a handler run; its body is not stored. */
-  function note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
+  function note(
+    context: DeliveryContext,
+    status: 'refused' | 'challenge' | 'duplicate',
+    httpStatus: number,
+  ): void {
     const { pluginId, event } = context;
     // Metric labels come only from manifests: unauthenticated clients must not create new ones.
     if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);

@@ -3,8 +3,8 @@ import { hours, minutes } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 import { createRateLimiter } from '../../../../kit/rate-limiter.ts';
 import type { KeyValueStore, SecretKey } from '../../../../store/ports/index.ts';
+import type { DeliveryContext } from './delivery-context.ts';
 import { endpointName } from './endpoint-name.ts';
-import type { DeliveryContext } from './passage.ts';
 import { describe } from './secrets.ts';
 import { senderNetwork } from './sender-network.ts';
 

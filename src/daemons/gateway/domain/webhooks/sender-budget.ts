@@ -2,8 +2,8 @@ import { LIMITS } from '../../../../contracts/index.ts';
 import { minutes } from '../../../../kit/duration.ts';
 import type { PlatformError } from '../../../../kit/errors.ts';
 import type { CreateLimiter } from '../../../../kit/rate-limiter.ts';
+import type { DeliveryContext } from './delivery-context.ts';
 import { tooMany } from './limits.ts';
-import type { DeliveryContext } from './passage.ts';
 import { senderNetwork } from './sender-network.ts';
 
 /** Addresses with a separate budget; any further ones share one. */

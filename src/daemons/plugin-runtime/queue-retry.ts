@@ -8,7 +8,10 @@ const MAX_PAUSE_MS = 1000;
  * Retries a call while the queue of its plugin's processes is full; in real time, since it waits for
  * processes.
  */
-export async function retryWhileQueueFull<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
+export async function retryWhileQueueFull<T>(
+  signal: AbortSignal | undefined,
+  run: () => Promise<T>,
+): Promise<T> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
     try {
       return await run();

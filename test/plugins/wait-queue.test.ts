@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createWaitQueue } from '../../src/plugins/backends/waiting-line.ts';
+import { createWaitQueue } from '../../src/plugins/backends/wait-queue.ts';
 import { createCall } from '../../src/plugins/backends/worker/call.ts';
 import { requestFor } from './support.ts';
 

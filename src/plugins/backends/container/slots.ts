@@ -2,7 +2,7 @@ import { systemClock } from '../../../kit/clock.ts';
 import { seconds } from '../../../kit/duration.ts';
 import type { PlatformError } from '../../../kit/errors.ts';
 import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
-import { createWaitQueue } from '../waiting-line.ts';
+import { createWaitQueue } from '../wait-queue.ts';
 import { type Call, cancelled, unavailable } from '../worker/call.ts';
 
 const QUEUE_PER_PLACE = 16;

@@ -2,7 +2,7 @@ import type { LockFile, PluginOrigin } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import { type LoadedPlugin, type PluginRegistry, relate } from '../../../plugins/index.ts';
 import { entryOf } from './lock-entries.ts';
-import { faulty, alreadyExists, unknown } from './refusals.ts';
+import { alreadyExists, faulty, unknown } from './refusals.ts';
 
 /** Checks a change against the other plugins. `load` reads them from disk. */
 export interface Dependents {

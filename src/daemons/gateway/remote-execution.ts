@@ -13,7 +13,10 @@ import type { RemoteBackends } from '../plugin-runtime/backends.ts';
 import type { RunningCode } from '../plugin-runtime/running-code.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { ContainerSockets } from './container-sockets.ts';
-import { type ContainerCredentials, createContainerCredentials } from './domain/hosts/container-passes.ts';
+import {
+  type ContainerCredentials,
+  createContainerCredentials,
+} from './domain/hosts/container-credentials.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
 import { createHostSessions, type HostSessions } from './domain/hosts/sessions.ts';

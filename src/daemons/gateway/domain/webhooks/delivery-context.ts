@@ -71,7 +71,11 @@ export function newDeliveryContext(incoming: IncomingDelivery, clock: Clock): De
 }
 
 /** Converts the context to the stored form. */
-export function deliveryOf(context: DeliveryContext, mode: 'sync' | 'async', orderKey: string | null): NewDelivery {
+export function deliveryOf(
+  context: DeliveryContext,
+  mode: 'sync' | 'async',
+  orderKey: string | null,
+): NewDelivery {
   const { incoming } = context;
   return {
     webhookId: context.webhookId,

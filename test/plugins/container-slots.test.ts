@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSlots } from '../../src/plugins/backends/container/places.ts';
+import { createSlots } from '../../src/plugins/backends/container/slots.ts';
 import { createCall } from '../../src/plugins/backends/worker/call.ts';
 import { failureOf, requestFor } from './support.ts';
 
