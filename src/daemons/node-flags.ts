@@ -1,9 +1,8 @@
 import type { ServiceName } from '../contracts/index.ts';
 
 /**
- * Node flags per service. Gateway: at the default semi-space of 16 MB, collecting in-flight deliveries took a
- * tenth of the CPU time; the memory reducer drops compiled code after eight quiet seconds, which slows the
- * next burst by a third. Marketplace: a smaller young generation suffices.
+ * Gateway: with smaller semi-spaces, collecting in-flight deliveries took a tenth of the CPU time; the memory reducer
+ * drops compiled code after eight quiet seconds. Marketplace: a small young generation suffices.
  */
 const FLAGS: Partial<Record<ServiceName, readonly string[]>> = {
   gateway: ['--max-semi-space-size=32', '--no-memory-reducer'],

@@ -31,7 +31,7 @@ export interface DaemonStart {
 }
 
 /**
- * A listening socket in transfer between processes. A process that only holds it accepts no connections; they
+ * A listening socket that one process hands to another. A process that only holds it accepts no connections; they
  * wait in the kernel's backlog.
  */
 export interface Listener {

@@ -31,7 +31,7 @@ export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<s
   return whole.digest('base64');
 }
 
-/** The files that both cover: at most MAX_SOURCE_FILES. */
+/** The files covered by the stamp and the digest, at most MAX_SOURCE_FILES. */
 export function sourceFiles(root: string, loaded: ManifestV3 | undefined): string[] {
   const excluded = writablePaths(root, loaded);
   const files: string[] = [];

@@ -25,9 +25,9 @@ type Awaitable<Value> = Value | Promise<Value>;
 
 /** Limits running code of a plugin without consent while it would not be sandboxed. */
 export interface ValidateOptions {
-  /** Reason not to run a manifest module. */
+  /** Why a manifest module is not run. */
   manifestNotRun?: string | undefined;
-  /** Reason not to load handlers and schemas; their files are then only analysed statically. */
+  /** Why handlers and schemas are not loaded; their files are then only analysed statically. */
   handlersNotRun?: string | undefined;
   /** Paths that no plugin is granted, and the root of the manifest's relative paths. */
   guarded?: (GuardedPaths & { root: string }) | undefined;

@@ -82,7 +82,7 @@ export async function webhookServices(
     random,
     logger,
     observe,
-    // More deliveries than the processes of two busy plugins can run would only take memory in their queues.
+    // Enough to fill the processes of several busy plugins; more deliveries would only queue up in memory.
     concurrency: config.execution.worker.maxProcesses * 4,
   });
 

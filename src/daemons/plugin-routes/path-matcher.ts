@@ -27,9 +27,8 @@ function childOf<Target>(children: Map<string, Node<Target>>, name: string): Nod
 }
 
 /**
- * Finds routes by method and path. Unlike Fastify's router it can change while listening, and treats
- * equivalent escapes alike (`%40acme%2Fx`, `@acme%2fx`). Literals win over parameters; segments are decoded
- * separately, so escaped slashes do not split.
+ * Finds routes by method and path. Unlike Fastify's router, it can change while listening and treats equivalent escapes
+ * alike (`%40acme%2Fx`, `@acme%2fx`). Literals win over parameters.
  */
 export function createPathMatcher<Target>(): PathMatcher<Target> {
   const trees = new Map<string, Node<Target>>();

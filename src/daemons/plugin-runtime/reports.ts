@@ -51,7 +51,7 @@ function faultText(faults: readonly PluginFault[]): string {
   return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
-/** Such plugins run, but their calls of the adapter fail. */
+/** Plugins with a missing adapter run, but their calls of it fail. */
 function reportMissingAdapters({ plugins }: PluginRegistry, resources: Resources, level: LogLevel): void {
   for (const { id, manifest } of plugins) {
     for (const { name, key, why } of adapterFaults(resources, adaptersAskedFor(manifest))) {

@@ -137,7 +137,7 @@ function endpointOf(
   return createModelEndpoint({ ...config, adapter, apiKey, clock, random });
 }
 
-/** Translates errors of reading a response for the plugin. */
+/** Converts errors of parsing a response into errors for the plugin. */
 function explained<Value>(adapter: 'llm' | 'embeddings', host: string, read: () => Value): Value {
   try {
     return read();

@@ -28,7 +28,7 @@ function start(): void {
     else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);
   });
-  // In a container, the gateway's socket is the only one.
+  // In a container, plugin code may open the gateway's socket only.
   if (channel.socket) guardPipes(channel.socket, lock);
 }
 

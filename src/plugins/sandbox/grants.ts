@@ -122,7 +122,7 @@ function refuseDataFolder(path: string, dataDir: string, what: string): void {
   );
 }
 
-/** They expose devices and the environment and memory of other processes. */
+/** These folders expose devices and the environment and memory of other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
 
 function refuseKernelFolder(path: string, what: string): void {

@@ -83,7 +83,7 @@ function whatIs(named: string): string {
     : 'holds secrets of the platform';
 }
 
-/** A hard link has another path. */
+/** Compares inodes, since a hard link has another path. */
 async function isSameFile(path: string, secret: string): Promise<boolean> {
   const [one, other] = await Promise.all([path, secret].map((file) => stat(file).catch(() => undefined)));
   return one?.isFile() === true && other !== undefined && one.ino === other.ino && one.dev === other.dev;

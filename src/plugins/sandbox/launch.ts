@@ -18,7 +18,7 @@ export interface SandboxInForce {
   mode: SandboxMode;
   /** Whether plugins without `network: ["*"]` are prevented from opening connections. */
   networkGuarded: boolean;
-  /** Why it is not `bwrap`. */
+  /** Why the sandbox is not `bwrap`. */
   reason?: string;
 }
 

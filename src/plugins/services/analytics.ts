@@ -19,9 +19,8 @@ interface Budget {
 }
 
 /**
- * `ctx.analytics`: `track(name, payload)`. The source is always the plugin, so that events cannot pose as the
- * platform's. Oversized events and those above the rate are dropped with a warning. Throws VALIDATION_ERROR
- * for an invalid name.
+ * `ctx.analytics`: the source is always the plugin, so that events cannot pose as the platform's. Oversized or too
+ * frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid name.
  */
 export function createAnalyticsService({
   analytics,

@@ -11,9 +11,8 @@ export interface HostGrant {
 }
 
 /**
- * Matches a URL's host against `permissions.network`: `host`, `host:port`, `*.example.com` (subdomains only),
- * `*`. No port means any. Only names in `privateHosts` may resolve to private addresses, since a name's owner
- * controls them. Throws PERMISSION_DENIED naming the missing entry.
+ * Matches a URL's host against `permissions.network`; an entry without a port allows any. Only names in `privateHosts`
+ * may resolve to private addresses. Throws PERMISSION_DENIED naming the missing entry.
  */
 export function requireHost(
   url: URL,

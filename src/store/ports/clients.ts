@@ -45,9 +45,8 @@ export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
-   * Spends the old token and adds the new one atomically. The first caller gets `rotated`. A caller within
-   * `graceMs` of it gets `repeated` and a new token too, since the first reply may have been lost. Later
-   * callers get `reused` and no token. `unknown`: the token expired or its family was revoked.
+   * Atomically replaces the old token. A second caller within `graceMs` also gets a new token (`repeated`), since the
+   * first reply may have been lost; later callers get `reused`. `unknown`: expired or revoked.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
   /** Revokes all tokens that descend from one login; returns their number. */

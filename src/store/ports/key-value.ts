@@ -20,9 +20,7 @@ export interface EntryQuota {
 }
 
 /**
- * Values by scope and key, with an optional TTL: the gateway's platform cache and the state service's
- * entries. Every method is atomic; a write settles once it is durable. An entry is absent from the
- * millisecond of `expiresAt` on. Throws VALIDATION_ERROR for keys that databases cannot store distinctly (see
+ * Values by scope and key; every method is atomic, and a write settles once it is durable. Throws VALIDATION_ERROR (see
  * requireStorableKey), and QUOTA_EXCEEDED for a write that grows beyond the quota.
  */
 export interface KeyValueStore {

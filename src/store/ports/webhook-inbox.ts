@@ -43,7 +43,7 @@ export interface DeliveryRecord extends NewDelivery {
   nextAttemptAt: number | null;
   /** The latest replay of this delivery. */
   replayedBy: string | null;
-  /** Digest of the marker it claimed, for the replay that settles it. */
+  /** Digest of the idempotency marker it claimed; a replay that succeeds completes that marker. */
   marker: Uint8Array | null;
 }
 
@@ -114,9 +114,8 @@ export interface WebhookInbox {
    */
   accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
   /**
-   * Ends a run of a begun or accepted delivery and counts it as an attempt. With `marker`: success keeps it
-   * `done` until `expiresAt`; failure (`expiresAt` null) deletes it so that the sender's redelivery runs,
-   * unless its lease expired and another delivery claimed it.
+   * Ends a run and counts it as an attempt. With `marker`, success keeps it `done` until `expiresAt`; failure
+   * (`expiresAt` null) deletes it, unless another delivery claimed it, so that a redelivery runs.
    */
   finish(
     webhookId: string,
@@ -137,10 +136,8 @@ export interface WebhookInbox {
   /** Accepted and retrying deliveries, oldest first: the dispatcher's work. Changes nothing. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that another process left `running` as interrupted and releases their markers, so
-   * redeliveries need not wait for leases; returns their number. Without arguments, for a gateway that owns
-   * the store at its start: all of them. Otherwise those received until `receivedUntil` (epoch ms) except the
-   * given ids.
+   * Marks sync deliveries left `running` by another process as interrupted and releases their markers. Default: all;
+   * otherwise those received until `receivedUntil` (epoch ms) except the given ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
   /** Includes the body, unless it was pruned. */

@@ -48,9 +48,8 @@ export interface Database {
 }
 
 /**
- * Opens a file with WAL, `synchronous=FULL` and foreign keys; creates it (0600, folder 0700) and migrates its
- * schema. Throws STORE_ERROR for a newer schema, a damaged or foreign file, or failed access. Never open and
- * close the file by other means in this process: POSIX then drops all locks of the process on it.
+ * Opens a file (mode 0600, WAL) and migrates its schema. Throws STORE_ERROR for a newer schema, a damaged or foreign
+ * file, or failed access. Never open the file by other means in this process: closing it drops all POSIX locks.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;

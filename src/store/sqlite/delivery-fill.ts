@@ -10,7 +10,7 @@ const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
 /**
- * Adds deliveries older than the list tables to them, latest first. The returned function stops it early.
+ * Fills the list tables with the deliveries that predate them, latest first. The returned function stops it early.
  */
 export function startDeliveryFill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();

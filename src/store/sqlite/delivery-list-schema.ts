@@ -1,8 +1,6 @@
 /**
- * List orders of deliveries, narrow enough to stay in memory and maintained by triggers. Tables, not indexes
- * on `delivery`: SQLite builds an index in one transaction, which would block the first start on a large file
- * for minutes. `delivery_unhandled` lists requests without a handler run, which are pruned first.
- * `delivery-fill.ts` adds rows before `listed_from` in the background.
+ * Sort orders of delivery lists, maintained by triggers. They are tables: building an index on `delivery` would block
+ * the first start for minutes. `delivery-fill.ts` adds rows before `listed_from` in the background.
  */
 export const DELIVERY_LISTS = `
   create table delivery_by_time (

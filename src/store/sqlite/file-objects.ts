@@ -21,9 +21,8 @@ export interface FileObjectsOptions {
 const READ_TRIES = 5;
 
 /**
- * Names in the database, bytes in files with generated names, so keys cannot traverse or collide on a
- * case-folding file system. The file is synced before its row and the replaced one removed after it: a crash
- * leaves at most an orphan, which the next start removes.
+ * Names in the database, bytes in files with generated names, so keys cannot traverse or collide. A file is synced
+ * before its row is written: a crash leaves at most an orphan, which the next start removes.
  */
 export function fileObjects({
   db,

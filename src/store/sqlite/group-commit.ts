@@ -4,9 +4,8 @@ import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` in the transaction shared by all writes of this event-loop turn; settles once it is on disk.
-   * An error of `work` rejects only this promise and undoes only this write. `work` must be synchronous,
-   * touch only the database, and may run twice.
+   * Runs `work` in the transaction of this event-loop turn; settles once it is on disk. An error rejects only this
+   * promise and undoes only this write. `work` is synchronous, touches only the database, and may run twice.
    */
   write<T>(work: () => T): Promise<T>;
   /** Resolves once all commits so far are on disk: a query may have read data that is not synced yet. */
@@ -26,9 +25,8 @@ type Outcome = { value: unknown } | { error: unknown };
 const MAX_BATCH = 512;
 
 /**
- * One fsync for many writers. A batch runs without savepoints first, and again with one savepoint per write
- * only if a write fails. If the whole transaction fails, each write gets its own. With `sync`, commits are
- * synced off the event loop; `sync` must not fail.
+ * One fsync for many writers: a batch runs without savepoints first, and again with one per write only if a write
+ * fails. With `sync`, commits are synced off the event loop; `sync` must not fail.
  */
 export function createGroupCommit(
   sqlite: Sqlite.Database,

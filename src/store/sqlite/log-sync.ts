@@ -9,9 +9,8 @@ export interface Log {
 }
 
 /**
- * At `synchronous=NORMAL` SQLite does not sync commits; this sync makes them as durable as FULL, off the
- * event loop, which FULL blocked for 40 % of the time. SQLite holds no POSIX locks on the log that closing
- * our descriptor could drop.
+ * At `synchronous=NORMAL` SQLite does not sync commits. This sync makes them as durable as FULL, off the event loop,
+ * which FULL blocked for 40 % of the time.
  */
 export function openLog(file: string): Log {
   const name = `${file}-wal`;

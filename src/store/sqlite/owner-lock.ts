@@ -26,10 +26,8 @@ export interface OwnerLock {
 const POLL_MS = 25;
 
 /**
- * Makes this process the exclusive owner of a file. Throws CONFLICT with the owner's name, or STORE_ERROR. An
- * exclusive SQLite transaction replaces flock, which Node lacks; the kernel releases it with the process.
- * Never delete the lock file: two processes could then lock different files. Only SQLite may open it (see
- * openDatabase).
+ * Makes this process the exclusive owner of a file, by an SQLite transaction since Node lacks flock. Throws CONFLICT,
+ * STORE_ERROR. Never delete the lock file: two processes could then lock different files.
  */
 export async function acquireOwnerLock({ file, waitMs, label }: OwnerLockOptions): Promise<OwnerLock> {
   const ownerFile = `${file}.owner`;

@@ -132,9 +132,8 @@ const HOSTS = `
   create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
 
 /**
- * Append-only tables; random keys stay out of the write path, as a tree of marker digests was half of the
- * store's cost (see `marker-index.ts`). Bodies are separate, so that ending a delivery rewrites only facts.
- * `autoincrement`: streams and the index keep positions.
+ * Append-only tables without random keys in the write path: a tree of marker digests was half of the store's cost.
+ * Bodies are separate, so that ending a delivery rewrites only facts.
  */
 const WEBHOOK_JOURNAL = `
   alter table delivery rename to former_delivery;

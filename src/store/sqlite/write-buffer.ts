@@ -21,7 +21,7 @@ export interface WriteBuffer {
 
 const FLUSH_MS = 50;
 const FLUSH_COUNT = 200;
-/** Memory bounds during a flood of refused deliveries; further notes are counted and dropped. */
+/** Memory bounds during a flood of refused deliveries; further entries are counted and dropped. */
 const MAX_DELIVERIES = 2000;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** Approximate size of a note's other columns. */
@@ -33,7 +33,7 @@ const RECORD_BYTES = 500;
  */
 export function createWriteBuffer({ write, clock, logger }: WriteBufferDeps): WriteBuffer {
   let deliveries: BufferedDelivery[] = [];
-  // Counts notes until they are on disk: a slow disk must not let the queue grow.
+  // Counts entries until they are on disk, so that a slow disk does not let the queue grow.
   let held = { count: 0, bytes: 0 };
   let dropped = 0;
   let scheduled = false;

@@ -36,9 +36,8 @@ const BY_ADDRESS = /^https?:/;
 const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
 /**
- * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Without dependencies npm is
- * not run, so that no network is needed. Throws VALIDATION_ERROR for a package at any depth that is not from
- * a registry; UPSTREAM_UNAVAILABLE.
+ * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Throws VALIDATION_ERROR for a package at
+ * any depth that is not from a registry; UPSTREAM_UNAVAILABLE.
  */
 export async function installDependencies(at: ToolPlace): Promise<void> {
   const file = join(at.cwd, 'package.json');

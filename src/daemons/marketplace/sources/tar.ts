@@ -8,9 +8,8 @@ import { readTar, type TarEntry, type TarReader } from '../../../kit/tar/read.ts
 import { INSTALL_LIMITS, isInside } from '../../../plugins/index.ts';
 
 /**
- * Unpacks an untrusted npm archive into `folder`, without its first path part (`package/`). Throws
- * VALIDATION_ERROR for entries other than files and folders, for paths that escape, and above INSTALL_LIMITS.
- * Files in `skip` are omitted.
+ * Unpacks an untrusted npm archive into `folder`, without its first path part and the files in `skip`. Throws
+ * VALIDATION_ERROR for entries other than files and folders, paths that escape, and above INSTALL_LIMITS.
  */
 export async function unpackTarball(
   archive: string,

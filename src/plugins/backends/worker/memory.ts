@@ -2,7 +2,7 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { systemClock } from '../../../kit/clock.ts';
 
 const WATCH_MS = 50;
-/** Interval between calls: code left running by a handler may keep allocating. */
+/** Poll interval while no call runs: code that a handler left running may keep allocating. */
 const IDLE_WATCH_MS = 200;
 /** An idle process above this share of its limit is replaced before its next call. */
 const RETIRE_SHARE = 0.8;

@@ -11,7 +11,7 @@ const MAX_STREAM_MS = hours(1);
 export interface OpenStreamDeps {
   sink: StreamSink;
   clock: Clock;
-  /** Requests so many more bytes from the process. */
+  /** Requests `bytes` more bytes from the process. */
   pull(bytes: number): void;
   /** Maximum time for the next chunk, on either side. */
   idleMs: number;

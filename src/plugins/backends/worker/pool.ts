@@ -138,7 +138,7 @@ export function createPool(deps: PoolDeps): Pool {
     call.cancelWith(() => leave(cancelled(call.request)));
     startIfNeeded();
     if (call.onBegun) return;
-    // The timeout starts with the handler; a call waits as long again, or for the start of a process.
+    // The timeout starts with the handler. A queued call waits as long again, and long enough to start a process.
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
       const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;

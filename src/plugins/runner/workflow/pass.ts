@@ -270,7 +270,7 @@ export function createPass(link: PassLink) {
     },
     /** A step that was started but not awaited to its end. */
     unfinished: () => [...branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined,
-    /** Cuts the function off from its run. */
+    /** Detaches the function from its run. */
     close,
   };
 }

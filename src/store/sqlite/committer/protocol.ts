@@ -35,9 +35,8 @@ export interface JournalRange {
 }
 
 /**
- * A batch (`units` is the JSON of PackedUnit[]), a journal range that the thread reads by itself, a marker
- * query, or the shutdown. A text crosses threads in one copy; cloning its objects took a fifth of the cost of
- * accepting a delivery.
+ * A batch (`units` is the JSON of PackedUnit[]), a journal range, a marker query, or the shutdown. Text crosses threads
+ * in one copy; cloning objects took a fifth of the cost of accepting a delivery.
  */
 export type CommitterRequest =
   | { units: string; bytes: ArrayBuffer }

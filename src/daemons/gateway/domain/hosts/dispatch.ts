@@ -7,7 +7,7 @@ import type { ExecutionClaims } from './execution-claims.ts';
 
 /** The caller of a dispatch: a service for any tenant, or a container for its own. */
 export interface Dispatcher {
-  /** The namespace it may dispatch for; null: any. */
+  /** The namespace that the caller may dispatch for; null: any. */
   namespaceId: string | null;
   /** Whether the caller is a service that records events, metrics and spans of its executions itself. */
   records: boolean;

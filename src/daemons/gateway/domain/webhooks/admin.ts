@@ -149,7 +149,8 @@ export function createWebhookAdmin({
   };
 
   /**
-   * A generated secret would make every delivery of such a provider fail with 401 after the 24-hour grace.
+   * Some providers issue the secret themselves: replacing it with a generated one would make every delivery
+   * fail with 401 after the 24-hour grace period.
    */
   async function refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
     const maker = auth.type === 'provider' ? SECRET_MAKERS[auth.provider] : undefined;
@@ -171,7 +172,7 @@ export function createWebhookAdmin({
     return declared && key.instanceId === '' ? declared : requireForAdmin(key);
   }
 
-  /** Like for a delivery, but a missing or unexpected instance id is a client error: 400. */
+  /** As for a delivery, but a missing or unexpected instance id is a client error: 400. */
   function requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
     const declared = targets.find(pluginId, event);
     if (declared && declared.webhook.multi !== (instanceId !== '')) {

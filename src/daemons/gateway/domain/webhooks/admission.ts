@@ -26,7 +26,7 @@ export interface Admitted {
 
 /** Maximum cached valid namespaces. */
 const REMEMBERED = 1000;
-/** Addresses and webhooks of unprovisioned namespaces with a separate limit; any further ones share one. */
+/** Maximum rate-limit keys for addresses and webhooks without a secret; the rest share one key. */
 const MAX_UNPROVISIONED = 20_000;
 
 /** Steps 1 to 3, which read only the request line and the headers. @spec Webhook delivery */

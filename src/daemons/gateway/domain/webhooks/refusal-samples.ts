@@ -99,7 +99,7 @@ export class RefusalSamples {
   }
 }
 
-/** Clients can invent namespaces without a secret and their instances, so these count as one endpoint. */
+/** Clients can invent namespaces and instances, so all of an event's endpoints without a secret count as one. */
 function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: DeliveryContext): SecretKey {
   return isProvisioned
     ? { namespaceId, pluginId, event, instanceId }

@@ -39,7 +39,7 @@ export interface WebhookSecrets {
     secret: string,
     options: { namespaceInUrl: boolean | undefined },
   ): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
-  /** Deliveries answer 401 from now on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
+  /** Deliveries are rejected with 401 from then on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
   revoke(key: SecretKey): Promise<void>;
   /** Keys for verifying a delivery; undefined when unprovisioned or revoked. Synchronous when cached. */
   find(key: SecretKey): VerificationKeys | undefined | Promise<VerificationKeys | undefined>;

@@ -22,9 +22,8 @@ export type SignatureVerdict =
 const DUMMY_KEY: VerificationKey = verificationKey('nobody');
 
 /**
- * Checks a shared secret or a signature over the raw body. With a previous secret, both are always evaluated.
- * Without one, no dummy is compared: the timing only reveals that no rotation is active, and a second HMAC
- * would double the cost. @spec Webhook declaration: WebhookAuthConfig
+ * Checks a shared secret or a signature over the raw body. A previous secret is always evaluated too; without one the
+ * timing reveals only that no rotation is active. @spec Webhook declaration: WebhookAuthConfig
  */
 export function verifySharedSecret(
   auth: SharedSecretAuth,
