@@ -9,7 +9,7 @@ import type { Resources } from '../define-daemon.ts';
 import { adapterFaults } from './access/adapters.ts';
 
 /**
- * Reports faults of the plugins just loaded. Every service finds the same ones: the one that `tells` logs
+ * Reports faults of the plugins just loaded. Every service finds the same faults: the one with `reports` logs
  * them at their level, the others at `debug`.
  */
 export function createPluginReports(

@@ -98,7 +98,7 @@ function placeOf({ prepare }: Database): { applied: number; id: Buffer | null } 
 function idOf(db: Database): Buffer {
   const { id } = placeOf(db);
   if (id === null)
-    throw new Error(`${db.file} has no journal of its own: whoever writes one takes over first.`);
+    throw new Error(`${db.file} has no journal id; the journal must be recovered before it is written.`);
   return id;
 }
 

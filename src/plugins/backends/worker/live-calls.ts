@@ -133,7 +133,7 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
       pull: (bytes) => send({ type: 'pull', executionId, bytes }),
       onTimeout: () => giveUp(entry, timedOut(call), { kind: 'timeout' }),
     });
-    if (!opened) endProcess({ kind: 'protocol', what: 'named a content type that is none' });
+    if (!opened) endProcess({ kind: 'protocol', what: 'sent an invalid content type' });
     else entry.stream = opened;
     return true;
   }
