@@ -8,7 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { systemClock } from '../src/kit/clock.ts';
 import { days } from '../src/kit/duration.ts';
 import { silentLogger } from '../src/kit/logger.ts';
-import type { DeliveryFilter, DeliveryCursor, GatewayStore } from '../src/store/ports/index.ts';
+import type { DeliveryCursor, DeliveryFilter, GatewayStore } from '../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../src/store/sqlite/index.ts';
 import { type LongestBlock, longestBlock, threadCpuMs } from './support/event-loop.ts';
 import { fillFormerStore } from './support/growth-store.ts';
