@@ -47,7 +47,9 @@ test('an accepted delivery waits while the state service is away, and runs once 
   // What the last answer vouches for may still begin; none does once the service was found to be away.
   await eventually(async () => {
     waiting.push(await send(`probe-${waiting.length}`, {}));
-    expect(gateway.logs.lines.some(({ message }) => String(message).includes('service is unavailable'))).toBe(true);
+    expect(gateway.logs.lines.some(({ message }) => String(message).includes('service is unavailable'))).toBe(
+      true,
+    );
   });
   const before = handlerRuns(gateway);
   const held = [await send('2', { count: 'n' }), await send('3', { count: 'n' })];
