@@ -20,8 +20,8 @@ import { createPluginCache } from './plugin-cache.ts';
 import { type AgentTokens, createAgentTokens } from './tokens.ts';
 
 const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = seconds(30);
-/** A connection that lasted so long was a good one: the next failure is the first again. */
+const MAX_RETRY_MS = seconds(30);
+/** Connections that last this long reset the backoff. */
 const STABLE_MS = seconds(10);
 const RENEW_RETRY_MS = seconds(15);
 
@@ -30,26 +30,26 @@ type WorkerSettings = PlatformConfig['execution']['worker'];
 export interface AgentOptions {
   identity: AgentIdentity;
   home: string;
-  /** Folders of plugins that this machine has itself. */
+  /** Folders of plugins installed on this machine. */
   pluginFolders: string[];
   worker: Partial<WorkerSettings>;
-  /** How long executions under way may take once the agent is asked to stop. */
+  /** Time for running executions to finish after `stop`. */
   drainMs: number;
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Called at each welcome. */
+  /** Called after each welcome. */
   onConnected?(sessionId: string): void;
 }
 
 export interface Agent {
-  /** Resolves once stopped. Rejects when the gateway will not have this host any more: revoked, or replaced by another agent. */
+  /** Resolves after `stop`. Rejects if the gateway refuses this host: revoked, or replaced by another agent. */
   readonly finished: Promise<void>;
-  /** Finishes what runs, then ends. */
+  /** Finishes running executions, then stops. */
   stop(): void;
 }
 
-/** Runs executions of one host until it is told to stop. @spec Gateway: host agents; docs/operations.md "Agents" */
+/** Runs executions of one host until `stop` is called. @spec Gateway: host agents; docs/operations.md "Agents" */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const { identity, home, clock, random, logger } = options;
   await mkdir(home, { recursive: true, mode: 0o700 });
@@ -119,12 +119,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       if (stopping.signal.aborted) return;
       const refusal = finalRefusal(end, identity);
       if (refusal) throw refusal;
-      // A token may be why: the next attempt gets a new one.
+      // The token may be the cause, so the next attempt requests a new one.
       if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) tokens.forget();
       failures = end.wasOpen && clock.monotonic() - startedAt >= STABLE_MS ? 0 : failures + 1;
       const waitMs = retryMs(failures, random);
       logger.warn(
-        `Not connected to ${identity.gateway}: ${end.reason || `code ${end.code}`}; next try in ${Math.round(waitMs)} ms`,
+        `Not connected to ${identity.gateway}: ${end.reason || `code ${end.code}`}; retrying in ${Math.round(waitMs)} ms`,
         {
           meta: { code: end.code, failures },
         },
@@ -136,12 +136,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   async function drain(): Promise<void> {
     executions.drain();
     connection?.drain();
-    if (executions.running > 0) logger.info(`Stopping: ${executions.running} executions are under way`);
-    const enough = new AbortController();
-    // Done when the last result has left, which may be large and the line slow.
+    if (executions.running > 0) logger.info(`Stopping: ${executions.running} executions in flight`);
+    const deadline = new AbortController();
+    // Waits until the last result is sent, which takes time if it is large.
     const done = executions.idle().then(() => connection?.flushed());
-    await Promise.race([done, wait(clock, options.drainMs, enough.signal)]);
-    enough.abort();
+    await Promise.race([done, wait(clock, options.drainMs, deadline.signal)]);
+    deadline.abort();
     stopping.abort();
     const last = connection;
     last?.close();
@@ -161,7 +161,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   };
 }
 
-/** Local folders whose files are broken keep the agent from starting: its owner named them. */
+/** An invalid local plugin prevents the agent from starting, because its folder was given explicitly. */
 async function loadLocal({ pluginFolders, home }: AgentOptions): Promise<readonly LoadedPlugin[]> {
   if (pluginFolders.length === 0) return [];
   const { plugins, broken } = await loadPlugins({ projectDir: home, patterns: pluginFolders });
@@ -169,7 +169,7 @@ async function loadLocal({ pluginFolders, home }: AgentOptions): Promise<readonl
   if (!first) return plugins;
   throw new PlatformError(
     'INVALID_MANIFEST',
-    `The plugin in ${first.folder} cannot be used: ${first.faults[0]?.message}`,
+    `The plugin in ${first.folder} is invalid: ${first.faults[0]?.message}`,
     {
       details: { folder: first.folder, faults: first.faults },
     },
@@ -186,7 +186,7 @@ function announce(local: readonly LoadedPlugin[]): Promise<HostPlugin[]> {
   );
 }
 
-/** Renews the token in place, five minutes before it ends; again and again while that fails. */
+/** Renews the token five minutes before it expires, without reconnecting. Retries on failure. */
 function keepRenewed(
   tokens: AgentTokens,
   connection: Connection,
@@ -203,7 +203,7 @@ function keepRenewed(
       },
       (error) => {
         if (isOver) return;
-        logger.warn(`The token could not be renewed: ${messageOf(error)}`);
+        logger.warn(`Token renewal failed: ${messageOf(error)}`);
         stop = clock.after(RENEW_RETRY_MS, renew);
       },
     );
@@ -214,7 +214,7 @@ function keepRenewed(
   };
 }
 
-/** The token could not be had, most often because the gateway is down. Throws when it refuses the credentials. */
+/** No token, usually because the gateway is down. Throws if the credentials are rejected. */
 function failedToConnect(thrown: unknown): ConnectionEnd {
   if (thrown instanceof PlatformError && thrown.code === 'UNAUTHORIZED') throw refused(thrown);
   return { code: 1006, reason: messageOf(thrown), wasOpen: false };
@@ -223,26 +223,26 @@ function failedToConnect(thrown: unknown): ConnectionEnd {
 function refused(cause?: unknown): PlatformError {
   return new PlatformError(
     'UNAUTHORIZED',
-    'The gateway does not accept this host any more: it was revoked, or its registration is gone. Register it anew with `svc agent register`.',
+    'The gateway no longer accepts this host: it was revoked, or its registration was deleted. Register it again with `svc agent register`.',
     cause === undefined ? {} : { cause },
   );
 }
 
-/** Ends after which trying again is of no use, or would do harm. */
+/** Returns an error for connection ends that must not be retried. */
 function finalRefusal({ code, status }: ConnectionEnd, { hostId }: AgentIdentity): PlatformError | undefined {
   if (code === HOST_CLOSE.revoked || status === 403) return refused();
   if (code !== HOST_CLOSE.replaced) return undefined;
   return new PlatformError(
     'CONFLICT',
-    `Another agent has connected as ${hostId}; this one stops, as the two would replace each other forever. Register each machine by itself.`,
+    `Another agent connected as ${hostId}, so this one stops; otherwise they would disconnect each other forever. Register each machine separately.`,
     { details: { hostId } },
   );
 }
 
-/** Full jitter: five hundred agents that lost one gateway must not come back as one. */
+/** Full jitter, so that agents do not reconnect at the same time after an outage. */
 function retryMs(failures: number, random: Random): number {
-  const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 16));
-  return FIRST_RETRY_MS / 5 + random.fraction() * longest;
+  const ceiling = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 16));
+  return FIRST_RETRY_MS / 5 + random.fraction() * ceiling;
 }
 
 function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

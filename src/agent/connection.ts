@@ -23,25 +23,25 @@ import type { AgentIdentity } from './identity.ts';
 
 const HANDSHAKE_MS = seconds(10);
 const FLUSH_POLL_MS = 20;
-/** What the gateway has not taken yet; log lines beyond it are dropped, results are not. */
+/** Max bytes not yet sent to the gateway. Beyond it, log lines are dropped; results are not. */
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
-/** How a connection ended: `status` when the upgrade was refused, else a close code (1006: none). */
+/** `status` if the upgrade was refused, else a close code (1006: none received). */
 export interface ConnectionEnd {
   status?: number;
   code: number;
   reason: string;
-  /** Whether it had been welcomed. */
+  /** Whether the gateway sent a welcome. */
   wasOpen: boolean;
 }
 
 export interface Connection {
-  /** Settles when the socket is gone; never rejects. */
+  /** Resolves when the socket is closed; never rejects. */
   readonly ended: Promise<ConnectionEnd>;
-  /** A newer token for the same socket. */
+  /** Sends a newer token over the same socket. */
   renew(accessToken: string): void;
   drain(): void;
-  /** Resolves once all that was sent has left, or never will. */
+  /** Resolves when everything is sent or the socket is closed. */
   flushed(): Promise<void>;
   close(): void;
 }
@@ -56,7 +56,7 @@ export interface ConnectionDeps {
   onWelcome(sessionId: string): void;
 }
 
-/** Connects once, proves the host's key, beats, and passes executions on. A silent gateway is given up after three beats. */
+/** Connects once, proves the host's key, sends heartbeats and forwards executions. Gives up after three silent heartbeats. */
 export function connect(deps: ConnectionDeps): Connection {
   const { identity, executions, clock, logger } = deps;
   const socket = new WebSocket(`${identity.gateway.replace(/^http/, 'ws')}${HOST_SOCKET.path}`, {
@@ -71,9 +71,9 @@ export function connect(deps: ConnectionDeps): Connection {
   let refusal: ConnectionEnd | undefined;
   let fault = '';
   let stopBeating = (): void => {};
-  // From the start on: a gateway that accepts and then says nothing must not hold us.
+  // Covers a gateway that accepts the connection but never sends a welcome.
   const stopGreeting = clock.after(HANDSHAKE_MS + HOST_SOCKET.helloMs, () => {
-    if (!isOpen) give('the gateway did not welcome us in time');
+    if (!isOpen) fail('no welcome from the gateway in time');
   });
 
   const outbox = createOutbox(
@@ -91,16 +91,16 @@ export function connect(deps: ConnectionDeps): Connection {
   function send(frame: AgentFrame): boolean {
     if (socket.readyState !== WebSocket.OPEN) return false;
     if (frame.type === 'log' && outbox.backlog > MAX_LOG_BACKLOG) return true;
-    // What one execution says arrives in order; others need not wait for its large results.
+    // Frames of one execution stay in order; other frames do not wait for its large results.
     return outbox.send(frame, 'executionId' in frame ? frame.executionId : undefined);
   }
 
-  function give(why: string): void {
-    fault ||= why;
+  function fail(reason: string): void {
+    fault ||= reason;
     socket.terminate();
   }
 
-  function take(frame: GatewayFrame): void {
+  function handle(frame: GatewayFrame): void {
     if (frame.type === 'challenge') greet(frame);
     else if (frame.type === 'welcome') begin(frame);
     else if (frame.type === 'execute') executions.start(link, frame);
@@ -113,14 +113,14 @@ export function connect(deps: ConnectionDeps): Connection {
 
   function join(part: PartFrame): void {
     const joined = joiner.take(part);
-    if (joined.kind === 'fault') give(joined.why);
+    if (joined.kind === 'fault') fail(joined.why);
     else if (joined.kind === 'whole') read(joined.text);
   }
 
   function read(text: string): void {
     const frame = readFrame(text);
-    if (typeof frame !== 'string') take(frame);
-    else logger.warn(`The gateway sent what this agent does not understand: ${frame}`);
+    if (typeof frame !== 'string') handle(frame);
+    else logger.warn(`Unsupported frame from the gateway: ${frame}`);
   }
 
   function greet(challenge: Extract<GatewayFrame, { type: 'challenge' }>): void {
@@ -132,7 +132,7 @@ export function connect(deps: ConnectionDeps): Connection {
       plugins: deps.plugins,
       proof: answerChallenge(challenge, identity.keys, identity.hostId),
     };
-    // Whole, however many plugins it names: who has not proved itself sends no parts.
+    // Sent directly, not in parts: the gateway accepts parts only after the proof.
     socket.send(JSON.stringify(hello));
   }
 
@@ -142,7 +142,7 @@ export function connect(deps: ConnectionDeps): Connection {
     executions.offer(services);
     stopBeating = every(clock, heartbeatMs, () => {
       const silentMs = clock.monotonic() - lastFrameAt;
-      if (silentMs >= heartbeatMs * HOST_SOCKET.silentBeats) give('the gateway is silent');
+      if (silentMs >= heartbeatMs * HOST_SOCKET.maxMissedHeartbeats) fail('no frames from the gateway');
       else send({ type: 'heartbeat', at: clock.now() });
     });
     deps.onWelcome(sessionId);
@@ -153,7 +153,7 @@ export function connect(deps: ConnectionDeps): Connection {
     try {
       read(String(data));
     } catch (error) {
-      give(messageOf(error));
+      fail(messageOf(error));
     }
   });
   socket.on('unexpected-response', (request, response) => {
@@ -186,7 +186,7 @@ export function connect(deps: ConnectionDeps): Connection {
   };
 }
 
-/** The frame, or what is wrong with it. Frames of unknown types are a newer gateway's business. */
+/** Parses a frame, or returns what is wrong with it. A newer gateway may send unknown types. */
 function readFrame(text: string): GatewayFrame | string {
   try {
     const value = JSON.parse(text) as { type?: unknown };

@@ -19,40 +19,40 @@ import {
 import type { PluginCache } from './plugin-cache.ts';
 import { remoteError } from './remote-error.ts';
 
-/** Executions that were taken lately: one id runs once, whatever happens to connections. */
-const REMEMBERED = 4096;
+/** Recently accepted execution ids: an id runs only once, even after a reconnect. */
+const MAX_ACCEPTED_IDS = 4096;
 const MAX_MESSAGE_CHARS = 8000;
 
-/** One connection to the gateway, as far as executions go. */
+/** A connection to the gateway, as used by executions. */
 export interface Link {
-  /** False when it is closed, or the frame too large for it. */
+  /** Returns false if the connection is closed or the frame too large. */
   send(frame: AgentFrame): boolean;
 }
 
 export interface AgentExecutions {
   readonly running: number;
-  /** What handlers reach through their context; filled by `offer`. */
+  /** Platform services for handlers; filled by `offer`. */
   readonly services: PlatformServices;
-  /** What the gateway says it answers. */
+  /** Sets the services the gateway offers. */
   offer(services: Record<string, string[]>): void;
   start(link: Link, frame: ExecuteFrame): void;
-  /** The gateway has room for more of a stream. */
+  /** Grants credit for more of a stream. */
   pull(executionId: string, bytes: number): void;
   cancel(executionId: string, reason: string): void;
   settleCall(callId: number, outcome: Extract<GatewayFrame, { type: 'reply' }>['outcome']): void;
-  /** The connection is gone: nobody waits for what was run for it. */
+  /** The connection is gone: aborts its executions. */
   abandon(link: Link): void;
-  /** Takes nothing more. */
+  /** Rejects new executions. */
   drain(): void;
-  /** Resolves once nothing runs. */
+  /** Resolves when no execution is running. */
   idle(): Promise<void>;
 }
 
 export interface AgentExecutionsDeps {
-  /** The tenant that the host is registered for: its processes serve no other, whatever they are sent. */
+  /** Tenant of the host's registration. Executions of other tenants are refused. */
   namespaceId: string;
   cache: PluginCache;
-  /** Made with the services of these executions. */
+  /** Creates the backend with the services of these executions. */
   createBackend(services: PlatformServices): ExecutionBackend & { isBusy(pluginId: string): boolean };
   logger: Logger;
 }
@@ -71,7 +71,7 @@ interface WaitingCall {
   reject(error: PlatformError): void;
 }
 
-/** Runs what the gateway gives, and passes on what handlers ask of the platform. */
+/** Runs executions from the gateway and forwards the platform calls of their handlers. */
 export function createAgentExecutions({
   namespaceId,
   cache,
@@ -79,8 +79,8 @@ export function createAgentExecutions({
   logger,
 }: AgentExecutionsDeps): AgentExecutions {
   const running = new Map<string, Running>();
-  /** By which connection they came: what was called off may still say why it stops. */
-  const taken = createBoundedCache<Link>(REMEMBERED);
+  /** Connection by execution id. Kept after cancellation, so that final log lines still reach the gateway. */
+  const accepted = createBoundedCache<Link>(MAX_ACCEPTED_IDS);
   const calls = new Map<number, WaitingCall>();
   const services: PlatformServices = {};
   const backend = createBackend(services);
@@ -96,10 +96,10 @@ export function createAgentExecutions({
       const { id, version } = request.plugin;
       const root = (await cache.find(request.plugin)) ?? (await fetchPlugin(link, executionId, request));
       if (!backend.isBusy(id)) link.send({ type: 'progress', executionId, state: 'running' });
-      const whole = { ...request, executionId, plugin: { id, version, root } } as ExecutionRequest;
+      const fullRequest = { ...request, executionId, plugin: { id, version, root } } as ExecutionRequest;
       const stream = streams ? streamTo(link, executionId, credit) : undefined;
       const onBegun = tellsBegun && (() => void link.send({ type: 'begun', executionId }));
-      const result = await backend.run(whole, {
+      const result = await backend.run(fullRequest, {
         signal,
         ...(stream ? { stream } : {}),
         ...(onBegun ? { onBegun } : {}),
@@ -108,7 +108,7 @@ export function createAgentExecutions({
       throw tooLarge('result');
     } catch (thrown) {
       if (signal.aborted) return;
-      tellStack(link, executionId, request.handler, thrown);
+      logStack(link, executionId, request.handler, thrown);
       report(link, executionId, thrown);
     } finally {
       running.delete(executionId);
@@ -116,13 +116,13 @@ export function createAgentExecutions({
     }
   }
 
-  function whyNot({ request: { tenantId } }: ExecuteFrame): string | undefined {
+  function refusalOf({ request: { tenantId } }: ExecuteFrame): string | undefined {
     if (isDraining) return 'The host is stopping.';
     if (tenantId === namespaceId) return undefined;
-    return `The host runs for the namespace ${namespaceId} alone, and was sent an execution of ${tenantId}.`;
+    return `The host serves namespace ${namespaceId} only, and received an execution of ${tenantId}.`;
   }
 
-  /** The handler's stream, as the gateway pulls it. */
+  /** Sends the handler's stream as the gateway grants credit. */
   function streamTo(link: Link, executionId: string, credit: StreamCredit): StreamSink {
     return {
       start: (contentType) => void link.send({ type: 'stream', executionId, contentType }),
@@ -138,8 +138,8 @@ export function createAgentExecutions({
     return cache.fetch(plugin);
   }
 
-  /** The stack of a handler's failure is for the log of the gateway alone: the error goes on to callers. */
-  function tellStack(link: Link, executionId: string, handler: string, thrown: unknown): void {
+  /** Sends the stack of a handler's failure to the gateway's log only: the error itself is returned to callers. */
+  function logStack(link: Link, executionId: string, handler: string, thrown: unknown): void {
     const { code, message, details, cause } = toPlatformError(thrown);
     if (code !== 'EXECUTION_ERROR' || !(cause instanceof Error) || !cause.stack) return;
     const at = typeof details.at === 'string' ? { at: details.at } : {};
@@ -152,7 +152,7 @@ export function createAgentExecutions({
     const { code, message, details } = toPlatformError(thrown);
     if (code === 'INTERNAL_ERROR') logger.error(`Execution ${executionId} failed`, { error: thrown });
     const error = { code, message: message.slice(0, MAX_MESSAGE_CHARS) };
-    // A handler's details may be too large to send; that it failed never is.
+    // The details may be too large; the error itself must always be sent.
     if (link.send({ type: 'error', executionId, error: { ...error, details } })) return;
     link.send({ type: 'error', executionId, error });
   }
@@ -177,7 +177,7 @@ export function createAgentExecutions({
 
   function log({ request }: PlatformCallContext, [level, message, meta]: unknown[]): Promise<void> {
     const { executionId } = request;
-    taken.get(executionId)?.send({
+    accepted.get(executionId)?.send({
       type: 'log',
       executionId,
       level: String(level).slice(0, 16),
@@ -204,12 +204,12 @@ export function createAgentExecutions({
     },
     start(link, frame) {
       const { executionId } = frame;
-      if (taken.get(executionId)) {
-        logger.warn(`Execution ${executionId} came twice; it is not run again`);
+      if (accepted.get(executionId)) {
+        logger.warn(`Execution ${executionId} was received twice; the second one is ignored`);
         return;
       }
-      taken.set(executionId, link);
-      const message = whyNot(frame);
+      accepted.set(executionId, link);
+      const message = refusalOf(frame);
       if (message !== undefined) {
         link.send({ type: 'error', executionId, error: { code: 'HOST_UNAVAILABLE', message } });
         return;
@@ -254,10 +254,10 @@ function lost(): PlatformError {
   return new PlatformError('HOST_UNAVAILABLE', 'The connection of this host to the gateway was lost.');
 }
 
-function tooLarge(what: string): PlatformError {
+function tooLarge(item: string): PlatformError {
   return new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `The ${what} is larger than the ${HOST_SOCKET.agentFrameBytes} bytes that a host may send at once.`,
+    `The ${item} exceeds ${HOST_SOCKET.agentFrameBytes} bytes, the limit of a frame from a host.`,
     { details: { maxBytes: HOST_SOCKET.agentFrameBytes } },
   );
 }

@@ -5,7 +5,7 @@ import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
 import { replacePrivateFile } from '../kit/replace-file.ts';
 import { userConfigFolder } from '../kit/user-folder.ts';
 
-/** What a machine keeps of its registration; the private key and the secret never leave it. */
+/** Stored registration of a machine. The private key and the secret never leave it. */
 const AgentIdentity = z.object({
   gateway: z.url(),
   hostId: z.string(),
@@ -20,13 +20,13 @@ export type AgentIdentity = z.infer<typeof AgentIdentity>;
 
 const FILE = 'agent.json';
 
-/** `SVC_AGENT_HOME`, else `svc/agent` in the user's config folder. */
+/** Home folder of the agent: `SVC_AGENT_HOME`, else `svc/agent` in the user's config folder. */
 export function agentHome(env: NodeJS.ProcessEnv): string {
   if (env.SVC_AGENT_HOME) return env.SVC_AGENT_HOME;
   return join(userConfigFolder(env), 'svc', 'agent');
 }
 
-/** Undefined when this machine is not registered. Throws CONFIG_PARSE_ERROR for a damaged file. */
+/** Undefined if this machine is not registered. Throws CONFIG_PARSE_ERROR for a damaged file. */
 export async function readIdentity(home: string): Promise<AgentIdentity | undefined> {
   const file = join(home, FILE);
   try {
@@ -41,7 +41,7 @@ export async function readIdentity(home: string): Promise<AgentIdentity | undefi
   }
 }
 
-/** Readable by its owner alone, and whole or not at all. */
+/** Atomic; the file is readable by its owner only. */
 export async function writeIdentity(home: string, identity: AgentIdentity): Promise<string> {
   const file = join(home, FILE);
   await replacePrivateFile(file, `${JSON.stringify(identity, null, 2)}\n`);

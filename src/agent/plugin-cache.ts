@@ -7,48 +7,48 @@ import { PlatformError } from '../kit/errors.ts';
 import type { Logger } from '../kit/logger.ts';
 import { integrityOf, type LoadedPlugin, unpackFolder } from '../plugins/index.ts';
 
-const FETCH_MS = minutes(1);
+const DOWNLOAD_TIMEOUT_MS = minutes(1);
 
 export interface PluginCache {
-  /** The folder of exactly this plugin, if it is here. */
+  /** Folder of this exact plugin version, if cached. */
   find(plugin: HostPlugin): Promise<string | undefined>;
-  /** Fetches it from the gateway. Throws INTEGRITY_MISMATCH when what comes is not what was announced. */
+  /** Downloads it from the gateway. Throws INTEGRITY_MISMATCH if the digest differs. */
   fetch(plugin: HostPlugin): Promise<string>;
 }
 
 export interface PluginCacheDeps {
-  /** `plugins` of the agent's home: the one folder below it that plugins may read. */
+  /** `plugins` in the agent's home; the only folder there that plugins may read. */
   folder: string;
   gateway: string;
-  /** Folders that this machine's owner gave; they go before what the gateway has. */
+  /** Plugins from local folders, which take precedence over the gateway. */
   local: readonly LoadedPlugin[];
   token(): Promise<string>;
   logger: Logger;
 }
 
-/** Plugins by their digest: fetched once, checked whenever the agent starts to use them. */
+/** Plugins by digest: downloaded once, verified at first use after each start. */
 export function createPluginCache(deps: PluginCacheDeps): PluginCache {
   const { folder, local, logger } = deps;
-  const checked = new Map<string, string>();
+  const verified = new Map<string, string>();
   const fetching = new Map<string, Promise<string>>();
 
   async function find({ id, version, integrity }: HostPlugin): Promise<string | undefined> {
-    const own = local.find((plugin) => plugin.id === id && plugin.version === version);
-    if (own) return own.root;
+    const installed = local.find((plugin) => plugin.id === id && plugin.version === version);
+    if (installed) return installed.root;
     if (integrity === null) return undefined;
-    const known = checked.get(integrity);
+    const known = verified.get(integrity);
     if (known) return known;
     const path = join(folder, nameOf(id, integrity));
-    // What lies on a disk may have been changed since it was fetched.
+    // Cached files may have been modified since the download.
     const actual = await integrityOf(path).catch(() => undefined);
     if (actual === undefined) return undefined;
     if (actual !== integrity) {
-      logger.warn(`The cached files of plugin ${id} were changed; they are fetched anew`, { pluginId: id });
+      logger.warn(`The cached files of plugin ${id} were modified; downloading them again`, { pluginId: id });
       await rm(path, { recursive: true, force: true });
       return undefined;
     }
     const root = await realpath(path);
-    checked.set(integrity, root);
+    verified.set(integrity, root);
     return root;
   }
 
@@ -57,7 +57,7 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
     if (integrity === null) {
       throw new PlatformError(
         'HOST_UNAVAILABLE',
-        `The plugin ${id} is not on this host and has no digest to fetch it by.`,
+        `Plugin ${id} is not installed on this host and cannot be downloaded, because it has no digest.`,
       );
     }
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -68,7 +68,7 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
       if (actual !== integrity) {
         throw new PlatformError(
           'INTEGRITY_MISMATCH',
-          `The files of plugin ${id} that the gateway sent are not those it announced; if they are being changed, try again.`,
+          `The files of plugin ${id} from the gateway do not match the announced digest. If the plugin is being edited, try again.`,
           { details: { pluginId: id, expected: integrity, actual } },
         );
       }
@@ -76,8 +76,8 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
       await rm(path, { recursive: true, force: true });
       await rename(draft, path);
       const root = await realpath(path);
-      checked.set(integrity, root);
-      logger.info(`Fetched plugin ${id} ${plugin.version}`, { pluginId: id });
+      verified.set(integrity, root);
+      logger.info(`Downloaded plugin ${id} ${plugin.version}`, { pluginId: id });
       await removeOld(id);
       return root;
     } catch (error) {
@@ -89,13 +89,16 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
   async function download(id: string, draft: string): Promise<void> {
     const path = `/api/v1/marketplace/plugins/${encodeURIComponent(id)}/package`;
     const headers = { authorization: `Bearer ${await deps.token()}` };
-    const response = await openStream(deps.gateway, path, { headers, signal: AbortSignal.timeout(FETCH_MS) });
+    const response = await openStream(deps.gateway, path, {
+      headers,
+      signal: AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS),
+    });
     await unpackFolder(response.body as unknown as AsyncIterable<Uint8Array>, draft);
   }
 
-  /** Versions that this agent has not used since it started; what it runs may yet load from the others. */
+  /** Removes versions not used since the agent started. Running code may still load files of the others. */
   async function removeOld(id: string): Promise<void> {
-    const used = new Set(checked.values());
+    const used = new Set(verified.values());
     for (const name of await readdir(folder)) {
       const path = join(folder, name);
       if (!name.startsWith(`${safeId(id)}@`) || used.has(await realpath(path))) continue;
@@ -121,7 +124,7 @@ function safeId(id: string): string {
   return id.replace('/', '+');
 }
 
-/** The digest in the name: two versions never share a folder. */
+/** Includes the digest, so that versions never share a folder. */
 function nameOf(id: string, integrity: string): string {
   return `${safeId(id)}@${Buffer.from(integrity).toString('hex').slice(14, 54)}`;
 }

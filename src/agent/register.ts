@@ -7,7 +7,7 @@ import { type AgentIdentity, writeIdentity } from './identity.ts';
 
 export interface Registration {
   gateway: string;
-  /** An enrolment token of `svc hosts invite`, or an administrator's. */
+  /** Enrolment token from `svc hosts invite`, or an administrator's token. */
   token: string;
   name: string;
   labels: Record<string, string>;
@@ -15,7 +15,7 @@ export interface Registration {
   home: string;
 }
 
-/** Makes a key pair, registers its public half and keeps what the gateway answers. @spec Authentication 9 */
+/** Creates a key pair, registers the public key and stores the identity. @spec Authentication 9 */
 export async function registerAgent(registration: Registration): Promise<AgentIdentity & { file: string }> {
   const { token, name, labels, capabilities, home } = registration;
   const gateway = new URL(registration.gateway).origin;

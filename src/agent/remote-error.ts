@@ -1,7 +1,7 @@
 import { isPlatformCode } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors.ts';
 
-/** A failure that the gateway reported, as it is. */
+/** Converts an error reported by the gateway. */
 export function remoteError(error: {
   code: string;
   message: string;

@@ -5,8 +5,8 @@ import { minutes } from '../kit/duration.ts';
 import { PlatformError } from '../kit/errors.ts';
 import type { AgentIdentity } from './identity.ts';
 
-/** @spec Limits: agent token refresh lead */
-const LEAD_MS = minutes(5);
+/** Renewal lead time before expiry. @spec Limits: agent token refresh lead */
+const RENEW_LEAD_MS = minutes(5);
 
 export interface AgentToken {
   accessToken: string;
@@ -15,21 +15,21 @@ export interface AgentToken {
 }
 
 export interface AgentTokens {
-  /** The present token while it lasts, else a new one. Throws UNAUTHORIZED once the host is revoked. */
+  /** The current token while valid, else a new one. Throws UNAUTHORIZED after the host is revoked. */
   current(): Promise<AgentToken>;
-  /** A new one in any case. */
+  /** Always requests a new token. */
   renew(): Promise<AgentToken>;
-  /** Until it is time to renew. */
+  /** Ms until the token should be renewed. */
   renewInMs(): number;
   forget(): void;
 }
 
-/** Exchanges the credentials, then rotates the refresh token; falls back to the credentials. @spec Authentication 3 */
+/** Exchanges credentials, then rotates the refresh token; falls back to credentials. @spec Authentication 3 */
 export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentTokens {
   const { clientId, clientSecret } = identity;
   const client = createClient({ url: identity.gateway, peer: 'gateway' });
   let token: AgentToken | undefined;
-  /** On the monotonic clock. */
+  /** Monotonic ms. */
   let renewAt = 0;
   let refresh: string | undefined;
 
@@ -49,7 +49,7 @@ export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentT
   async function renew(): Promise<AgentToken> {
     const reply = await fetchTokens();
     refresh = reply.refreshToken;
-    renewAt = clock.monotonic() + reply.expiresIn * 1000 - LEAD_MS;
+    renewAt = clock.monotonic() + reply.expiresIn * 1000 - RENEW_LEAD_MS;
     token = { accessToken: reply.accessToken, expiresAt: clock.now() + reply.expiresIn * 1000 };
     return token;
   }

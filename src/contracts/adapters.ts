@@ -6,13 +6,13 @@ const HttpUrl = z.url({ protocol: /^https?$/ });
 const Ms = PositiveInt;
 
 /**
- * Where a secret is found: the environment, or the `.env` beside the config. The file never holds the secret itself, so
- * nothing that prints the config can print it.
+ * Reference to a secret in the environment or in the `.env` beside the config. The config never contains the secret itself,
+ * so printing it is safe.
  */
 export const SecretRef = z.string().regex(
   /^\$\{[A-Za-z_]\w*\}$/,
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what stands in the file
-  'must name an environment variable, such as "${OPENAI_API_KEY}": the secret itself does not belong into the file',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
+  'must name an environment variable, such as "${OPENAI_API_KEY}": the config must not contain the secret itself',
 );
 
 const objectBytes = PositiveInt.max(LIMITS.storageObjectBytes).default(LIMITS.storageObjectBytes);
@@ -37,14 +37,14 @@ const S3Storage = z.strictObject({
   maxObjectBytes: objectBytes,
 });
 
-/** US dollars for a million tokens. */
+/** US dollars per million tokens. */
 const Price = z.strictObject({
   inputPerMillion: z.number().min(0),
   outputPerMillion: z.number().min(0).default(0),
 });
 export type ModelPrice = z.infer<typeof Price>;
 
-/** What every call of an OpenAI-compatible endpoint needs. */
+/** Settings common to all OpenAI-compatible endpoints. */
 const endpoint = {
   baseUrl: HttpUrl,
   apiKey: SecretRef.nullable().default(null),
@@ -54,7 +54,7 @@ const endpoint = {
   prices: z.record(z.string().min(1), Price).default({}),
 };
 
-/** The tier that a call without one means. */
+/** Tier of calls that name none. */
 export const DEFAULT_TIER = 'default';
 
 const LanguageModel = z.strictObject({
@@ -68,7 +68,7 @@ const LanguageModel = z.strictObject({
 
 const Embeddings = z.strictObject({
   ...endpoint,
-  // 256 vectors of 3,072 dimensions, as JSON.
+  // Holds 256 vectors of 3,072 dimensions as JSON.
   maxResponseBytes: PositiveInt.default(16 * 1024 ** 2),
   model: z.string().min(1),
   dimensions: PositiveInt.nullable().default(null),
@@ -79,7 +79,7 @@ const VectorStore = z.strictObject({
   maxVectors: PositiveInt.default(1_000_000),
 });
 
-/** What plugins reach through `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`. @spec docs/operations.md "Adapters" */
+/** Backends of `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`. @spec docs/operations.md "Adapters" */
 export const AdaptersConfig = z.strictObject({
   storage: z.discriminatedUnion('type', [FileStorage, S3Storage]).nullable().prefault({ type: 'files' }),
   llm: LanguageModel.nullable().default(null),
@@ -93,6 +93,6 @@ export type LlmConfig = z.infer<typeof LanguageModel>;
 export type EmbeddingsConfig = z.infer<typeof Embeddings>;
 export type VectorStoreConfig = z.infer<typeof VectorStore>;
 
-/** The adapters, as `adapters.<name>` of the config and `permissions.platform.<name>` of a manifest call them. */
+/** Adapter names, as used in `adapters.<name>` and `permissions.platform.<name>`. */
 export const ADAPTER_NAMES = ['storage', 'llm', 'embeddings', 'vectorStore'] as const;
 export type AdapterName = (typeof ADAPTER_NAMES)[number];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { followLimit, followQuery, offsetPage, offsetQuery, tenantQuery } from './logs.ts';
 
-/** The value of every event's `schema`. @spec Versioning */
+/** `schema` of every event. @spec Versioning */
 export const ANALYTICS_SCHEMA = 'svc.v1';
 
 /** @spec Analytics event */
@@ -31,7 +31,7 @@ export type AnalyticsEvent = z.infer<typeof AnalyticsEvent>;
 const tags = ['analytics'];
 const filters = {
   type: z.string().max(256).optional(),
-  source: z.string().max(256).optional().describe('The product that an event names as its source'),
+  source: z.string().max(256).optional().describe('Product that emitted the event'),
   tenantId: tenantQuery,
   ...offsetQuery,
 };
@@ -50,21 +50,23 @@ export const listEvents = endpoint({
 export const eventStats = endpoint({
   method: 'GET',
   path: '/api/v1/analytics/stats',
-  summary: 'How many events there are, by type, source and actor',
+  summary: 'Count events by type, source and actor',
   tags,
   query: z.strictObject(aggregateFilters),
   reply: z.object({
     total: z.number().int(),
     byType: z.record(z.string(), z.number().int()),
     bySource: z.record(z.string(), z.number().int()),
-    byActor: z.record(z.string(), z.number().int()).describe('By actor as `<type>:<id>`; the 100 busiest'),
+    byActor: z
+      .record(z.string(), z.number().int())
+      .describe('Keys are `<type>:<id>`; the 100 most frequent actors'),
   }),
 });
 
 export const dailyEventStats = endpoint({
   method: 'GET',
   path: '/api/v1/analytics/daily',
-  summary: 'How many events there are on each day (UTC)',
+  summary: 'Count events per day (UTC)',
   tags,
   query: z.strictObject(aggregateFilters),
   reply: z.object({
@@ -78,7 +80,7 @@ export const dailyEventStats = endpoint({
   }),
 });
 
-/** The same under the path of the aggregate it belongs to; without tags, so that the description has it once. */
+/** Alias of `dailyEventStats` below `/stats`. Without tags, so that the API description lists it once. */
 export const dailyEventStatsAlias = endpoint({
   method: 'GET',
   path: '/api/v1/analytics/stats/daily',

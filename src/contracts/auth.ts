@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** What a request carries once authenticated; upstreams trust it. @spec JWT claims */
+/** Identity of an authenticated request; upstreams trust it. @spec JWT claims */
 export interface Caller {
   hostId: string;
   namespaceId: string;
@@ -27,11 +27,11 @@ export const exchangeToken = endpoint({
   errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
 });
 
-/** Trades a refresh token for a new pair. @spec Authentication 3; docs/security.md "Refresh tokens" */
+/** Exchanges a refresh token for a new pair. @spec Authentication 3; docs/security.md "Refresh tokens" */
 export const refreshToken = endpoint({
   method: 'POST',
   path: '/auth/refresh',
-  summary: 'Trade a refresh token for a new access token; the refresh token rotates',
+  summary: 'Exchange a refresh token for a new access token; the refresh token rotates',
   tags: ['auth'],
   body: z.object({ refreshToken: z.string().min(1).max(1024) }),
   reply: TokenReply,

@@ -1,15 +1,15 @@
-/** Marks it in plugins that bring a copy of the SDK of their own. */
+/** Identifies the class across copies of the SDK bundled into plugins. */
 const BRAND = Symbol.for('svc.CancelledError');
 
 /**
- * A workflow's function is told by it that its run is being ended: the `await` of the step that it stands at, or comes to
- * next, rejects with it. Steps that follow are the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
+ * Tells a workflow function that its run is ending: the `await` of the current or next step rejects with it. Steps after
+ * that are the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
  */
 export class CancelledError extends Error {
   readonly code = 'CANCELLED';
-  /** Why: somebody cancelled the run, or its time is up. */
+  /** Whether the run was cancelled or exceeded its time limit. */
   readonly reason: 'cancelled' | 'timed_out';
-  /** The step at which the function was told. */
+  /** The step whose `await` rejected. */
   readonly step: string;
   readonly details: Record<string, unknown>;
 

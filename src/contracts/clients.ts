@@ -19,7 +19,7 @@ export type Client = z.infer<typeof Client>;
 export const createClientCredentials = endpoint({
   method: 'POST',
   path: '/api/v1/clients',
-  summary: 'Create client credentials; the secret is shown this once',
+  summary: 'Create client credentials; the secret is shown only once',
   tags: ['clients'],
   status: 201,
   body: z.strictObject({
@@ -38,7 +38,7 @@ export const createClientCredentials = endpoint({
 export const listClients = endpoint({
   method: 'GET',
   path: '/api/v1/clients',
-  summary: 'Clients, without their secrets; those of hosts too',
+  summary: 'List clients, including those of hosts, without their secrets',
   tags: ['clients'],
   query: z.strictObject({ namespaceId: NamespaceId.optional(), ...pageQuery }),
   reply: page(Client),
@@ -48,7 +48,7 @@ export const listClients = endpoint({
 export const revokeClient = endpoint({
   method: 'DELETE',
   path: '/api/v1/clients/:clientId',
-  summary: 'Revoke a client: its credentials and all of its tokens are refused at once',
+  summary: 'Revoke a client: its credentials and tokens stop working immediately',
   tags: ['clients'],
   params: z.object({ clientId: z.string().min(1).max(256) }),
   reply: z.object({ revoked: z.literal(true) }),

@@ -17,7 +17,7 @@ export const CommandDetail = CommandItem.extend({
 }).meta({ id: 'CommandDetail' });
 export type CommandDetail = z.infer<typeof CommandDetail>;
 
-/** A command's own failure is an answer, not an error of the API: `exitCode` says which it is. */
+/** A failed command is a successful API call: `exitCode` tells success from failure. */
 export const CommandOutcome = z
   .object({
     exitCode: z.number().int(),
@@ -34,7 +34,7 @@ const params = z.object({ pluginId: PluginId, commandId: z.string().min(1).max(1
 export const listCommands = endpoint({
   method: 'GET',
   path: '/api/v1/commands',
-  summary: 'The commands that plugins bring',
+  summary: 'List the commands of plugins',
   tags,
   query: NoFilters,
   reply: z.object({ items: z.array(CommandItem) }),
@@ -43,14 +43,14 @@ export const listCommands = endpoint({
 export const getCommand = endpoint({
   method: 'GET',
   path: '/api/v1/commands/:pluginId/:commandId',
-  summary: 'One command with the schemas of its input and result',
+  summary: 'Show a command with the schemas of its input and result',
   tags,
   params,
   reply: CommandDetail,
   errors: ['PLUGIN_NOT_FOUND', 'NOT_FOUND'],
 });
 
-/** What `svc run` calls; for operators. @spec docs/plugins.md "Commands" */
+/** Used by `svc run`; for operators. @spec docs/plugins.md "Commands" */
 export const runCommand = endpoint({
   method: 'POST',
   path: '/api/v1/commands/:pluginId/:commandId',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** The body of every error of every daemon. @spec Errors: Shapes */
+/** Error body of every service. @spec Errors: Shapes */
 export const ErrorBody = z
   .object({
     error: z.object({ code: z.string(), message: z.string(), details: z.record(z.string(), z.unknown()) }),
@@ -14,10 +14,10 @@ export const SERVICE_NAMES = ['state', 'marketplace', 'workflow', 'rest', 'gatew
 export const ServiceName = z.enum(SERVICE_NAMES);
 export type ServiceName = z.infer<typeof ServiceName>;
 
-/** Something of a service that does not work as it should, while the service goes on. */
+/** A fault that degrades a service without stopping it. */
 export const Degradation = z
   .object({
-    reasonCode: z.string().describe('That of the log line which tells more'),
+    reasonCode: z.string().describe('Reason code of the log line with the details'),
     message: z.string(),
   })
   .meta({ id: 'Degradation' });
@@ -27,7 +27,7 @@ export const Health = z
   .object({
     status: z
       .enum(['ok', 'degraded', 'draining'])
-      .describe('degraded: it serves, and what `degraded` lists wants an operator'),
+      .describe('degraded: the service runs, but an operator should look at `degraded`'),
     service: ServiceName,
     version: z.string(),
     uptimeMs: z.number(),
@@ -43,26 +43,26 @@ export const health = endpoint({ method: 'GET', path: '/health', ...healthReply 
 /** @spec Health, metrics, specification */
 export const apiHealth = endpoint({ method: 'GET', path: '/api/v1/health', ...healthReply });
 
-/** A date and time with `Z` or an offset; read as epoch milliseconds. */
+/** A date and time with `Z` or an offset; parsed to epoch milliseconds. */
 export const IsoTime = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-/** The last moment that a date can tell. */
-const LATEST_MS = 8.64e15;
+/** Latest time a JavaScript Date can represent. */
+const MAX_EPOCH_MS = 8.64e15;
 
-/** A moment in a body; read as epoch milliseconds. */
+/** A time in a request body; parsed to epoch milliseconds. */
 export const Moment = z
-  .union([z.number().int().min(0).max(LATEST_MS), IsoTime], {
+  .union([z.number().int().min(0).max(MAX_EPOCH_MS), IsoTime], {
     error:
       'must be epoch milliseconds or an ISO 8601 date and time with Z or an offset, as in 2030-01-31T12:00:00Z',
   })
   .describe('Epoch milliseconds, or an ISO 8601 date and time with Z or an offset');
 
-/** For numbers in a query: an empty value is no number, where coercion alone would take it for 0. */
+/** For numbers in a query: rejects an empty value, which coercion would read as 0. */
 export function notBlank<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((value) => (value === '' ? Number.NaN : value), schema);
 }
 
-/** The query of a list without filters: an unknown one is refused instead of ignored. */
+/** Query of a list without filters: unknown parameters are rejected, not ignored. */
 export const NoFilters = z.strictObject({}).prefault({});
 
 /** A page of a list; `nextCursor` is null on the last one. */
@@ -70,7 +70,7 @@ export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
 }
 
-/** Headers the platform sets or reads, in lower case. @spec Endpoints; Webhook delivery */
+/** Headers the platform sets or reads, lower-case. @spec Endpoints; Webhook delivery */
 export const HEADERS = {
   tenant: 'x-tenant-id',
   host: 'x-svc-host-id',
@@ -79,8 +79,8 @@ export const HEADERS = {
   internalSecret: 'x-internal-secret',
   namespace: 'x-svc-namespace',
   webhookId: 'x-webhook-id',
-  /** Proof that a call comes from a daemon: a key derived from the internal secret, never the secret itself. */
+  /** Authenticates one service to another: a key derived from the internal secret, never the secret itself. */
   serviceKey: 'x-svc-service-key',
-  /** The answer of a dispatch is a stream: the execution's id. */
+  /** Marks a dispatch response as a stream; the value is the execution id. */
   stream: 'x-svc-stream',
 } as const;

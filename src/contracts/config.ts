@@ -10,13 +10,13 @@ const Ms = z.number().int().positive();
 const PerMinute = z.number().int().positive().nullable().default(null);
 const HttpUrl = z.url({ protocol: /^https?$/, abort: true });
 
-/** Where the world calls the gateway; paths are put behind it. @spec Webhook admin API */
+/** Public base URL of the gateway; paths are appended. @spec Webhook admin API */
 export const PublicUrl = HttpUrl.regex(
   /^[^:]+:\/\/[^/?#@]+(?:\/[^?#]*)?$/,
-  'must have no credentials, query or fragment: the paths of webhooks are put behind it',
+  'must have no credentials, query or fragment, because webhook paths are appended',
 );
 
-/** `prefault` runs the section's own defaults, so that an absent section is a whole one. */
+/** With `prefault`, an absent section gets the defaults of its keys. */
 const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape).prefault({} as never);
 
 const MEBIBYTE = 1024 * 1024;
@@ -40,41 +40,43 @@ const upstream = (prefix: string | string[], websocket = false) =>
     websocket: z.boolean().default(websocket),
   });
 
-/** What a control character is but for the tab, which a header may hold. */
+/** Control characters except tab, which headers may contain. */
 const CONTROL = /[^\P{Cc}\t]/u;
 
-/** The token itself, which has to travel in a header. Blanks count. @spec Static token entry */
+/** A bearer token; must be sendable in a header. Whitespace is significant. @spec Static token entry */
 const StaticToken = z
   .string()
   .min(1)
   .max(LIMITS.tokenChars)
   .refine((token) => token.isWellFormed() && !CONTROL.test(token), {
-    error: 'must be text without control characters: a header cannot carry it otherwise',
+    error: 'must not contain control characters, which headers cannot carry',
   });
 
 /** @spec Static token entry */
 export const StaticTokenEntry = z.strictObject({ hostId: ChosenHostId, namespaceId: NamespaceId });
 
-/** Who issues tokens that are accepted beside ours; RS256 and ES256. @spec docs/plugins.md "Routes" */
+/** External issuer whose tokens are accepted (RS256, ES256). @spec docs/plugins.md "Routes" */
 export const OAuthIssuer = z.strictObject({
   issuer: HttpUrl,
   jwksUri: HttpUrl.refine(
-    isSafeFromTampering,
-    'must be https: whoever can change these keys can sign any token (http is taken on this machine alone)',
+    isTamperProof,
+    'must be https, because these keys can sign any token (http is accepted for loopback only)',
   ),
   audience: z.string().min(1),
   namespaceClaim: z.string().min(1),
 });
 export type OAuthIssuer = z.infer<typeof OAuthIssuer>;
 
-function isSafeFromTampering(url: string): boolean {
+function isTamperProof(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 const ProxyAddress = z.union(
   [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(['loopback', 'linklocal', 'uniquelocal'])],
-  { error: 'must be an address, a range such as "10.0.0.0/8", or "loopback", "linklocal" or "uniquelocal"' },
+  {
+    error: 'must be an IP address, a range such as "10.0.0.0/8", or "loopback", "linklocal" or "uniquelocal"',
+  },
 );
 
 const Gateway = section({
@@ -143,7 +145,7 @@ const Tenant = z.strictObject({
   concurrentRuns: PerMinute,
 });
 
-/** `svc.config.json` after its profile was merged over it; every key has a default. @spec docs/operations.md */
+/** `svc.config.json` after merging the profile; every key has a default. @spec docs/operations.md */
 export const PlatformConfig = z.strictObject({
   $schema: z.string().optional(),
   gateway: Gateway,
@@ -180,7 +182,7 @@ export const PlatformConfig = z.strictObject({
   }),
   plugins: z.array(z.string()).default(['./plugins/*']),
   workflows: z.array(z.string()).default(['./workflows/*.{yaml,yml}']),
-  /** Settings handed to a plugin as `ctx.config`, by plugin id. */
+  /** Settings by plugin id, passed to the plugin as `ctx.config`. */
   pluginConfig: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
   execution: Execution,
   tenants: z.record(NamespaceId, Tenant.partial()).default({}),
@@ -207,5 +209,5 @@ export const PlatformConfig = z.strictObject({
 });
 export type PlatformConfig = z.infer<typeof PlatformConfig>;
 
-/** The file as written: the base keys, and `profiles.<name>` merged over them. */
+/** Key of the config file with overlays by profile name. */
 export const PROFILES_KEY = 'profiles';

@@ -9,13 +9,12 @@ import { Permissions, SchemaRef } from './plugin-manifest.ts';
 const Id = z.string().min(1).max(128);
 
 /**
- * The execution request of every backend. Only the plugin's id and the handler must be there. The plugin's folder,
- * version and config are never taken from here but from the gateway's own registry and configuration; `permissions`
- * only choose among the sets that the manifest itself declares for the handler.
+ * Execution request of every backend. Folder, version and config of the plugin come from the gateway, never from here;
+ * `permissions` only selects among the sets declared in the manifest.
  * @spec Internal dispatch; docs/decisions/0041
  */
 export const DispatchRequest = z.object({
-  executionId: Id.optional().describe('Made when left out; one id runs once'),
+  executionId: Id.optional().describe('Generated if omitted; an id runs only once'),
   plugin: z.object({ id: PluginId }),
   handler: HandlerRef,
   host: HostKind.default('cli'),
@@ -23,7 +22,7 @@ export const DispatchRequest = z.object({
   input: z.unknown().optional(),
   params: z.record(z.string(), z.string()).default({}),
   user: z.object({ hostId: z.string(), namespaceId: z.string() }).nullable().default(null),
-  tenantId: NamespaceId.optional().describe('Default: "default"; a container acts for its own alone'),
+  tenantId: NamespaceId.optional().describe('Default: "default"; a container may only name its own'),
   requestId: Id.optional(),
   traceId: Id.optional(),
   permissions: Permissions.optional(),
@@ -38,23 +37,23 @@ export const DispatchRequest = z.object({
     .boolean()
     .default(false)
     .describe(
-      'Take a stream: where the handler returns one, the answer is its bytes under its content type, with X-Svc-Stream; a failure in the middle cuts the connection',
+      'Accept a stream: if the handler returns one, the response is its bytes with its content type and X-Svc-Stream; a failure midway closes the connection',
     ),
   tellsBegun: z
     .boolean()
     .default(false)
     .describe(
-      'Answer 102 when the handler begins, then the result; until then the call waits for its turn, however long that takes',
+      'Answer 102 when the handler starts, then the result; until then the call waits in the queue without a time limit',
     ),
   target: HostTarget.optional().describe('For plugins that run on hosts'),
 });
 export type DispatchRequest = z.infer<typeof DispatchRequest>;
 
-/** Shown the internal secret instead of a Bearer token; 403 otherwise. @spec Authentication 6 */
+/** Authenticated by the internal secret instead of a Bearer token; 403 otherwise. @spec Authentication 6 */
 export const internalDispatch = endpoint({
   method: 'POST',
   path: '/internal/dispatch',
-  summary: 'Run a handler where the config says its plugin runs',
+  summary: 'Run a handler on the backend configured for its plugin',
   body: DispatchRequest,
   reply: z.object({ executionId: z.string(), result: CommandResult }),
   errors: ['VALIDATION_ERROR', 'FORBIDDEN', 'PLUGIN_NOT_FOUND', 'INVALID_HANDLER', 'HOST_UNAVAILABLE'],

@@ -4,11 +4,9 @@ import type { PlatformCode } from './errors.ts';
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * One HTTP operation as data: the daemon mounts it, the typed client and the CLI call it, OpenAPI prints it.
- * `path` uses `:name` for parameters. Without `tags` a route works but stays out of the API description;
- * `hidden` keeps a tagged one out (streams). `status` is that of success, 200 unless told;
- * `accepted` is what a 202 beside it answers. `headers` are described alone, and checked by whoever reads them.
- * @spec Health, metrics, specification (visibility)
+ * One HTTP operation as data: services mount it, clients call it, OpenAPI prints it if it has `tags` and is not `hidden`.
+ * `path` uses `:name` for parameters. `status` is the success status, default 200; `accepted` is the body of a 202.
+ * `headers` are described but not validated. @spec Health, metrics, specification (visibility)
  */
 export interface Endpoint<
   Params extends z.ZodType = z.ZodType,
@@ -40,7 +38,7 @@ export function endpoint<
   return definition;
 }
 
-/** What a handler receives after validation. */
+/** Validated request parts, as passed to a handler. */
 export interface Validated<E extends Endpoint> {
   params: E extends Endpoint<infer P, z.ZodType, z.ZodType, z.ZodType> ? z.output<P> : never;
   query: E extends Endpoint<z.ZodType, infer Q, z.ZodType, z.ZodType> ? z.output<Q> : never;
@@ -50,11 +48,11 @@ export interface Validated<E extends Endpoint> {
 export type ReplyOf<E extends Endpoint> =
   E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, infer R> ? z.output<R> : never;
 
-/** What a handler may return: the reply before its defaults are filled in. */
+/** Return type of a handler: the reply before defaults are filled in. */
 export type ReplyInput<E extends Endpoint> =
   E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, infer R> ? z.input<R> : never;
 
-/** The parts a caller must give: only those the endpoint declares. */
+/** Request parts a caller must pass: those the endpoint declares. */
 export type CallInput<E extends Endpoint> =
   E extends Endpoint<infer P, infer Q, infer B, z.ZodType>
     ? (undefined extends z.input<P> ? { params?: z.input<P> } : { params: z.input<P> }) &

@@ -1,4 +1,4 @@
-/** How a failure is classed; the first four pass by themselves. @spec Errors: workflow retries */
+/** Classes of failures; the first four are transient. @spec Errors: workflow retries */
 export const ERROR_CLASSES = [
   'network',
   'timeout',

@@ -1,4 +1,4 @@
-/** Each code the platform answers, with its HTTP status. @spec Platform codes; docs/errors.md */
+/** HTTP status of each platform error code. @spec Platform codes; docs/errors.md */
 export const PLATFORM_CODES = {
   INVALID_MANIFEST: 400,
   INVALID_HANDLER: 400,

@@ -2,26 +2,23 @@ import { z } from 'zod';
 import { HandlerRef } from './ids.ts';
 import { Permissions, SchemaRef } from './plugin-manifest.ts';
 
-/** Which kind of caller runs a handler; a handler made for another one fails with HOST_MISMATCH. */
+/** The kind of caller of a handler. A handler for another kind fails with HOST_MISMATCH. */
 export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator', 'plugin']);
 export type HostKind = z.infer<typeof HostKind>;
 
-/** The HTTP request of a delivery. */
+/** HTTP request of a delivery. */
 const WebhookRequest = z.object({
   method: z.string(),
-  /** As sent, without the query. */
+  /** As received, without the query. */
   path: z.string(),
-  /** A parameter that was sent several times has all its values. */
+  /** A repeated parameter has all its values. */
   query: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
-  /** Names in lower case; values of a header that was sent several times are joined by `, `. */
+  /** Lower-case names; values of a repeated header are joined by `, `. */
   headers: z.record(z.string(), z.string()),
 });
 export type WebhookRequest = z.infer<typeof WebhookRequest>;
 
-/**
- * What a webhook handler learns of its delivery. Its headers are those of the request without cookies and without those
- * that authenticate the sender. @spec Webhook handler context
- */
+/** Host context of a webhook handler. `headers` omits cookies and the sender's credentials. @spec Webhook handler context */
 export const WebhookHostContext = WebhookRequest.extend({
   host: z.literal('webhook'),
   event: z.string(),
@@ -33,7 +30,7 @@ export const WebhookHostContext = WebhookRequest.extend({
 });
 export type WebhookHostContext = z.infer<typeof WebhookHostContext>;
 
-/** What a webhook's validator learns of the request it judges: every header as it came. */
+/** Host context of a webhook's validator: all headers as received. */
 export const ValidatorHostContext = WebhookRequest.extend({
   host: z.literal('validator'),
   event: z.string(),
@@ -44,7 +41,7 @@ export const ValidatorHostContext = WebhookRequest.extend({
 });
 export type ValidatorHostContext = z.infer<typeof ValidatorHostContext>;
 
-/** What a route handler learns of its request. @spec Plugin routes 1, 7 */
+/** Host context of a route handler. @spec Plugin routes 1, 7 */
 export const RestHostContext = z.object({
   host: z.literal('rest'),
   method: z.string(),
@@ -53,7 +50,7 @@ export const RestHostContext = z.object({
 });
 export type RestHostContext = z.infer<typeof RestHostContext>;
 
-/** One call of one handler, the same for every host and every backend. */
+/** A call of a handler, independent of host kind and backend. */
 export const ExecutionRequest = z.object({
   executionId: z.string(),
   plugin: z.object({ id: z.string(), version: z.string(), root: z.string() }),
@@ -66,7 +63,7 @@ export const ExecutionRequest = z.object({
   tenantId: z.string(),
   requestId: z.string(),
   traceId: z.string(),
-  /** The span of this execution, and the one it was made from. */
+  /** Span of this execution, and its parent. */
   spanId: z.string().optional(),
   parentSpanId: z.string().optional(),
   config: z.record(z.string(), z.unknown()),

@@ -1,30 +1,30 @@
 import { z } from 'zod';
 import { ExecutionRequest } from './execution.ts';
 
-/** The version of the frames below; a hello with another one is refused. */
+/** Version of the frames below; a hello with another version is rejected. */
 export const HOST_PROTOCOL = 1;
 
 /** @spec docs/decisions/0023 */
 export const HOST_SOCKET = {
   path: '/hosts/connect',
-  /** From the upgrade until a valid hello. */
+  /** Time limit from the upgrade to a valid hello. */
   helloMs: 5000,
   heartbeatMs: 15_000,
-  /** Beats without any frame after which a side takes the other for gone. */
-  silentBeats: 3,
-  /** One WebSocket message. */
+  /** Heartbeats without any frame after which the peer counts as gone. */
+  maxMissedHeartbeats: 3,
+  /** Maximum size of one WebSocket message. */
   messageBytes: 1024 * 1024,
-  /** A frame whose text is longer goes in parts of exactly this length, but for the last: at most 192 KiB in UTF-8. */
+  /** A longer frame is split into parts of exactly this length, except the last: at most 192 KiB in UTF-8. */
   partChars: 64 * 1024,
-  /** One frame of an agent, in parts or not: what a runner may say at once. */
+  /** Maximum frame of an agent, all parts together: the same limit as for a runner. */
   agentFrameBytes: 8 * 1024 * 1024,
-  /** One frame of the gateway: the largest input that waits for a worker. */
+  /** Maximum frame of the gateway: the largest input that may wait for a worker. */
   gatewayFrameBytes: 64 * 1024 * 1024,
-  /** What may be under way of one stream, between agent and gateway. */
+  /** Flow control window of one stream between agent and gateway. */
   streamWindowBytes: 1024 * 1024,
 } as const;
 
-/** Why a socket was closed. 1001, 1003, 1007 and 1009 are those of RFC 6455. */
+/** Close codes. 1001, 1003, 1007 and 1009 are those of RFC 6455. */
 export const HOST_CLOSE = {
   goingAway: 1001,
   binary: 1003,
@@ -47,7 +47,7 @@ export const HostPlugin = z.object({
 });
 export type HostPlugin = z.infer<typeof HostPlugin>;
 
-/** The first frame of an agent; `proof` answers the challenge. @spec docs/security.md "Hosts" */
+/** First frame of an agent; `proof` answers the challenge. @spec docs/security.md "Hosts" */
 export const HelloFrame = z.object({
   type: z.literal('hello'),
   protocol: z.number().int(),
@@ -58,15 +58,15 @@ export const HelloFrame = z.object({
 });
 export type HelloFrame = z.infer<typeof HelloFrame>;
 
-/** A slice of a frame's text. Those of one frame come in order and before those of the next; other frames may come between. */
+/** Part of a frame's text. Parts arrive in order, one split frame at a time; unsplit frames may come between them. */
 export const PartFrame = z.object({
   type: z.literal('part'),
-  /** The number of the frame, which its sender counts. */
+  /** Frame number, counted by its sender. */
   frame: z.number().int().nonnegative(),
   /** 0, 1, 2, … */
   index: z.number().int().nonnegative(),
   last: z.boolean(),
-  /** The execution it speaks of. */
+  /** The execution the frame belongs to. */
   executionId: z.string().max(128).optional(),
   text: z.string().max(HOST_SOCKET.partChars),
 });
@@ -78,20 +78,20 @@ const FrameFailure = z.object({
   details: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** Everything an agent may send, by `type`. What is in a result or a call is untrusted. */
+/** Frames from an agent, by `type`. The content of results and calls is untrusted. */
 export const AGENT_FRAMES = {
   hello: HelloFrame,
   heartbeat: z.object({ type: z.literal('heartbeat'), at: z.number() }),
-  /** The agent is stopping: it finishes what it runs and takes nothing more. */
+  /** The agent is stopping: it finishes running executions and accepts no new ones. */
   drain: z.object({ type: z.literal('drain') }),
   auth: z.object({ type: z.literal('auth'), accessToken: z.string().min(1).max(8192) }),
-  /** `preparing` while the plugin is fetched, `running` from when the handler's time counts. */
+  /** `preparing` while the plugin is downloaded; `running` once the time limit of the handler starts. */
   progress: z.object({
     type: z.literal('progress'),
     executionId: ExecutionId,
     state: z.enum(['preparing', 'running']),
   }),
-  /** The handler begins; only where `tellsBegun` asked for it. */
+  /** The handler has started; sent only on request (`tellsBegun`). */
   begun: z.object({ type: z.literal('begun'), executionId: ExecutionId }),
   log: z.object({
     type: z.literal('log'),
@@ -108,7 +108,7 @@ export const AGENT_FRAMES = {
     method: z.string().max(64),
     args: z.array(z.unknown()).max(16),
   }),
-  /** The handler returned a stream; its pieces follow as they are pulled, then `result`. */
+  /** The handler returned a stream: chunks follow on demand, then `result`. */
   stream: z.object({ type: z.literal('stream'), executionId: ExecutionId, contentType: ShortText }),
   chunk: z.object({ type: z.literal('chunk'), executionId: ExecutionId, data: z.base64() }),
   part: PartFrame,
@@ -119,10 +119,10 @@ export const AGENT_FRAMES = {
 export type AgentFrameType = keyof typeof AGENT_FRAMES;
 export type AgentFrame = { [Type in AgentFrameType]: z.infer<(typeof AGENT_FRAMES)[Type]> }[AgentFrameType];
 
-/** An execution as an agent gets it: the plugin by id, version and digest, never by the gateway's own folder. */
+/** An execution as sent to an agent: the plugin by id, version and digest, without the gateway's folder. */
 export const HostExecution = ExecutionRequest.omit({ executionId: true, plugin: true }).extend({
   plugin: HostPlugin,
-  /** JSON leaves out what is undefined. */
+  // JSON omits undefined.
   input: z.unknown().optional(),
 });
 export type HostExecution = z.infer<typeof HostExecution>;
@@ -132,9 +132,9 @@ const ReplyOutcome = z.union([
   z.object({ ok: z.literal(false), error: FrameFailure }),
 ]);
 
-/** Everything the gateway may send. */
+/** Frames from the gateway, by `type`. */
 export const GATEWAY_FRAMES = {
-  /** The first frame: what `hello` must prove the host's private key on. */
+  /** First frame. `hello` must answer it with a proof of the host's private key. */
   challenge: z.object({
     type: z.literal('challenge'),
     sessionId: z.string(),
@@ -146,7 +146,7 @@ export const GATEWAY_FRAMES = {
     sessionId: z.string(),
     hostId: z.string(),
     heartbeatMs: z.number().int().positive(),
-    /** What handlers may call on the platform, by service. */
+    /** Platform methods that handlers may call, by service. */
     services: z.record(z.string(), z.array(z.string())),
   }),
   ack: z.object({ type: z.literal('ack'), at: z.number() }),
@@ -155,15 +155,15 @@ export const GATEWAY_FRAMES = {
     type: z.literal('execute'),
     executionId: ExecutionId,
     request: HostExecution,
-    /** The caller takes a stream as the result. */
+    /** The caller accepts a stream as the result. */
     streams: z.literal(true).optional(),
-    /** The caller waits for the handler's turn, and wants a `begun` frame. */
+    /** The caller waits in the queue and wants a `begun` frame. */
     tellsBegun: z.literal(true).optional(),
   }),
-  /** Room for so many bytes more of a stream: none is sent that was not asked for. */
+  /** Grants credit for `bytes` more of a stream. The agent sends nothing without credit. */
   pull: z.object({ type: z.literal('pull'), executionId: ExecutionId, bytes: z.number().int().positive() }),
   part: PartFrame,
-  /** The rest of a frame does not come: nobody waits for it any more. */
+  /** Cancels the remaining parts of a frame that is no longer needed. */
   drop: z.object({ type: z.literal('drop'), frame: z.number().int().nonnegative() }),
   cancel: z.object({ type: z.literal('cancel'), executionId: ExecutionId, reason: z.string() }),
   reply: z.object({ type: z.literal('reply'), callId: z.number().int(), outcome: ReplyOutcome }),

@@ -4,17 +4,17 @@ import { endpoint } from './endpoint.ts';
 import { DisplayName, NamespaceId, PluginId } from './ids.ts';
 
 const Label = z.string().max(256);
-/** A page of a thousand hosts tells all of theirs. */
+/** Bounds the size of a page of a thousand hosts. */
 const MAX_LABELS = 64;
-const isFew = (labels: Record<string, string>): boolean => Object.keys(labels).length <= MAX_LABELS;
+const hasFewLabels = (labels: Record<string, string>): boolean => Object.keys(labels).length <= MAX_LABELS;
 const Capability = z.string().min(1).max(64);
 
-/** 32 bytes of x25519, in base64. */
+/** An x25519 public key: 32 bytes in base64. */
 const PublicKey = z
   .string()
   .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be the 32 bytes of an x25519 public key in base64');
 
-/** Page size and where to go on, for the lists of the gateway. */
+/** Pagination parameters of the gateway's lists. */
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(1000).default(100),
   cursor: z.string().max(256).optional(),
@@ -26,7 +26,7 @@ export const HostStatus = z.enum(['online', 'offline', 'revoked']);
 export const Host = z.object({
   hostId: z.string(),
   clientId: z.string(),
-  valid: z.boolean().describe('False once its client id was revoked'),
+  valid: z.boolean().describe('False after its client id is revoked'),
   name: z.string(),
   namespaceId: z.string(),
   capabilities: z.array(z.string()),
@@ -40,18 +40,18 @@ export const Host = z.object({
 });
 export type Host = z.infer<typeof Host>;
 
-/** Takes an enrolment token or an administrator's token as Bearer. @spec Host agent registration */
+/** Requires an enrolment token or an administrator's token as Bearer. @spec Host agent registration */
 export const registerHost = endpoint({
   method: 'POST',
   path: '/hosts/register',
-  summary: 'Register a host agent; the client secret is shown this once',
+  summary: 'Register a host agent; the client secret is shown only once',
   tags: ['hosts'],
   status: 201,
   body: z.strictObject({
     name: DisplayName,
     publicKey: PublicKey,
     capabilities: z.array(Capability).max(64).default([]),
-    labels: z.record(Label, Label).refine(isFew, `must be at most ${MAX_LABELS} labels`).default({}),
+    labels: z.record(Label, Label).refine(hasFewLabels, `must be at most ${MAX_LABELS} labels`).default({}),
     metadata: z.record(z.string().max(256), z.json()).default({}),
   }),
   reply: z.object({
@@ -66,7 +66,7 @@ export const registerHost = endpoint({
 export const inviteHost = endpoint({
   method: 'POST',
   path: '/api/v1/hosts/invite',
-  summary: 'Make an enrolment token: good for one registration within 15 minutes',
+  summary: 'Create an enrolment token, valid for one registration within 15 minutes',
   tags: ['hosts'],
   status: 201,
   body: z.strictObject({ namespaceId: NamespaceId.optional().describe("Default: the caller's") }),
@@ -77,7 +77,7 @@ export const inviteHost = endpoint({
 export const listHosts = endpoint({
   method: 'GET',
   path: '/api/v1/hosts',
-  summary: "The namespace's hosts; every namespace's for an administrator who names none",
+  summary: 'List the hosts of the namespace; for administrators who name none, of all namespaces',
   tags: ['hosts'],
   query: z.strictObject({ namespaceId: NamespaceId.optional(), ...pageQuery }),
   reply: page(Host),
@@ -89,7 +89,7 @@ const hostParams = z.object({ hostId: z.string().min(1).max(256) });
 export const getHost = endpoint({
   method: 'GET',
   path: '/api/v1/hosts/:hostId',
-  summary: 'One host',
+  summary: 'Show one host',
   tags: ['hosts'],
   params: hostParams,
   reply: Host,
@@ -100,18 +100,18 @@ export const getHost = endpoint({
 export const revokeHost = endpoint({
   method: 'DELETE',
   path: '/api/v1/hosts/:hostId',
-  summary: 'Revoke a host: its client id, tokens and sockets are refused at once',
+  summary: 'Revoke a host: its client id and tokens stop working and its sockets are closed',
   tags: ['hosts'],
   params: hostParams,
   reply: z.object({ revoked: z.literal(true) }),
   errors: ['UNAUTHORIZED', 'FORBIDDEN', 'HOST_NOT_FOUND'],
 });
 
-/** A gzipped stream of its files, for hosts that run it; see `plugins/package-stream.ts`. */
+/** A gzipped archive of the plugin's files; see `plugins/package-stream.ts`. */
 export const pluginPackage = endpoint({
   method: 'GET',
   path: '/api/v1/marketplace/plugins/:pluginId/package',
-  summary: 'The files of a plugin, for the hosts that run it',
+  summary: 'Download the files of a plugin, for hosts that run it',
   tags: ['hosts'],
   hidden: true,
   params: z.object({ pluginId: PluginId }),

@@ -7,15 +7,15 @@ import { RunError, RunStatus, StepWait } from './workflow-records.ts';
 export const JobId = z.string().min(1).max(128).brand('JobId');
 export type JobId = z.infer<typeof JobId>;
 
-/** One background call of a plugin's job handler. */
+/** One background execution of a plugin's job handler. */
 export const Job = z
   .object({
     id: JobId,
     handler: z.string(),
     status: RunStatus,
-    queuedReason: z.string().nullable().describe('Why a queued job does not run yet'),
+    queuedReason: z.string().nullable().describe('Why a queued job has not started'),
     waitingFor: StepWait.nullable().describe(
-      'What a waiting job waits for; a decision is given to the step `job.run` of the run of the same id',
+      'What a waiting job waits for. A decision is made on step `job.run` of the run with the same id',
     ),
     attempts: z.number().int(),
     priority: z.number().int(),
@@ -36,7 +36,7 @@ const JobHandler = z
   .max(512)
   .regex(/^.+\/[^/]+$/, 'must be "<plugin id>/<job id>"');
 
-/** `handler` is `<plugin id>/<job id>`. The header `Idempotency-Key` does as well as the field; both must agree. */
+/** `handler` is `<plugin id>/<job id>`. The `Idempotency-Key` header is equivalent to the field; both must agree. */
 export const submitJob = endpoint({
   method: 'POST',
   path: '/api/v1/jobs',
@@ -61,7 +61,7 @@ const params = z.object({ jobId: JobId });
 export const getJob = endpoint({
   method: 'GET',
   path: '/api/v1/jobs/:jobId',
-  summary: 'Status and result of a job',
+  summary: 'Show status and result of a job',
   tags: ['jobs'],
   params,
   reply: Job,

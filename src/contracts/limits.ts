@@ -1,12 +1,12 @@
-/** Every figure the spec fixes and those it leaves to us. @spec Limits; docs/gateway.md "Limits" */
+/** Limits fixed by the spec, and our own. @spec Limits; docs/gateway.md "Limits" */
 export const LIMITS = {
   webhookBodyBytes: 1024 * 1024,
   webhookRequestsPerMinute: 60,
   webhookProvisionsPerMinute: 10,
   webhookListsPerMinute: 60,
-  /** How far a signed timestamp may be off, both ways. */
+  /** Maximum clock difference of a signed timestamp, past or future. */
   webhookToleranceSeconds: 300,
-  /** Refused signatures a minute from one address, over all webhooks. */
+  /** Invalid signatures per minute from one address, over all webhooks. */
   webhookFailuresPerMinute: 120,
   idempotencyWindowMs: 7 * 24 * 3600_000,
   secretGraceMs: 24 * 3600_000,
@@ -16,25 +16,25 @@ export const LIMITS = {
 
   headerBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
-  /** Until a request has arrived whole. */
+  /** Time limit for receiving a complete request. */
   requestTimeoutMs: 120_000,
-  /** How long no byte of a body that is awaited may come. */
+  /** Time limit between two chunks of a body. */
   bodyIdleMs: 30_000,
   keepAliveMs: 60_000,
-  /** A message of a client through a proxied WebSocket, as it is on the wire. */
+  /** Maximum client message through a proxied WebSocket, in bytes on the wire. */
   webSocketMessageBytes: 1024 * 1024,
   jsonDepth: 512,
-  /** A body that is read before it is known who sends it: logins, registrations. */
+  /** Maximum body read before authentication: logins, registrations. */
   openBodyBytes: 64 * 1024,
   requestIdChars: 128,
   tokenChars: 8192,
 
-  /** One value of the state daemon, as JSON in UTF-8. */
+  /** Maximum value in the state service, as JSON in UTF-8. */
   stateValueBytes: 256 * 1024,
 
-  /** One object of `ctx.storage`: as base64 it fits into a frame of the runner's channel. */
+  /** Maximum object of `ctx.storage`. As base64 it fits into a frame of the runner's channel. */
   storageObjectBytes: 5 * 1024 * 1024,
 
-  /** What one step of a workflow hands on, in characters of JSON. */
+  /** Maximum output of a workflow step, in characters of JSON. */
   stepOutputChars: 1024 * 1024,
 } as const;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PluginId } from './ids.ts';
 
-/** `installed`: a copy of ours; `linked`: a folder under development; `project`: matched by the config's `plugins`. */
+/** `installed`: a managed copy; `linked`: a development folder; `project`: matched by `plugins` in the config. */
 export const PluginOrigin = z.enum(['installed', 'linked', 'project']);
 export type PluginOrigin = z.infer<typeof PluginOrigin>;
 
@@ -10,13 +10,13 @@ export const LockEntry = z.strictObject({
   id: PluginId,
   version: z.string(),
   origin: PluginOrigin,
-  /** As it was asked for: `@acme/orders@^1`, a path, a URL. */
+  /** As requested: `@acme/orders@^1`, a path, a URL. */
   source: z.string(),
-  /** What that turned out to be: a tarball's URL with its integrity, a commit, a path. */
+  /** The result of resolving `source`: a tarball URL with its integrity, a commit, a path. */
   resolved: z.string(),
-  /** Installed: the folder's name below `.svc/plugins`; else an absolute path. */
+  /** Installed: name of the folder below `.svc/plugins`; otherwise an absolute path. */
   folder: z.string().min(1),
-  /** Covers every file of the folder; null where files may change (linked, project). */
+  /** Hash over all files; null if files may change (linked, project). */
   integrity: z.string().startsWith('sha512-').nullable(),
   installedAt: z.iso.datetime(),
   enabled: z.boolean(),
@@ -24,7 +24,7 @@ export const LockEntry = z.strictObject({
 });
 export type LockEntry = z.infer<typeof LockEntry>;
 
-/** `.svc/marketplace.lock.json`; `revision` grows with each change, and the services load anew. */
+/** `.svc/marketplace.lock.json`. Each change increments `revision`, and the services reload. */
 export const LockFile = z.strictObject({
   version: z.literal(1),
   revision: z.number().int().nonnegative(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { notBlank } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-/** One line of a service's log as kept. @spec Log record; Diagnostic events */
+/** A stored log line. @spec Log record; Diagnostic events */
 export const LogRecord = z
   .object({
     level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
@@ -17,7 +17,7 @@ export const LogRecord = z
     pluginId: z.string().optional(),
     message: z.string(),
     meta: z.record(z.string(), z.unknown()).optional(),
-    domain: z.string().optional().describe('This and the fields below: diagnostic events alone'),
+    domain: z.string().optional().describe('This and the following fields: diagnostic events only'),
     event: z.string().optional(),
     reasonCode: z.string().optional(),
     outcome: z.string().optional(),
@@ -27,7 +27,7 @@ export const LogRecord = z
   .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
 
-/** A list that is paged by position: what logs and analytics answer. */
+/** A list with offset pagination, for logs and analytics. */
 export function offsetPage<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
@@ -37,51 +37,51 @@ export function offsetPage<Item extends z.ZodType>(item: Item) {
   });
 }
 
-/** Whose records: callers see their own namespace, administrators everything unless they name one. */
+/** Tenant filter: callers see their own namespace; administrators see all unless they name one. */
 export const tenantQuery = z
   .string()
   .max(128)
   .optional()
-  .describe('A namespace; the own one for callers who are no administrators, who by default see all');
+  .describe("A namespace; default: all for administrators, else the caller's");
 
-/** Query parameters of everything paged by position. */
+/** Query parameters of lists with offset pagination. */
 export const offsetQuery = {
-  from: z.string().max(64).optional().describe('Epoch milliseconds or an ISO 8601 time; included'),
-  to: z.string().max(64).optional().describe('Epoch milliseconds or an ISO 8601 time; excluded'),
+  from: z.string().max(64).optional().describe('Epoch milliseconds or an ISO 8601 time; inclusive'),
+  to: z.string().max(64).optional().describe('Epoch milliseconds or an ISO 8601 time; exclusive'),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
   offset: notBlank(z.coerce.number().int().min(0).default(0)),
 };
 
-/** Query parameters of everything that can be followed. */
+/** Query parameters of lists that can be followed. */
 export const followQuery = {
   follow: z
     .enum(['0', '1', 'true', 'false'])
     .optional()
-    .describe('1: the latest `limit` records, oldest first, then each new one as it comes'),
+    .describe('1: stream the latest `limit` records, oldest first, then each new one'),
   after: z.coerce
     .number()
     .int()
     .min(0)
     .optional()
-    .describe('With follow: go on after this event id, as `Last-Event-ID` does'),
+    .describe('With follow: resume after this event id, like `Last-Event-ID`'),
 };
-/** 0: with follow, nothing that was before. */
+/** With follow, 0 skips existing records. */
 export const followLimit = notBlank(z.coerce.number().int().min(0).max(1000).default(100));
 
 export const queryLogs = endpoint({
   method: 'GET',
   path: '/api/v1/logs',
-  summary: 'Query the kept log records, newest first; with follow=1 as a stream of server-sent events',
+  summary: 'Query stored log records, newest first; with follow=1 as a stream of server-sent events',
   tags: ['logs'],
   query: z.strictObject({
-    level: LogRecord.shape.level.optional().describe('This level and those above it'),
-    service: z.string().max(256).optional().describe('One service, or several with commas between'),
+    level: LogRecord.shape.level.optional().describe('This level and above'),
+    service: z.string().max(256).optional().describe('One service, or several separated by commas'),
     requestId: z.string().max(128).optional(),
     traceId: z.string().max(128).optional(),
     tenantId: tenantQuery,
     pluginId: z.string().max(214).optional(),
     runId: z.string().max(128).optional(),
-    search: z.string().max(256).optional().describe('Words of the message; the last may be a beginning'),
+    search: z.string().max(256).optional().describe('Words of the message; the last one may be a prefix'),
     ...followQuery,
     ...offsetQuery,
     limit: followLimit,
@@ -95,12 +95,10 @@ export const queryLogs = endpoint({
           .number()
           .int()
           .describe(
-            "Lines whose tenant is not known: a tenant's counts lack them, the counts of all have them",
+            "Lines without a known tenant: excluded from a tenant's counts, included in the counts over all tenants",
           ),
       })
-      .describe(
-        'Log records and events of these services and minutes that came beyond the rate that is kept',
-      ),
+      .describe('Log records and events dropped by the rate limit, for the selected services and minutes'),
   }),
   errors: ['VALIDATION_ERROR', 'FORBIDDEN', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });

@@ -4,36 +4,34 @@ import { endpoint } from './endpoint.ts';
 import { PluginId } from './ids.ts';
 import { PluginOrigin } from './lock-file.ts';
 
-/** What keeps a plugin, or a part of it, from being used. `path` says where in the manifest. */
+/** A problem that disables a plugin or a part of it. `path` locates it in the manifest. */
 export const PluginFault = z
   .object({ code: z.string(), path: z.string(), message: z.string() })
   .meta({ id: 'PluginFault' });
 
-/** A plugin that the platform knows, whether it could be loaded or not. @spec docs/plugins.md "Installing" */
+/** A known plugin, loaded or not. @spec docs/plugins.md "Installing" */
 export const PluginRecord = z
   .object({
     id: z.string(),
-    version: z.string().nullable().describe('null when the manifest could not be read'),
+    version: z.string().nullable().describe('null if the manifest could not be read'),
     origin: PluginOrigin.describe('installed, linked, or matched by the config ("project")'),
-    source: z.string().describe('As it was asked for: a name and range, a path, an address'),
-    resolved: z.string().nullable().describe('What that turned out to be: a version, a commit, a path'),
+    source: z.string().describe('As requested: a name and range, a path, a URL'),
+    resolved: z.string().nullable().describe('Result of resolving `source`: a version, a commit, a path'),
     enabled: z.boolean(),
     status: z.enum(['loaded', 'broken', 'disabled']),
     faults: z.array(PluginFault),
     keptVersion: z
       .string()
       .nullable()
-      .describe(
-        'Of a broken one: the version that runs on, as what is on disk now cannot; null when none does',
-      ),
+      .describe('For a broken plugin: the last good version, which keeps running; null if there is none'),
     root: z.string(),
-    integrity: z.string().nullable().describe('Covers every file; null where files may change'),
+    integrity: z.string().nullable().describe('Hash over all files; null if files may change'),
     installedAt: z.iso.datetime().nullable(),
   })
   .meta({ id: 'PluginRecord' });
 export type PluginRecord = z.infer<typeof PluginRecord>;
 
-/** The same with what the plugin brings along. */
+/** A plugin record with everything the plugin contributes. */
 export const PluginDetail = PluginRecord.extend({
   display: z.object({ name: z.string().nullable(), description: z.string().nullable() }),
   webhooks: z.array(
@@ -47,7 +45,7 @@ export const PluginDetail = PluginRecord.extend({
       id: z.string(),
       name: z.string().nullable(),
       code: z.boolean().describe('Whether its steps are written in code'),
-      refused: z.boolean().describe('Whether its definition is faulty: nothing starts it'),
+      refused: z.boolean().describe('Whether its definition is invalid, so that it cannot start'),
     }),
   ),
   startsItself: z
@@ -58,9 +56,9 @@ export const PluginDetail = PluginRecord.extend({
         when: z.string(),
       }),
     )
-    .describe('What runs without a user who asks for it'),
+    .describe('Code that runs without a user request'),
   permissions: z.record(z.string(), z.unknown()),
-  manifestModule: z.string().nullable().describe('The module that is the manifest; null where it is data'),
+  manifestModule: z.string().nullable().describe('The module of a manifest written in code; null for JSON'),
 }).meta({ id: 'PluginDetail' });
 export type PluginDetail = z.infer<typeof PluginDetail>;
 
@@ -70,7 +68,7 @@ const params = z.object({ pluginId: PluginId });
 export const listPlugins = endpoint({
   method: 'GET',
   path: '/api/v1/marketplace/plugins',
-  summary: 'Installed and linked plugins, broken ones with what is wrong with them',
+  summary: 'List installed and linked plugins, with the faults of broken ones',
   tags,
   query: NoFilters,
   reply: page(PluginRecord),
@@ -79,7 +77,7 @@ export const listPlugins = endpoint({
 export const getPlugin = endpoint({
   method: 'GET',
   path: '/api/v1/marketplace/plugins/:pluginId',
-  summary: 'One plugin and what it brings along',
+  summary: 'Show a plugin and what it contributes',
   tags,
   params,
   reply: PluginDetail,
@@ -91,9 +89,9 @@ const Digest = z.string().startsWith('sha256-').max(128);
 const RunManifest = z
   .boolean()
   .default(false)
-  .describe('Run a manifest that is code although bubblewrap does not confine it');
+  .describe('Run a manifest written in code even without a bubblewrap sandbox');
 
-/** One difference between what was agreed to and what would be. */
+/** A difference between the accepted and the planned plugin. */
 export const PlanChange = z
   .object({
     change: z.enum(['added', 'removed', 'changed']),
@@ -109,22 +107,22 @@ export const PlanChange = z
   .meta({ id: 'PluginPlanChange' });
 export type PlanChange = z.infer<typeof PlanChange>;
 
-/** What an installation or update would bring. `manifestDigest` is what consent is given to. */
+/** Preview of an installation or update. Users consent to `manifestDigest`. */
 export const PluginPlan = z
   .object({
     id: z.string(),
     version: z.string(),
-    installed: z.string().nullable().describe('The version there is now'),
+    installed: z.string().nullable().describe('The installed version'),
     source: z.string(),
     resolved: z.string(),
     manifestDigest: Digest,
     changes: z.array(PlanChange),
-    warnings: z.array(z.string()).describe('What to think about before agreeing'),
+    warnings: z.array(z.string()).describe('Points to consider before accepting'),
   })
   .meta({ id: 'PluginPlan' });
 export type PluginPlan = z.infer<typeof PluginPlan>;
 
-/** `source`: an npm name with or without a range, a tarball, a folder or a git URL. */
+/** `source`: an npm name with an optional range, a tarball, a folder or a git URL. */
 export const installPlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plugins',
@@ -133,7 +131,7 @@ export const installPlugin = endpoint({
   status: 201,
   body: z.strictObject({
     source: Source,
-    manifestDigest: Digest.optional().describe('Of the plan that was agreed to: anything else is refused'),
+    manifestDigest: Digest.optional().describe('Digest of the accepted plan; any other manifest is rejected'),
     runManifest: RunManifest,
   }),
   reply: PluginDetail,
@@ -160,11 +158,11 @@ export const uninstallPlugin = endpoint({
   errors: ['FORBIDDEN', 'PLUGIN_NOT_FOUND', 'CONFLICT'],
 });
 
-/** Fetches and checks as an installation or update would, and changes nothing. */
+/** Fetches and checks like an installation or update, without changing anything. */
 export const planPlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plans',
-  summary: 'Show what an installation, or the update of a plugin, would bring',
+  summary: 'Preview an installation or update',
   tags,
   body: z
     .strictObject({ source: Source.optional(), pluginId: PluginId.optional(), runManifest: RunManifest })
@@ -179,7 +177,7 @@ export const planPlugin = endpoint({
 export const updatePlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plugins/:pluginId/update',
-  summary: 'Replace an installed plugin by a newer one of its source, or of another',
+  summary: 'Update an installed plugin from its source or another one',
   tags,
   params,
   body: z.strictObject({
@@ -194,7 +192,7 @@ export const updatePlugin = endpoint({
 export const enablePlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plugins/:pluginId/enable',
-  summary: 'Switch a plugin on again',
+  summary: 'Enable a plugin',
   tags,
   params,
   reply: PluginRecord,
@@ -205,7 +203,7 @@ export const enablePlugin = endpoint({
 export const disablePlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plugins/:pluginId/disable',
-  summary: 'Switch a plugin off; running invocations finish',
+  summary: 'Disable a plugin; running executions finish',
   tags,
   params,
   reply: PluginRecord,
@@ -215,7 +213,7 @@ export const disablePlugin = endpoint({
 export const linkPlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/links',
-  summary: 'Use a folder under development as a plugin, where it is',
+  summary: 'Link a development folder as a plugin',
   tags,
   status: 201,
   body: z.strictObject({ folder: Source }),
@@ -226,28 +224,28 @@ export const linkPlugin = endpoint({
 export const unlinkPlugin = endpoint({
   method: 'DELETE',
   path: '/api/v1/marketplace/links/:pluginId',
-  summary: 'Stop using a linked folder; the folder stays as it is',
+  summary: 'Unlink a development folder; its files are kept',
   tags,
   params,
   reply: z.object({ unlinked: z.literal(true) }),
   errors: ['FORBIDDEN', 'PLUGIN_NOT_FOUND', 'CONFLICT'],
 });
 
-/** For folders under development, whose changes no lock file shows. */
+/** For linked folders, whose changes the lock file does not show. */
 export const reloadPlugins = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/reload',
-  summary: 'Have every service read the plugins anew',
+  summary: 'Reload the plugins in every service',
   tags,
   reply: z.object({ revision: z.number().int() }),
   errors: ['FORBIDDEN'],
 });
 
-/** Asked by the marketplace service of every other one after each change; no gateway forwards this path. */
+/** Sent by the marketplace service to all others after each change; the gateway does not forward this path. */
 export const rereadPlugins = endpoint({
   method: 'POST',
   path: '/internal/plugins/reread',
-  summary: 'Answer once the plugins are those that the lock file names now',
+  summary: 'Reload the plugins from the lock file, then answer',
   reply: z.object({ reread: z.literal(true) }),
   errors: ['UNAUTHORIZED'],
 });

@@ -1,6 +1,6 @@
-/** What handlers find as `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`. @spec docs/plugins.md "Storage, models and vectors" */
+// Types of `ctx.storage`, `ctx.llm`, `ctx.embeddings`, `ctx.vectorStore`. @spec docs/plugins.md "Storage, models and vectors"
 
-/** What is known of a stored object without reading it. */
+/** Metadata of a stored object. */
 export interface StoredObject {
   key: string;
   bytes: number;
@@ -9,22 +9,21 @@ export interface StoredObject {
 }
 
 /**
- * Bytes by key, of one plugin and one tenant. A key is a path without a leading slash, such as `reports/2030/may.pdf`:
- * 512 characters at most, no empty, `.` or `..` part, no backslash. A write is whole or not at all. Calls reject with
- * PERMISSION_DENIED (not in the manifest), ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR (the key), PAYLOAD_TOO_LARGE and
- * QUOTA_EXCEEDED.
+ * Objects by key, per plugin and tenant. A key is a path without a leading slash, such as `reports/2030/may.pdf`: at most
+ * 512 characters, no empty, `.` or `..` part, no backslash. Writes are atomic. Calls reject with PERMISSION_DENIED (not in
+ * the manifest), ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR (the key), PAYLOAD_TOO_LARGE and QUOTA_EXCEEDED.
  */
 export interface StorageAccess {
-  /** Undefined when there is no such object. */
+  /** Undefined if the object does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
   /** Text is written as UTF-8. */
   write(key: string, data: Uint8Array | ArrayBuffer | string): Promise<void>;
-  /** True when there was something to delete. */
+  /** True if an object was deleted. */
   delete(key: string): Promise<boolean>;
   exists(key: string): Promise<boolean>;
-  /** Undefined when there is no such object. */
+  /** Undefined if the object does not exist. */
   stat(key: string): Promise<StoredObject | undefined>;
-  /** Objects by key prefix, in key order; at most 1,000 a page, 100 unless told. */
+  /** Objects by key prefix, in key order; 100 per page by default, at most 1,000. */
   list(options?: {
     prefix?: string;
     cursor?: string;
@@ -32,11 +31,11 @@ export interface StorageAccess {
   }): Promise<{ items: StoredObject[]; nextCursor: string | null }>;
 }
 
-/** One turn of a conversation. */
+/** A message of a conversation. */
 export type LlmMessage =
   | { role: 'system' | 'user'; content: string }
   | { role: 'assistant'; content: string; toolCalls?: LlmToolCall[] }
-  /** What a tool answered; `toolCallId` is that of the call. */
+  /** Result of a tool; `toolCallId` is the id of the call. */
   | { role: 'tool'; content: string; toolCallId: string };
 
 export interface LlmTool {
@@ -53,13 +52,13 @@ export interface LlmToolCall {
 }
 
 export interface LlmOptions {
-  /** One of `adapters.llm.models`; `default` unless told. */
+  /** One of `adapters.llm.models`, default `default`. */
   tier?: string;
   temperature?: number;
   /** At most `adapters.llm.maxOutputTokens`. */
   maxTokens?: number;
   stop?: string[];
-  /** The answer is one JSON object. */
+  /** Requests a single JSON object as the reply. */
   json?: boolean;
 }
 
@@ -71,12 +70,12 @@ export interface LlmUsage {
 
 export interface LlmReply {
   text: string;
-  /** Why it ended: `stop`, `length`, `tool_calls`, `content_filter`, or what else the endpoint says. */
+  /** Why generation ended: `stop`, `length`, `tool_calls`, `content_filter`, or another value of the endpoint. */
   finishReason: string;
   model: string;
   tier: string;
   usage: LlmUsage;
-  /** US dollars by `adapters.llm.prices`; null when the model has no price there. */
+  /** US dollars, from `adapters.llm.prices`; null if the model has no price there. */
   cost: number | null;
 }
 
@@ -84,16 +83,16 @@ export interface LlmToolReply extends LlmReply {
   toolCalls: LlmToolCall[];
 }
 
-/** A piece of a streamed answer; the last one carries `reply`, the whole. */
+/** A chunk of a streamed reply; the last one has the complete `reply`. */
 export interface LlmPiece {
   text: string;
   reply?: LlmReply;
 }
 
 /**
- * The language model that `adapters.llm` names. Calls reject with PERMISSION_DENIED, ADAPTER_NOT_CONFIGURED,
- * VALIDATION_ERROR (also what the endpoint refuses as wrong), UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE and UPSTREAM_UNAVAILABLE,
- * whose `details.errorClass` says why: `network`, `rate_limit`, `server`, `auth`, `malformed`. What may pass is tried again first.
+ * The language model configured in `adapters.llm`. Transient failures are retried. Calls reject with PERMISSION_DENIED,
+ * ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or UPSTREAM_UNAVAILABLE, whose
+ * `details.errorClass` is `network`, `rate_limit`, `server`, `auth` or `malformed`.
  */
 export interface LlmAccess {
   complete(prompt: string, options?: LlmOptions): Promise<LlmReply>;
@@ -102,12 +101,12 @@ export interface LlmAccess {
     messages: LlmMessage[],
     options: LlmOptions & { tools: LlmTool[]; toolChoice?: 'auto' | 'none' | 'required' | { name: string } },
   ): Promise<LlmToolReply>;
-  /** Pieces as they come. Leaving the loop ends the call. */
+  /** Yields chunks as they arrive. Breaking out of the loop ends the call. */
   stream(messages: string | LlmMessage[], options?: LlmOptions): AsyncIterable<LlmPiece>;
 }
 
 export interface EmbeddingsReply {
-  /** One for each text, in their order. */
+  /** One vector per text, in the same order. */
   vectors: number[][];
   model: string;
   totalTokens: number;
@@ -115,11 +114,11 @@ export interface EmbeddingsReply {
 }
 
 export interface EmbeddingsAccess {
-  /** At most 256 texts. Rejects as `ctx.llm` does. */
+  /** Embeds at most 256 texts. Rejects like `ctx.llm`. */
   embed(texts: string | string[]): Promise<EmbeddingsReply>;
 }
 
-/** Values that a search can ask for. */
+/** Values that a search can filter by. */
 export type VectorMetadata = Record<string, string | number | boolean | null>;
 
 export interface VectorItem {
@@ -130,24 +129,24 @@ export interface VectorItem {
 
 export interface VectorMatch {
   id: string;
-  /** Cosine similarity: 1 is the same direction, 0 unrelated, -1 the opposite. */
+  /** Cosine similarity: 1 is the same direction, 0 unrelated, -1 opposite. */
   score: number;
   metadata: VectorMetadata;
 }
 
 /**
- * Vectors of one plugin and one tenant, in collections (`default` unless told). All vectors of a collection have the
- * dimensions of its first one, at most 4,096; others are VALIDATION_ERROR. Also rejects with PERMISSION_DENIED,
- * ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
+ * Vectors per plugin and tenant, in collections (default `default`). The first vector of a collection sets its dimensions,
+ * at most 4,096; others reject with VALIDATION_ERROR. Calls also reject with PERMISSION_DENIED, ADAPTER_NOT_CONFIGURED and
+ * QUOTA_EXCEEDED.
  */
 export interface VectorStoreAccess {
-  /** Writes or replaces, all or nothing; at most 500 at a time, and 8 MiB as JSON. */
+  /** Inserts or replaces items atomically; at most 500 items and 8 MiB as JSON. */
   upsert(items: VectorItem[], options?: { collection?: string }): Promise<{ written: number }>;
-  /** The nearest first; 10 unless told, at most 1,000. `filter` names values that the metadata must have. */
+  /** Nearest first; 10 results by default, at most 1,000. `filter` lists values the metadata must have. */
   search(
     vector: number[] | Float32Array,
     options?: { collection?: string; limit?: number; minScore?: number; filter?: VectorMetadata },
   ): Promise<VectorMatch[]>;
-  /** How many there were. */
+  /** Returns the number of deleted vectors. */
   delete(ids: string | string[], options?: { collection?: string }): Promise<number>;
 }

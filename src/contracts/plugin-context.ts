@@ -3,27 +3,26 @@ import type { HostKind, RestHostContext, ValidatorHostContext, WebhookHostContex
 import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
 import type { JobsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
 
-/** Options of a write: milliseconds until the entry disappears. */
+/** Write options. `ttlMs`: time until the entry expires. */
 export interface EntryOptions {
   ttlMs?: number;
 }
 
 /**
- * Values by key, kept by the platform for one plugin and one tenant. Keys are 1 to 512 characters, values
- * anything JSON can carry. Each method is atomic, so racing handlers need no lock.
- * Calls reject with PERMISSION_DENIED when the manifest switches the service off.
+ * Key-value entries per plugin and tenant. Keys have 1 to 512 characters, values are any JSON. Each method is atomic, so
+ * concurrent handlers need no lock. Calls reject with PERMISSION_DENIED if the manifest disables the service.
  */
 export interface KeyValueAccess {
-  /** Undefined when there is no such entry. */
+  /** Undefined if the entry does not exist. */
   get<Value = unknown>(key: string): Promise<Value | undefined>;
   set(key: string, value: unknown, options?: EntryOptions): Promise<void>;
-  /** True when it wrote: of racing callers, one. */
+  /** True if it wrote the entry. Of concurrent callers, one succeeds. */
   setIfAbsent(key: string, value: unknown, options?: EntryOptions): Promise<boolean>;
-  /** True when there was something to delete. */
+  /** True if an entry was deleted. */
   delete(key: string): Promise<boolean>;
-  /** Adds `by` (default 1) and returns the new value; with `windowMs` the counter begins anew after the window. */
+  /** Adds `by` (default 1) and returns the new value. With `windowMs` the counter restarts after the window. */
   increment(key: string, by?: number, options?: { windowMs?: number }): Promise<number>;
-  /** Entries by key prefix, in key order; at most 1,000 a page, 100 unless told. */
+  /** Entries by key prefix, in key order; 100 per page by default, at most 1,000. */
   list<Value = unknown>(options?: {
     prefix?: string;
     cursor?: string;
@@ -34,31 +33,31 @@ export interface KeyValueAccess {
   }>;
 }
 
-/** Log lines of a handler; they carry its plugin, tenant, request and trace by themselves. */
+/** Logger of a handler; lines include plugin, tenant, request and trace. */
 export type PluginLog = Record<
   'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal',
   (message: string, meta?: Record<string, unknown>) => void
 >;
 
-/** What an event may be called. */
+/** Valid event names. */
 export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
 
-/** Events of a plugin's own. @spec Analytics events: plugins may emit custom events with a name and a payload */
+/** Custom analytics events of a plugin. @spec Analytics events: plugins may emit custom events with a name and a payload */
 export interface PluginAnalytics {
   /**
-   * Tells an event; returns at once. It carries the plugin as its source, with tenant and run. `name` is letters,
-   * digits and `. _ : -`; the payload is at most 16 KB as JSON; above 100 events a second and plugin they are dropped.
+   * Emits an event; returns immediately. Source, tenant and run are added. `name` consists of letters, digits and `. _ : -`;
+   * the payload has at most 16 KB as JSON. Events above 100 per second and plugin are dropped.
    */
   track(name: string, payload?: unknown): void;
 }
 
-/** The authenticated caller behind a call; null when there is none (webhooks, schedules). */
+/** The authenticated caller; null if there is none (webhooks, schedules). */
 export interface PluginUser {
   hostId: string;
   namespaceId: string;
 }
 
-/** What a handler receives beside its input. @spec Versioning (PluginContextV3); docs/plugins.md */
+/** Context passed to a handler with its input. @spec Versioning (PluginContextV3); docs/plugins.md */
 export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly host: HostKind;
   readonly hostContext: HostContext;
@@ -71,39 +70,38 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly user: PluginUser | null;
   /** Path parameters of a route. */
   readonly params: Readonly<Record<string, string>>;
-  /** The plugin's entry under `pluginConfig` of the platform config. */
+  /** The plugin's entry in `pluginConfig` of the platform config. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Aborts when the call times out or its caller leaves; the process is ended shortly after. */
+  /** Aborts when the call times out or its caller disconnects; the process is killed shortly after. */
   readonly signal: AbortSignal;
   readonly log: PluginLog;
   readonly analytics: PluginAnalytics;
-  /** Entries that may be lost: without `ttlMs` they last an hour. */
+  /** Volatile entries, with a default TTL of one hour. */
   readonly cache: KeyValueAccess;
-  /** Entries that stay until deleted. */
+  /** Durable entries. */
   readonly state: KeyValueAccess;
-  /** Files; `permissions.platform.storage`. */
+  /** Objects; requires `permissions.platform.storage`. */
   readonly storage: StorageAccess;
-  /** A language model; `permissions.platform.llm`. */
+  /** Language models; requires `permissions.platform.llm`. */
   readonly llm: LlmAccess;
-  /** Texts as vectors; `permissions.platform.embeddings`. */
+  /** Text embeddings; requires `permissions.platform.embeddings`. */
   readonly embeddings: EmbeddingsAccess;
-  /** Vectors, searched by nearness; `permissions.platform.vectorStore`. */
+  /** Similarity search over vectors; requires `permissions.platform.vectorStore`. */
   readonly vectorStore: VectorStoreAccess;
-  /** The environment variables that `permissions.env` names and that are set. */
+  /** Environment variables listed in `permissions.env`. Unset ones are absent. */
   readonly env: Readonly<Record<string, string>>;
-  /** `fetch` through the platform, to hosts that `permissions.network` lists. Bodies are buffered, at most 8 MiB. */
+  /** `fetch` through the platform, to hosts listed in `permissions.network`. Bodies are buffered, at most 8 MiB. */
   readonly fetch: typeof globalThis.fetch;
   /**
-   * Runs another plugin's command, for the same tenant and user, and resolves with its `result`.
-   * `command` is `<plugin>/<command>`, which `permissions.invoke` must list (or `<plugin>` for all of it).
-   * Rejects with the code and message of what went wrong.
+   * Runs another plugin's command for the same tenant and user, and resolves with its `result`. `command` is
+   * `<plugin>/<command>`; `permissions.invoke` must list it, or `<plugin>` for all commands. Rejects with the command's error.
    */
   readonly invoke: <Result = unknown>(command: string, input?: unknown) => Promise<Result>;
-  /** Registered workflows and their runs; `permissions.platform.workflows`. */
+  /** Registered workflows and their runs; requires `permissions.platform.workflows`. */
   readonly workflows: WorkflowsAccess;
-  /** Background jobs; `permissions.platform.jobs`. */
+  /** Background jobs; requires `permissions.platform.jobs`. */
   readonly jobs: JobsAccess;
-  /** The plugin's own webhooks; `permissions.platform.webhooks`. */
+  /** The plugin's own webhooks; requires `permissions.platform.webhooks`. */
   readonly webhooks: WebhooksAccess;
 }
 
@@ -111,10 +109,10 @@ export type WebhookContext = PluginContextV3<WebhookHostContext>;
 export type ValidatorContext = PluginContextV3<ValidatorHostContext>;
 export type RouteContext = PluginContextV3<RestHostContext>;
 
-/** Which kind of handler a definition makes. */
+/** Kind of handler that a definition creates. */
 export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator' | 'workflow';
 
-/** The hosts each kind of handler runs under; a plain function runs under any. @spec Plugin routes 7 */
+/** Host kinds each handler kind may run under; plain functions run under any. @spec Plugin routes 7 */
 export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> = {
   command: ['cli', 'workflow', 'plugin'],
   route: ['rest'],
@@ -124,7 +122,7 @@ export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> =
   workflow: ['workflow'],
 };
 
-/** The part of a schema library that the runner uses (Standard Schema v1); zod schemas have it. */
+/** The subset of Standard Schema v1 used by the runner; zod schemas implement it. */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -143,17 +141,17 @@ export type StandardResult<Output> =
     };
 
 /**
- * A handler: a function, or an object with `execute`. What it returns becomes the CommandResult: an object
- * with a numeric `exitCode` is taken as one, anything else is the `result` of a success.
+ * A handler: a function, or an object with `execute`. Its return value becomes the CommandResult: an object with a numeric
+ * `exitCode` is used as is; anything else is the `result` of a success.
  * @spec Command result; docs/plugins.md "Handlers"
  */
 export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {
   readonly kind: HandlerKind;
-  /** For types alone: the `result` that callers get. Never set. */
+  /** Phantom property for type inference: the `result` that callers get. Never set. */
   readonly '~result'?: Result;
-  /** A route's method: a call by another one fails with HOST_MISMATCH. */
+  /** HTTP method of a route; a call with another method fails with HOST_MISMATCH. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Checked unless the manifest names a schema of its own. */
+  /** Used unless the manifest names a schema. */
   readonly input?: StandardSchema<Input>;
   readonly output?: StandardSchema;
   execute(ctx: Context, input: Input): unknown;
@@ -161,5 +159,5 @@ export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, R
 
 export type HandlerReturn<Result = unknown> = Result | CommandResult<Result>;
 
-/** The `result` of what a handler returned: of a CommandResult its own, anything else itself. */
+/** The `result` type of a handler's return type. */
 export type ReturnedResult<Returned> = Returned extends CommandResult<infer Result> ? Result : Returned;

@@ -1,6 +1,6 @@
 /**
- * Handlers that every runner has of its own: they tell what a plugin is made of. No file of a plugin can
- * have their names, since a manifest that names one is refused for want of the file.
+ * Built-in handlers of every runner that describe a plugin. Their names cannot collide with a plugin's files: a manifest
+ * that references a missing file is rejected.
  */
 export const DESCRIBE_HANDLERS = {
   manifest: 'svc:describe#manifest',
@@ -11,7 +11,7 @@ export const DESCRIBE_HANDLERS = {
   input: 'svc:describe#input',
 } as const;
 
-/** A zod schema of the plugin, as what is given to it (`input`) or what comes out of it (`output`). */
+/** A zod schema of the plugin, described as input or output. */
 export interface SchemaToDescribe {
   zod: string;
   io: 'input' | 'output';
@@ -21,7 +21,7 @@ export type DescribedSchema =
   | { schema: Record<string, unknown>; fault?: undefined }
   | { schema?: undefined; fault: string };
 
-/** One handler of a plugin: what it was made for, and the schemas it brings along itself. */
+/** A handler with its kind and the schemas it declares in code. */
 export type DescribedHandler =
   | {
       kind: string | null;
@@ -32,17 +32,17 @@ export type DescribedHandler =
     }
   | { fault: string };
 
-/** An input, or the payload of a signal, and the handler whose own schema is to be held against it. */
+/** An input, or a signal's payload, to validate against the handler's own schema. */
 export interface InputToCheck {
   ref: string;
   input: unknown;
-  /** The name of the signal. */
+  /** Name of the signal, if any. */
   signal?: string | undefined;
 }
 
 export interface CheckedInput {
-  /** What that schema finds wrong; null for a handler without one. */
+  /** Issues found by the handler's schema; null if it has none. */
   issues: Array<{ path: Array<string | number>; message: string }> | null;
-  /** The signals that the handler has schemas for: no others need be asked about. */
+  /** Signals that the handler has schemas for; others need no check. */
   signals: string[];
 }

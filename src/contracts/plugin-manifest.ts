@@ -6,7 +6,7 @@ import { CodeWorkflowDefinition, type PluginSchedule, WorkflowDefinition } from 
 const PositiveInt = z.number().int().positive();
 const DotPath = z.string().min(1).max(256);
 
-/** How a webhook proves its sender. @spec Webhook declaration: WebhookAuthConfig */
+/** How a webhook authenticates its sender. @spec Webhook declaration: WebhookAuthConfig */
 export const WebhookAuthConfig = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('secret'), header: z.string().min(1) }),
   z.strictObject({
@@ -17,11 +17,11 @@ export const WebhookAuthConfig = z.discriminatedUnion('type', [
     encoding: z.enum(['hex', 'base64']).default('hex'),
   }),
   z.strictObject({ type: z.literal('custom'), validator: HandlerRef }),
-  /** An extension: the scheme of a known sender, by its public documents. */
+  // An extension: the documented signature scheme of a known sender.
   z.strictObject({
     type: z.literal('provider'),
     provider: z.enum(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks']),
-    /** How far a signed timestamp may lie in the past or the future. */
+    /** Maximum age of a signed timestamp, past or future. */
     toleranceSeconds: PositiveInt.max(3600).default(LIMITS.webhookToleranceSeconds),
   }),
 ]);
@@ -31,9 +31,9 @@ export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
 export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
 export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
 
-/** Exponential: `initialMs`, times `factor` each time, at most `maxMs`; a fifth of it is left to chance. */
+/** Exponential backoff: `initialMs`, times `factor` per attempt, at most `maxMs`, with 20 % jitter. */
 export const WebhookRetry = z.strictObject({
-  /** Runs in all, the first one included. */
+  /** Maximum executions, including the first. */
   maxAttempts: PositiveInt.min(2).max(100),
   backoff: z
     .strictObject({
@@ -46,7 +46,7 @@ export const WebhookRetry = z.strictObject({
 export type WebhookRetry = z.infer<typeof WebhookRetry>;
 
 const asyncOnly = (field: string) =>
-  `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and decides itself; add "async": true or leave it out`;
+  `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and retries itself. Add "async": true or remove it`;
 
 /** @spec Webhook declaration; the last five fields are extensions (docs/webhooks.md) */
 export const WebhookHandlerDecl = z
@@ -58,14 +58,14 @@ export const WebhookHandlerDecl = z
     multi: z.boolean().default(false),
     async: z.boolean().default(false),
     challenge: ChallengeConfig.optional(),
-    /** A dot-path into the body, or `header:<name>` (an extension). */
+    /** A dot path into the body, or `header:<name>` (an extension). */
     idempotencyKey: z
       .string()
       .min(1)
       .max(256)
       .refine(
         (path) => !/^headers?\./i.test(path),
-        'is a path into the body and never reaches headers; write "header:<name>"',
+        'is a path into the body and cannot read headers; write "header:<name>"',
       )
       .optional(),
     onProvision: HandlerRef.optional(),
@@ -74,13 +74,13 @@ export const WebhookHandlerDecl = z
       .strictObject({ requestsPerMinute: PositiveInt.default(LIMITS.webhookRequestsPerMinute) })
       .default({ requestsPerMinute: LIMITS.webhookRequestsPerMinute }),
     timeoutMs: PositiveInt.optional(),
-    /** Async only: runs a failed delivery again; when all attempts failed it is `dead`. */
+    /** Async only: retries a failed delivery; after the last attempt it is `dead`. */
     retry: WebhookRetry.optional(),
-    /** Async only: how many deliveries of a namespace run at a time. */
+    /** Async only: maximum deliveries of a namespace in flight. */
     concurrency: PositiveInt.max(1000).optional(),
-    /** Async only: a dot-path into the body; deliveries with one value run one after the other, as they came. */
+    /** Async only: a dot path into the body; deliveries with the same value run in the order of arrival. */
     orderBy: DotPath.optional(),
-    /** A JSON file of the plugin: what `svc webhooks send` sends. */
+    /** A JSON file of the plugin, sent by `svc webhooks send`. */
     sample: z.string().min(1).max(512).optional(),
   })
   .superRefine((webhook, context) => {
@@ -99,16 +99,16 @@ export const SchemaRef = z.union([
 ]);
 export type SchemaRef = z.infer<typeof SchemaRef>;
 
-/** Who may call a route; any listed one suffices. @spec Plugin REST route declaration; docs/plugins.md "Routes" */
+/** Who may call a route; any listed method suffices. @spec Plugin REST route declaration; docs/plugins.md "Routes" */
 export const Security = z.enum(['none', 'user', 'token', 'oauth']);
 export type Security = z.infer<typeof Security>;
 
 const FsPaths = z.array(z.string().min(1)).default([]);
 
-/** What a plugin may touch; nothing unless listed. @spec Plugin REST route declaration: permissions */
+/** Permissions of plugin code; nothing is allowed unless listed. @spec Plugin REST route declaration: permissions */
 export const Permissions = z.strictObject({
   fs: z.strictObject({ read: FsPaths, write: FsPaths }).optional(),
-  /** Hosts that `ctx.fetch` may call, `*.example.com` and `host:port` allowed; `["*"]` also opens raw sockets. */
+  /** Hosts that `ctx.fetch` may call; `*.example.com` and `host:port` are allowed, `["*"]` also permits raw sockets. */
   network: z
     .array(
       z
@@ -117,7 +117,7 @@ export const Permissions = z.strictObject({
         .refine((host) => !host.includes('://'), 'must be a host such as "api.example.com", not a URL'),
     )
     .default([]),
-  /** Names of environment variables the plugin sees. */
+  /** Environment variables visible to the plugin. */
   env: z.array(z.string().min(1)).default([]),
   platform: z
     .strictObject({
@@ -129,11 +129,11 @@ export const Permissions = z.strictObject({
       llm: z.boolean().default(false),
       embeddings: z.boolean().default(false),
       vectorStore: z.boolean().default(false),
-      /** Starts, reads, cancels and signals runs of the tenant. */
+      /** Start, read, cancel and signal runs of the tenant. */
       workflows: z.boolean().default(false),
-      /** Submits the plugin's own jobs, and those that `invoke` lists. */
+      /** Submit the plugin's own jobs and those listed in `invoke`. */
       jobs: z.boolean().default(false),
-      /** Reads where the plugin's own webhooks are. */
+      /** Read the URLs of the plugin's own webhooks. */
       webhooks: z.boolean().default(false),
     })
     .optional(),
@@ -142,9 +142,9 @@ export const Permissions = z.strictObject({
     .strictObject({
       timeoutMs: PositiveInt.optional(),
       memoryMb: PositiveInt.min(32).optional(),
-      /** Calls one process runs at a time; above 1, a crash takes the neighbours with it. */
+      /** Concurrent executions per process; above 1, a crash also ends the others. */
       concurrency: PositiveInt.max(1000).optional(),
-      /** Calls that may wait for a process; beyond it 503 with Retry-After. */
+      /** Executions that may wait for a process; more are rejected with 503 and Retry-After. */
       queue: z.number().int().min(0).max(10_000).optional(),
     })
     .optional(),
@@ -160,7 +160,7 @@ export const RouteDecl = z.strictObject({
       /^(?!(?:.*\/)?\.{1,2}(?:\/|$))\/?(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
       'must be a literal path such as "/issues/:number"',
     )
-    // Relative to `basePath` either way.
+    // Both forms are relative to `basePath`.
     .overwrite((path) => (path.startsWith('/') ? path : `/${path}`)),
   handler: HandlerRef,
   description: z.string().optional(),
@@ -204,7 +204,7 @@ export function routeSecurity(
   return route.security ?? defaults.security ?? security;
 }
 
-/** A command's or job's name within the platform: `greet`, `orders:sync`. */
+/** Name of a command or job: `greet`, `orders:sync`. */
 const CapabilityId = z
   .string()
   .max(128)
@@ -218,9 +218,9 @@ export const CommandDecl = z.strictObject({
   input: SchemaRef.optional(),
   output: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
-  /** Replaces the plugin's permissions entirely for this command. */
+  /** Replaces the plugin's permissions for this command. */
   permissions: Permissions.optional(),
-  /** A second run does no harm: a workflow runs it again when a crash caught it in mid-air. */
+  /** Safe to execute twice: a workflow repeats it after a crash. */
   idempotent: z.boolean().default(false),
 });
 export type CommandDecl = z.infer<typeof CommandDecl>;
@@ -232,11 +232,11 @@ export const JobDecl = z.strictObject({
   description: z.string().optional(),
   input: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
-  /** A second run does no harm: a workflow runs it again when a crash caught it in mid-air. */
+  /** Safe to execute twice: a workflow repeats it after a crash. */
   idempotent: z.boolean().default(false),
 });
 
-/** Such as `^1.2.0`. */
+/** For example `^1.2.0`. */
 const VersionRange = z.string().max(256);
 
 export const MANIFEST_FILE = 'svc.plugin.json';
@@ -255,19 +255,19 @@ export const ManifestV3 = z.strictObject({
   commands: z.array(CommandDecl).default([]),
   rest: RestDecl.optional(),
   webhooks: z.array(WebhookHandlerDecl).default([]),
-  /** Each a `PluginWorkflow`; a faulty one is told by the workflow service, which leaves out that one alone. */
+  // Each a `PluginWorkflow`. Validated by the workflow service, so that an invalid one does not disable the plugin.
   workflows: z.array(z.record(z.string(), z.unknown())).default([]),
   jobs: z.array(JobDecl).default([]),
-  /** Each a `PluginSchedule`; likewise. */
+  // Each a `PluginSchedule`; validated by the workflow service.
   schedules: z.array(z.record(z.string(), z.unknown())).default([]),
   lifecycle: z.strictObject({ onEnable: HandlerRef.optional(), onDisable: HandlerRef.optional() }).optional(),
 });
 export type ManifestV3 = z.infer<typeof ManifestV3>;
 
-/** A workflow of a manifest, in steps or in code. */
+/** A workflow in a manifest, as steps or in code. */
 export const PluginWorkflow = z.union([WorkflowDefinition, CodeWorkflowDefinition]);
 
-/** A manifest as an author writes it: what has a default may be left out. */
+/** A manifest as written: keys with defaults are optional. */
 export type PluginManifest = Omit<z.input<typeof ManifestV3>, '$schema' | 'workflows' | 'schedules'> & {
   workflows?: Array<z.input<typeof PluginWorkflow>>;
   schedules?: Array<z.input<typeof PluginSchedule>>;

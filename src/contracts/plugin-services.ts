@@ -1,19 +1,19 @@
-/** What handlers find as `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`. @spec docs/plugins.md "Workflows, jobs and webhooks" */
+// Types of `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`. @spec docs/plugins.md "Workflows, jobs and webhooks"
 import type { z } from 'zod';
 import type { Job } from './jobs.ts';
 import type { RetryPolicy } from './workflow-definition.ts';
 import type { RunStatus, WorkflowRun } from './workflow-records.ts';
 
-/** How something is started. */
+/** Options for starting a run or job. */
 export interface StartOptions {
   /**
-   * What starts once: a second call with the key answers what the first one started, and rejects with CONFLICT when its
-   * input is another. The key belongs to the plugin, the tenant and the workflow or job; at most 256 characters.
+   * Starts at most once per key: a repeated call returns what the first one started, and rejects with CONFLICT if the input
+   * differs. Keys are scoped to plugin, tenant and workflow or job; at most 256 characters.
    */
   idempotencyKey?: string;
-  /** -100 to 100; higher ones go first. Default 0. */
+  /** -100 to 100, higher first. Default 0. */
   priority?: number;
-  /** Not before: epoch milliseconds, or an ISO 8601 date and time with `Z` or an offset. */
+  /** Earliest start: epoch milliseconds, or an ISO 8601 date and time with `Z` or an offset. */
   runAt?: number | string;
 }
 
@@ -24,26 +24,26 @@ export type PluginJob = Omit<Job, 'id'> & { id: string };
 
 export interface ServicePage<Item> {
   items: Item[];
-  /** For the next call; null on the last page. */
+  /** Cursor of the next page; null on the last one. */
   nextCursor: string | null;
 }
 
-/** Whether this call cancelled it; what had ended keeps its status. */
+/** Whether this call cancelled it. Finished runs and jobs keep their status. */
 export interface Cancelled {
   cancelled: boolean;
   status: RunStatus;
 }
 
 /**
- * The registered workflows of the platform and their runs, for the tenant of the call. Calls reject with PERMISSION_DENIED,
- * and with the codes of the workflow service: WORKFLOW_NOT_FOUND, WORKFLOW_RUN_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED,
- * VALIDATION_ERROR (an input that the workflow refuses), CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
+ * Registered workflows and their runs, for the tenant of the call. Calls reject with PERMISSION_DENIED, WORKFLOW_NOT_FOUND,
+ * WORKFLOW_RUN_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED, VALIDATION_ERROR (invalid input), CONFLICT, QUOTA_EXCEEDED or
+ * CONCURRENT_LIMIT_EXCEEDED.
  */
 export interface WorkflowsAccess {
-  /** Resolves when the run is on disk; it goes on by itself. */
+  /** Resolves once the run is stored, before it finishes. */
   start(workflowId: string, input?: unknown, options?: StartOptions): Promise<PluginRun>;
   get(runId: string): Promise<PluginRun>;
-  /** Newest first; 50 unless told, at most 1,000. */
+  /** Newest first; 50 per page by default, at most 1,000. */
   list(options?: {
     workflowId?: string;
     status?: RunStatus;
@@ -51,7 +51,7 @@ export interface WorkflowsAccess {
     limit?: number;
   }): Promise<ServicePage<PluginRun>>;
   cancel(runId: string): Promise<Cancelled>;
-  /** A signal that comes before a step waits for it is kept until one does. The same key sends one signal to the run. */
+  /** Signals are stored until a step waits for them. The same key sends a signal only once per run. */
   signal(
     runId: string,
     name: string,
@@ -60,34 +60,34 @@ export interface WorkflowsAccess {
   ): Promise<void>;
 }
 
-/** `retry` as in workflows; without it a job is tried once. */
+/** `retry` as in workflows; default: a single attempt. */
 export interface JobOptions extends StartOptions {
   retry?: z.input<typeof RetryPolicy>;
   timeoutMs?: number;
 }
 
 /**
- * Background jobs, for the tenant and user of the call: the plugin's own (`sync`), and those of others that
- * `permissions.invoke` lists (`@acme/mail/send`). Rejects with PERMISSION_DENIED, JOB_NOT_FOUND (no such
- * handler or job), VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
+ * Background jobs, for the tenant and user of the call: the plugin's own (`sync`), and those of other plugins listed in
+ * `permissions.invoke` (`@acme/mail/send`). Rejects with PERMISSION_DENIED, JOB_NOT_FOUND (no such handler or job),
+ * VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED.
  */
 export interface JobsAccess {
-  /** Resolves when the job is on disk. */
+  /** Resolves once the job is stored. */
   submit(job: string, input?: unknown, options?: JobOptions): Promise<PluginJob>;
   get(jobId: string): Promise<PluginJob>;
   cancel(jobId: string): Promise<Cancelled>;
 }
 
-/** One webhook of the plugin, as provisioned in the tenant's namespace; never its secret. */
+/** A webhook of the plugin in the tenant's namespace, without its secret. */
 export interface PluginWebhook {
   event: string;
   multi: boolean;
-  /** How its senders are checked. */
+  /** Authentication type of senders. */
   auth: string;
   paused: boolean;
-  /** Whether there is a secret, so that deliveries can be let in. */
+  /** Whether a secret exists, so that deliveries are accepted. */
   provisioned: boolean;
-  /** Where senders deliver to; of a `multi` webhook each instance has its own. */
+  /** Delivery URL. For `multi` webhooks, each instance has its own. */
   url: string;
   instances: Array<{ instanceId: string; provisioned: boolean; url: string }>;
 }

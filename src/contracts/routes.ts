@@ -7,17 +7,17 @@ export const RouteItem = z
     method: z.string(),
     path: z.string().describe('The pattern; ":name" stands for one segment'),
     tagged: z.boolean(),
-    visible: z.boolean().describe('Whether the route stands in the API description'),
+    visible: z.boolean().describe('Whether the API description lists the route'),
     pluginId: z.string().nullable().describe('The plugin that contributes it; null: the platform'),
   })
   .meta({ id: 'RouteItem' });
 export type RouteItem = z.infer<typeof RouteItem>;
 
-/** Every route of the service, whether described or not. @spec Health, metrics, specification */
+/** Every route of the service, described or not. @spec Health, metrics, specification */
 export const listRoutes = endpoint({
   method: 'GET',
   path: '/api/v1/routes',
-  summary: 'Every registered route, unfiltered',
+  summary: 'List all registered routes, unfiltered',
   tags: ['routes'],
   query: NoFilters,
   reply: z.object({ items: z.array(RouteItem) }),

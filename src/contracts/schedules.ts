@@ -5,7 +5,7 @@ import { EpochMs, WorkflowRun } from './workflow-records.ts';
 
 const tags = ['workflows'];
 
-/** A plan that starts runs, and where it stands. */
+/** A schedule and its state. */
 export const Schedule = z
   .object({
     id: z.string(),
@@ -16,7 +16,7 @@ export const Schedule = z
     catchUp: z.string(),
     paused: z.boolean(),
     nextAt: EpochMs.nullable(),
-    lastAt: EpochMs.nullable().describe('The planned time that was served last'),
+    lastAt: EpochMs.nullable().describe('The last scheduled time that was processed'),
     lastRunId: z.string().nullable(),
   })
   .meta({ id: 'Schedule' });
@@ -27,7 +27,7 @@ const scheduleParams = z.object({ scheduleId: z.string().min(1).max(512) });
 export const listSchedules = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/schedules',
-  summary: 'Schedules of the registered workflows',
+  summary: 'List the schedules of registered workflows',
   tags,
   query: NoFilters,
   reply: page(Schedule),
@@ -36,18 +36,18 @@ export const listSchedules = endpoint({
 export const pauseSchedule = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/schedules/:scheduleId/pause',
-  summary: 'Stop starting runs of a schedule',
+  summary: 'Pause a schedule',
   tags,
   params: scheduleParams,
   reply: z.object({ schedule: Schedule }),
   errors: ['NOT_FOUND'],
 });
 
-/** Times that passed while it was paused are not caught up. */
+/** Scheduled times missed while paused are skipped. */
 export const resumeSchedule = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/schedules/:scheduleId/resume',
-  summary: 'Start runs of a schedule again',
+  summary: 'Resume a schedule',
   tags,
   params: scheduleParams,
   reply: z.object({ schedule: Schedule }),

@@ -5,10 +5,10 @@ import { endpoint } from './endpoint.ts';
 const Namespace = z.string().min(1).max(256);
 const Key = z.string().min(1).max(512);
 const params = z.object({ namespace: Namespace, key: Key });
-/** Milliseconds until the entry disappears; without it, it stays. */
+/** TTL of an entry in ms. Default: no expiry. */
 const TtlMs = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 
-/** Any JSON. Not `z.json()`: that walks the whole value again, and drops keys named `__proto__` without a word. */
+/** Any JSON. Not `z.json()`, which traverses the whole value again and silently drops `__proto__` keys. */
 const Json = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
   z.infer<ReturnType<typeof z.json>>
 >;
@@ -31,11 +31,11 @@ export const getState = endpoint({
   errors: ['NOT_FOUND'],
 });
 
-/** Writes an entry; with `ifAbsent` only when there is none, and `written` tells. */
+/** Writes an entry; with `ifAbsent` only if there is none. `written` tells whether it did. */
 export const putState = endpoint({
   method: 'PUT',
   path: '/api/v1/state/:namespace/:key',
-  summary: 'Write one entry, optionally only if absent, optionally with a time to live',
+  summary: 'Write one entry, optionally only if absent, optionally with a TTL',
   tags: ['state'],
   params,
   body: z.strictObject({ value: Json, ttlMs: TtlMs.optional(), ifAbsent: z.boolean().default(false) }),
@@ -52,7 +52,7 @@ export const deleteState = endpoint({
   reply: z.object({ deleted: z.boolean() }),
 });
 
-/** Adds to a counter atomically. `windowMs` starts at the first increment and then the counter begins anew. */
+/** Adds to a counter atomically. The window starts at the first increment; the counter restarts after `windowMs`. */
 export const incrementState = endpoint({
   method: 'POST',
   path: '/api/v1/state/:namespace/:key/increment',

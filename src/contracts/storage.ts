@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-/** Objects of plugins, kept by the state daemon. Bytes travel as base64, as they do on their way from the runner. */
+// Objects of plugins, stored by the state service. Bytes are base64, as in the runner's channel.
 const Namespace = z.string().min(1).max(256);
 const Key = z.string().min(1).max(512);
 const params = z.object({ namespace: Namespace, key: Key });
@@ -17,7 +17,7 @@ const tags = ['storage'];
 export const readObject = endpoint({
   method: 'GET',
   path: '/api/v1/storage/:namespace/:key',
-  summary: 'Read one object',
+  summary: 'Read an object',
   tags,
   params,
   reply: ObjectEntry.extend({ data: z.string().describe('Base64') }).omit({ key: true }),
@@ -27,7 +27,7 @@ export const readObject = endpoint({
 export const writeObject = endpoint({
   method: 'PUT',
   path: '/api/v1/storage/:namespace/:key',
-  summary: 'Write one object, whole or not at all',
+  summary: 'Write an object atomically',
   tags,
   params,
   body: z.strictObject({ data: z.string().describe('Base64') }),
@@ -38,7 +38,7 @@ export const writeObject = endpoint({
 export const deleteObject = endpoint({
   method: 'DELETE',
   path: '/api/v1/storage/:namespace/:key',
-  summary: 'Delete one object',
+  summary: 'Delete an object',
   tags,
   params,
   reply: z.object({ deleted: z.boolean() }),
@@ -47,7 +47,7 @@ export const deleteObject = endpoint({
 export const statObject = endpoint({
   method: 'GET',
   path: '/api/v1/storage/:namespace/:key/stat',
-  summary: 'What is known of one object without reading it',
+  summary: 'Show the metadata of an object',
   tags,
   params,
   reply: ObjectEntry,

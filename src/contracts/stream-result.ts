@@ -1,14 +1,14 @@
-/** Marks a stream result; the SDK and the runner are separate programs, so it is known by name. */
+/** Marks a stream result. A registered symbol, because SDK and runner are separate programs. */
 export const STREAM_RESULT = Symbol.for('svc.stream-result');
 
-/** What a route's handler may return instead of JSON: pieces that go to the caller as they come. @spec docs/plugins.md "Streams" */
+/** Streaming result of a route handler: chunks are sent to the caller as they are produced. @spec docs/plugins.md "Streams" */
 export interface StreamResult {
   readonly [STREAM_RESULT]: true;
   readonly contentType: string;
   readonly source: AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 }
 
-/** What a stream may call itself: it becomes a header. */
+/** Allowed content types of a stream; strict, because the value becomes a header. */
 export const STREAM_CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:\s*;\s*[\w-]+=(?:[\w.+-]+|"[\w .+-]*"))*$/;
 
 export function isStreamResult(value: unknown): value is StreamResult {

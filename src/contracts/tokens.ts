@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { pageQuery } from './hosts.ts';
 import { ChosenHostId, NamespaceId } from './ids.ts';
 
-const TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600;
+const MAX_TTL_SECONDS = 10 * 365 * 24 * 3600;
 
 export const MintedToken = z.object({
   jti: z.string(),
@@ -21,13 +21,13 @@ export type MintedToken = z.infer<typeof MintedToken>;
 export const mintToken = endpoint({
   method: 'POST',
   path: '/api/v1/tokens',
-  summary: 'Mint an access token by hand; it is shown this once',
+  summary: 'Create an access token; it is shown only once',
   tags: ['tokens'],
   status: 201,
   body: z.strictObject({
     hostId: ChosenHostId,
     namespaceId: NamespaceId.optional().describe("Default: the caller's"),
-    ttlSeconds: z.number().int().min(1).max(TEN_YEARS_SECONDS).default(3600),
+    ttlSeconds: z.number().int().min(1).max(MAX_TTL_SECONDS).default(3600),
   }),
   reply: z.object({
     token: z.string(),
@@ -42,7 +42,7 @@ export const mintToken = endpoint({
 export const listTokens = endpoint({
   method: 'GET',
   path: '/api/v1/tokens',
-  summary: 'Tokens minted by hand that have not expired; the tokens themselves are kept nowhere',
+  summary: 'List unexpired manually created tokens; the tokens themselves are not stored',
   tags: ['tokens'],
   query: z.strictObject({ namespaceId: NamespaceId.optional(), ...pageQuery }),
   reply: page(MintedToken),
@@ -52,7 +52,7 @@ export const listTokens = endpoint({
 export const revokeToken = endpoint({
   method: 'DELETE',
   path: '/api/v1/tokens/:jti',
-  summary: 'Revoke one token, by its id: it is refused at once',
+  summary: 'Revoke a token by its id; it stops working immediately',
   tags: ['tokens'],
   params: z.object({ jti: z.string().min(1).max(256) }),
   reply: z.object({ revoked: z.literal(true) }),

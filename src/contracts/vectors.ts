@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** Vectors of plugins, kept by the state daemon. */
+// Vectors of plugins, stored by the state service.
 const params = z.object({
   namespace: z.string().min(1).max(256),
   collection: z.string().regex(/^[\w.:-]{1,128}$/, 'must be one word of letters, digits and . _ : -'),
 });
 
-/** The most that sqlite-vec's chunks make sense for, and more than any common model has. */
-export const MOST_DIMENSIONS = 4096;
-const Vector = z.array(z.number()).min(1).max(MOST_DIMENSIONS);
+/** Above the dimensions of common models; larger vectors do not fit sqlite-vec's chunks. */
+export const MAX_DIMENSIONS = 4096;
+const Vector = z.array(z.number()).min(1).max(MAX_DIMENSIONS);
 const ItemId = z.string().min(1).max(512);
 const Metadata = z
   .record(z.string().min(1).max(128), z.union([z.string(), z.number(), z.boolean(), z.null()]))
-  .refine((metadata) => JSON.stringify(metadata).length <= 16 * 1024, 'is more than 16 KB as JSON');
+  .refine((metadata) => JSON.stringify(metadata).length <= 16 * 1024, 'must be at most 16 KB as JSON');
 
 const tags = ['vectors'];
 
@@ -21,7 +21,7 @@ const tags = ['vectors'];
 export const upsertVectors = endpoint({
   method: 'PUT',
   path: '/api/v1/vectors/:namespace/:collection',
-  summary: 'Write or replace vectors, all or nothing',
+  summary: 'Insert or replace vectors atomically',
   tags,
   params,
   body: z.strictObject({
@@ -37,7 +37,7 @@ export const upsertVectors = endpoint({
 export const searchVectors = endpoint({
   method: 'POST',
   path: '/api/v1/vectors/:namespace/:collection/search',
-  summary: 'The vectors nearest to one, by cosine similarity',
+  summary: 'Find the nearest vectors by cosine similarity',
   tags,
   params,
   body: z.strictObject({

@@ -4,8 +4,8 @@ import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
 /**
- * Where a delivery stands. `refused`, `challenge` and `duplicate` never reached a handler; `accepted` waits for it,
- * `retrying` waits to run again; `dead` has used up its attempts; `interrupted` was running when its gateway died.
+ * `refused`, `challenge` and `duplicate` never reached a handler; `accepted` is queued; `retrying` waits for its next
+ * attempt; `dead` has no attempts left; `interrupted` was running when its gateway died.
  */
 export const DeliveryStatus = z.enum([
   'refused',
@@ -29,7 +29,7 @@ export const WebhookDelivery = z
     instanceId: z.string().nullable(),
     namespaceId: z.string(),
     status: DeliveryStatus,
-    httpStatus: z.number().nullable().describe('What the sender was answered; null while it waits'),
+    httpStatus: z.number().nullable().describe('Status sent to the sender; null until then'),
     mode: z.enum(['sync', 'async']),
     origin: z.enum(['sender', 'sample', 'replay']),
     source: z.string(),
@@ -42,7 +42,7 @@ export const WebhookDelivery = z
     traceId: z.string(),
     replayOf: z.string().nullable(),
     replayedBy: z.string().nullable(),
-    reason: z.string().nullable().describe('Why it was refused or failed, in short'),
+    reason: z.string().nullable().describe('Short reason for a refusal or failure'),
   })
   .meta({ id: 'WebhookDelivery' });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
@@ -67,18 +67,18 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
     .describe('Each attempt of an async delivery, oldest first'),
   headers: z
     .array(z.tuple([z.string(), z.string()]))
-    .describe('As received; values that may be secret are masked'),
-  body: z.string().nullable().describe('Null when it was not kept (refused) or pruned'),
+    .describe('As received; possibly secret values are masked'),
+  body: z.string().nullable().describe('Null if it was not stored (refused) or was pruned'),
   bodyEncoding: z.enum(['utf8', 'base64']),
-  outcome: z.unknown().describe("The handler's result or failure; null until it ended"),
+  outcome: z.unknown().describe('Result or failure of the handler; null until it ends'),
   explanation: z
     .object({ reason: z.string(), hint: z.string(), skewSeconds: z.number().optional() })
     .nullable()
-    .describe('For a 401: what is wrong with how the sender signs. Never told to the sender'),
+    .describe('For a 401: what is wrong with the signature. Never sent to the sender'),
 }).meta({ id: 'WebhookDeliveryDetails' });
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 
-/** A moment in a query. */
+/** A time in a query. */
 const Since = notBlank(z.union([z.coerce.number().int().nonnegative(), IsoTime])).describe(
   'Epoch milliseconds, or an ISO 8601 date and time with Z or an offset',
 );
@@ -90,14 +90,14 @@ const deliveryFilter = {
   since: Since.optional(),
 };
 
-/** The index knows sequences of three bytes; a shorter text would be looked for in every row. */
+/** The index consists of trigrams; searching a shorter text would scan every row. */
 const MIN_SEARCH_BYTES = 3;
 
-/** Newest first, by the time of receipt. Every page but the last is full. */
+/** Newest first, by time of receipt. Every page but the last is full. */
 export const listDeliveries = endpoint({
   method: 'GET',
   path: '/api/v1/webhooks/deliveries',
-  summary: 'Deliveries of the namespace, refused ones too, newest first',
+  summary: 'List deliveries of the namespace, including refused ones, newest first',
   tags: ['webhooks'],
   query: z.strictObject({
     ...deliveryFilter,
@@ -106,7 +106,7 @@ export const listDeliveries = endpoint({
       .max(200)
       .refine(
         (text) => new TextEncoder().encode(text).length >= MIN_SEARCH_BYTES,
-        'must have at least 3 characters: shorter texts are in no index (letters beyond ASCII count double or more)',
+        'must have at least 3 characters, because shorter texts are not indexed (non-ASCII characters count at least double)',
       )
       .optional()
       .describe('Text in the body, the outcome, the source or an id; at least 3 bytes of UTF-8'),
@@ -122,7 +122,7 @@ const deliveryParams = z.object({ webhookId: z.uuid() });
 export const getDelivery = endpoint({
   method: 'GET',
   path: '/api/v1/webhooks/deliveries/:webhookId',
-  summary: 'A delivery with every step, its headers, body and outcome',
+  summary: 'Show a delivery with its steps, headers, body and outcome',
   tags: ['webhooks'],
   params: deliveryParams,
   reply: WebhookDeliveryDetails,
@@ -131,11 +131,11 @@ export const getDelivery = endpoint({
 
 const Replayed = z.object({ webhookId: z.string(), replayOf: z.string() });
 
-/** Runs the handler once more with what was received, as a delivery of its own. */
+/** Runs the handler again with the stored request, as a new delivery. */
 export const replayDelivery = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/deliveries/:webhookId/replay',
-  summary: 'Run the handler again with a delivery that was authentic',
+  summary: 'Run the handler again with an authenticated delivery',
   tags: ['webhooks'],
   status: 202,
   params: deliveryParams,
@@ -143,11 +143,11 @@ export const replayDelivery = endpoint({
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'DELIVERY_NOT_FOUND', 'CONFLICT', 'WEBHOOK_NOT_FOUND'],
 });
 
-/** Leaves out what was replayed already, and what the sender's own redelivery has brought through since. */
+/** Skips deliveries already replayed, and those the sender has since redelivered successfully. */
 export const replayDeliveries = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/deliveries/replay',
-  summary: 'Run the handlers again for many failed deliveries, oldest first',
+  summary: 'Replay many failed deliveries, oldest first',
   tags: ['webhooks'],
   status: 202,
   body: z.strictObject({
@@ -158,47 +158,53 @@ export const replayDeliveries = endpoint({
   }),
   reply: z.object({
     items: z.array(Replayed),
-    skipped: z.number().describe('Replayed before, handled since, or without a body'),
-    more: z.boolean().describe('The limit was reached: call again'),
+    skipped: z.number().describe('Already replayed, handled since, or without a body'),
+    more: z.boolean().describe('Whether the limit was reached; call again'),
   }),
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],
 });
 
-/** The gateway signs as the sender would, and delivers to itself through every step. */
+/** The gateway signs the sample like the sender and sends it to itself through all steps. */
 export const sendSample = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/send',
-  summary: 'Deliver a sample, signed by the gateway with the current secret',
+  summary: 'Deliver a sample signed with the current secret',
   tags: ['webhooks'],
   body: z.strictObject({
     pluginId: PluginId,
     event: EventName,
     instanceId: InstanceId.optional(),
     data: z.unknown().optional().describe("The payload; default: the declaration's sample"),
-    headers: z.record(z.string(), z.string()).optional().describe('Further headers, such as x-github-event'),
+    headers: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('Additional headers, such as x-github-event'),
   }),
   reply: z.object({ webhookId: z.string(), status: z.number(), body: z.unknown() }),
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'PLUGIN_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'CONFLICT'],
 });
 
 /**
- * Server-sent events: `delivery` (the record with its body, as it was written), `ended` (one that was open then, with its
- * end), `passed` (one that the query leaves out), each with an id to resume from (`Last-Event-ID` or `?cursor=`), `ping` while nothing happens.
+ * Server-sent events: `delivery` (a new record with its body), `ended` (the outcome of an open delivery), `passed` (a record
+ * excluded by the query), `ping` when idle. Each has an id to resume from (`Last-Event-ID` or `?cursor=`).
  */
 export const streamDeliveries = endpoint({
   method: 'GET',
   path: '/api/v1/webhooks/deliveries/stream',
-  summary: 'Deliveries as they come, as server-sent events',
+  summary: 'Stream deliveries as server-sent events',
   tags: ['webhooks'],
   hidden: true,
   query: z.strictObject({
     pluginId: PluginId.optional(),
     event: EventName.optional(),
-    cursor: z.string().optional().describe('Where to go on; "0" for all that is kept; default: from now on'),
+    cursor: z
+      .string()
+      .optional()
+      .describe('Event id to resume after; "0" for all stored deliveries; default: new ones only'),
     sign: z
       .literal('1')
       .optional()
-      .describe('Each delivery brings `signature`: headers that prove it anew, null where there can be none'),
+      .describe('Adds `signature` to each delivery: freshly signed headers, or null if it cannot be signed'),
   }),
   reply: z.unknown(),
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],

@@ -2,35 +2,31 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, NamespaceId, PluginId } from './ids.ts';
 
-/** Where external services deliver; those of instances have one segment more. @spec Webhook delivery */
+/** Delivery path; instances have one more segment. @spec Webhook delivery */
 const PATH = '/webhooks/:pluginId/:event';
 
 const target = { pluginId: PluginId, event: EventName };
 
-/** Described, and served past `mount`: the body is read raw, after the checks that need none of it. */
+/** Described only. Not served by `mount`, because the body is read raw, after the checks that do not need it. */
 const delivery = {
   method: 'POST',
   tags: ['webhooks'],
   headers: z.object({
     'x-svc-namespace': NamespaceId.describe(
-      'Whose webhook it is; the URL names it where the secret was provisioned with namespaceInUrl',
+      'Namespace of the webhook; part of the URL if provisioned with namespaceInUrl',
     ),
   }),
   query: z.object({
-    namespace: NamespaceId.optional().describe(
-      'Instead of the header, where it was provisioned with namespaceInUrl',
-    ),
+    namespace: NamespaceId.optional().describe('Replaces the header if provisioned with namespaceInUrl'),
   }),
-  body: z
-    .json()
-    .describe('What the event brings, proven as its declaration asks: by secret, HMAC or validator'),
+  body: z.json().describe('Event payload, authenticated as declared: by secret, HMAC or validator'),
   reply: z
     .union([
       z.object({ status: z.literal('ok'), webhookId: z.uuid(), result: z.json().optional() }),
       z.object({ status: z.literal('duplicate') }),
       z.object({ challenge: z.json() }),
     ])
-    .describe('The handler ran; the delivery was seen before; or a challenge, echoed'),
+    .describe('The handler ran; the delivery is a duplicate; or the echoed challenge'),
   accepted: z.object({ status: z.literal('accepted'), webhookId: z.uuid() }),
   errors: [
     'VALIDATION_ERROR',
@@ -58,6 +54,6 @@ export const deliverWebhook = endpoint({
 export const deliverToInstance = endpoint({
   ...delivery,
   path: `${PATH}/:instanceId`,
-  summary: 'Deliver an event to one instance of a webhook that has several',
+  summary: 'Deliver an event to one instance of a `multi` webhook',
   params: z.object({ ...target, instanceId: InstanceId }),
 });

@@ -5,13 +5,13 @@ import { endpoint } from './endpoint.ts';
 export const whoAmI = endpoint({
   method: 'GET',
   path: '/api/v1/whoami',
-  summary: 'Whom the token stands for',
+  summary: 'Show the identity of the token',
   tags: ['auth'],
   reply: z.object({
     hostId: z.string(),
     namespaceId: z.string(),
     kind: z.enum(['static', 'access', 'container', 'oauth']),
-    admin: z.boolean().describe('Whether it may act beyond its namespace'),
+    admin: z.boolean().describe('Whether it may act in other namespaces'),
     expiresAt: z.number().nullable().describe('Epoch milliseconds; null: never'),
   }),
   errors: ['UNAUTHORIZED'],

@@ -3,40 +3,38 @@ import { endpoint } from './endpoint.ts';
 import { AnyJson, ErrorClass, RetryPolicy } from './workflow-definition.ts';
 import { EpochMs, RunError } from './workflow-records.ts';
 
-/**
- * What a workflow's function and the workflow service say to each other while it runs: the function asks for each step
- * by name, the service remembers and decides. @spec docs/workflows.md "Workflows in code"
- */
+// Protocol between a running workflow function and the workflow service: the function requests each step by name, the
+// service stores results and decides. @spec docs/workflows.md "Workflows in code"
 
-/** How `ctx.step` runs its function; the others take what concerns them. */
+/** Options of `ctx.step`. Other step kinds use a subset. */
 export const CodeStepOptions = z.strictObject({
   retry: RetryPolicy.optional(),
   timeoutMs: z.number().int().positive().max(3600_000).optional(),
   idempotent: z.boolean().optional(),
   idempotencyKey: z.string().min(1).max(1024).optional(),
-  /** After an interruption an operator decides whether it runs again. */
+  /** After an interruption, an operator decides whether to run it again. */
   once: z.boolean().optional(),
 });
 
-/** A step that the function came to. */
+/** A step reached by the function. */
 export const EnterStep = z.strictObject({
   id: z.string().min(1).max(200),
-  /** The branch of the function, '' for its trunk, and the step's place in it: what a changed body is noticed by. */
+  /** Branch of the function ('' for the main one) and index of the step in it; used to detect changed code. */
   branch: z.string().max(500),
   place: z.number().int().min(0),
   uses: z.string().min(1).max(512),
   with: z.record(z.string(), AnyJson),
   options: CodeStepOptions,
-  /** Its `retry` is the default of the workflow's steps, which is no consent to repeat this one. */
+  /** `retry` is the workflow's default, which does not permit repeating this step after an interruption. */
   inheritsRetry: z.literal(true).optional(),
-  /** It is an item of `ctx.all`: the function goes on only once all such items have ended. */
+  /** An item of `ctx.all`: the function continues only after all its items have ended. */
   joint: z.literal(true).optional(),
-  /** It is part of a clean-up: it runs, and goes on, also once the run is being ended. */
+  /** Part of a clean-up: runs even while the run is ending. */
   cleanUp: z.literal(true).optional(),
 });
 export type EnterStep = z.infer<typeof EnterStep>;
 
-/** How a step's own function ended. */
+/** Outcome of a step's own function. */
 export const SettleStep = z.strictObject({
   id: z.string().min(1).max(200),
   attempt: z.number().int().min(1),
@@ -51,10 +49,10 @@ export const SettleStep = z.strictObject({
 });
 export type SettleStep = z.infer<typeof SettleStep>;
 
-/** Of a step that has ended: `order` is its place among those of the run, in which the function is told of them. */
+/** For finished steps. `order` is the position in which the run's steps finished; replays see them in this order. */
 const ended = { order: z.number().int().positive(), at: EpochMs };
 
-/** `run`: its function may begin. `wait`: it is asked for again when the watch, or the next pass, says so. */
+/** `run`: execute the function now. `wait`: request the step again when the watch or the next replay says so. */
 export const StepAnswer = z.discriminatedUnion('state', [
   z.object({ state: z.literal('done'), output: AnyJson, ...ended }),
   z.object({ state: z.literal('failed'), status: z.string(), error: RunError, ...ended }),
@@ -68,56 +66,56 @@ export const StepAnswer = z.discriminatedUnion('state', [
 ]);
 export type StepAnswer = z.infer<typeof StepAnswer>;
 
-/** A step that the function came to in an earlier pass, with the answer to it. */
+/** A step that the function reached in an earlier replay, with its answer. */
 export const RecalledStep = z.object({
   ...{ id: z.string(), branch: z.string(), place: z.number().int(), uses: z.string() },
   answer: StepAnswer,
 });
 export type RecalledStep = z.infer<typeof RecalledStep>;
 
-/** A page of them; `next` is where the following one begins, null after the last. */
+/** A page of recalled steps; `next` is the position of the next page, null after the last. */
 export const RecalledSteps = z.object({ steps: z.array(RecalledStep), next: z.number().int().nullable() });
 export type RecalledSteps = z.infer<typeof RecalledSteps>;
 
-/** `ready`: waiting steps to be asked for again. `stop`: steps at work whose signal is to abort. Both are empty when a while has gone by. */
+/** `ready`: waiting steps to request again. `stop`: running steps to abort. Both are empty after a timeout. */
 export const ReadySteps = z.object({ ready: z.array(z.string()), stop: z.array(z.string()) });
 export type ReadySteps = z.infer<typeof ReadySteps>;
 
-const missed = z.string().max(200).optional().describe('The first recalled step that it did not come to');
+const missed = z.string().max(200).optional().describe('The first recalled step that the function did not reach');
 
-/** How one pass through the function ended. */
-export const PassEnd = z.discriminatedUnion('end', [
+/** How one replay of the function ended. */
+export const ReplayEnd = z.discriminatedUnion('end', [
   z.object({ end: z.literal('suspended') }),
   z.object({ end: z.literal('returned'), output: AnyJson, missed }),
   z.object({
     end: z.literal('threw'),
     error: RunError,
-    step: z.string().max(200).optional().describe('The step whose failure nobody caught'),
-    cancelled: z.literal(true).optional().describe('It threw that it was cancelled'),
+    step: z.string().max(200).optional().describe('The step with the uncaught failure'),
+    cancelled: z.literal(true).optional().describe('It threw a CancelledError'),
   }),
-  z.object({ end: z.literal('strayed').describe('It no longer comes to a step that had ended'), missed }),
-  z.object({ end: z.literal('broke'), message: z.string().describe('What kept the pass from its run') }),
+  z.object({ end: z.literal('strayed').describe('The function no longer reaches a finished step'), missed }),
+  z.object({ end: z.literal('broke'), message: z.string().describe('Why the replay failed') }),
 ]);
-export type PassEnd = z.infer<typeof PassEnd>;
+export type ReplayEnd = z.infer<typeof ReplayEnd>;
 
-/** What a pass is told beside the host context of a step. */
-export interface PassContext {
-  /** Proves that a call belongs to the pass under way, and to no earlier one. */
+/** Additional host context of a workflow function. */
+export interface ReplayContext {
+  /** Proves that a call belongs to the current replay. */
   token: string;
-  /** What chance is drawn from, the same in each pass. */
+  /** Seed of `ctx.random`, the same in each replay. */
   seed: string;
-  /** Where the function's time begins. */
+  /** Initial value of `ctx.now`. */
   startedAt: number;
-  /** Steps that have ended: until as many were met again, nothing new happens. */
+  /** Number of finished steps. Log lines and events are suppressed until the replay has passed them. */
   remembered: number;
-  /** There are steps to be recalled. */
+  /** Whether steps of earlier replays can be recalled. */
   recalls?: true;
-  /** The function begins only once the run has noted that it does: the service may have died of it before. */
+  /** The function starts only after the run has stored that it does, because it may have crashed the service before. */
   marksBegin?: true;
 }
 
 const call = { runId: z.string().max(128), token: z.string().max(128) };
-/** Of the service itself, for the daemons that run passes for it; no gateway forwards these paths. */
+/** Used by services that run replays; the gateway does not forward these paths. */
 const internal = {
   method: 'POST',
   errors: ['UNAUTHORIZED', 'CONFLICT', 'VALIDATION_ERROR', 'WORKFLOW_DEFINITION_CHANGED'],
@@ -126,7 +124,7 @@ const internal = {
 export const enterCodeStep = endpoint({
   ...internal,
   path: '/internal/workflows/steps/enter',
-  summary: 'A function came to a step',
+  summary: 'Report that a function reached a step',
   body: z.strictObject({ ...call, step: EnterStep }),
   reply: StepAnswer,
 });
@@ -142,16 +140,16 @@ export const recallCodeSteps = endpoint({
 export const settleCodeStep = endpoint({
   ...internal,
   path: '/internal/workflows/steps/settle',
-  summary: "A step's function ended",
+  summary: "Report the outcome of a step's function",
   body: z.strictObject({ ...call, step: SettleStep }),
   reply: StepAnswer,
 });
 
-/** The function begins: from here on its time counts. */
-export const beginCodePass = endpoint({
+/** Starts the time limit of the function. */
+export const beginCodeReplay = endpoint({
   ...internal,
   path: '/internal/workflows/steps/begin',
-  summary: 'A pass through a function began',
+  summary: 'Report that a function started',
   body: z.strictObject(call),
   reply: z.object({ begun: z.literal(true) }),
 });
@@ -159,7 +157,7 @@ export const beginCodePass = endpoint({
 export const watchCodeSteps = endpoint({
   ...internal,
   path: '/internal/workflows/steps/watch',
-  summary: 'Waits until a waiting step is to be asked for again',
+  summary: 'Wait until a waiting step is ready',
   body: z.strictObject(call),
   reply: ReadySteps,
 });

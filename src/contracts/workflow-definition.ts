@@ -2,24 +2,24 @@ import { z } from 'zod';
 import { ERROR_CLASSES } from './error-classes.ts';
 import { EventName, HandlerRef, PluginId } from './ids.ts';
 
-/** Any JSON. Not `z.json()`: that walks the whole value again, and drops keys named `__proto__` without a word. */
+/** Any JSON. Not `z.json()`, which traverses the whole value again and silently drops `__proto__` keys. */
 export const AnyJson = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
   z.infer<ReturnType<typeof z.json>>
 >;
 
-/** Names of jobs and steps: they stand in expressions (`steps.build.output`) and in URLs. */
+/** Name of a job or step, used in expressions (`steps.build.output`) and in URLs. */
 const Name = z
   .string()
   .max(64)
   .regex(
     /^[A-Za-z_][A-Za-z0-9_-]*$/,
-    'must begin with a letter or "_" and hold letters, digits, "_" and "-"',
+    'must start with a letter or "_" and contain only letters, digits, "_" and "-"',
   );
 
 export const WorkflowId = z
   .string()
   .max(256)
-  .regex(/^[A-Za-z0-9@][A-Za-z0-9@/._-]*$/, 'must hold letters, digits and @ / . _ - only');
+  .regex(/^[A-Za-z0-9@][A-Za-z0-9@/._-]*$/, 'must contain only letters, digits and @ / . _ -');
 
 const Ms = z
   .number()
@@ -39,9 +39,9 @@ const backoff = {
 };
 
 /**
- * When a failed step is tried again. Only classes in `on` are, or those that apply without it (see docs/workflows.md); each may have figures of its own under `classes`. The
- * pause before attempt n+1 is `initialMs * factor^(n-1)`, at most `maxMs`, with full jitter a random part of that; a
- * `Retry-After` of the other side wins when it is longer. No attempt starts after `deadlineMs` from the first one.
+ * Retries failures whose class is in `on` (default: docs/workflows.md). The delay before attempt n+1 is
+ * `initialMs * factor^(n-1)`, at most `maxMs`, or a longer `Retry-After`; `jitter` "full" takes a random part of it.
+ * No attempt starts later than `deadlineMs` after the first. `classes` overrides values per class.
  */
 export const RetryPolicy = z.strictObject({
   maxAttempts: backoff.maxAttempts.default(3),
@@ -65,7 +65,7 @@ export const RetryPolicy = z.strictObject({
 });
 export type RetryPolicy = z.infer<typeof RetryPolicy>;
 
-/** A condition: CEL, with or without `${{ }}` around it. */
+/** A condition in CEL, optionally wrapped in `${{ }}`. */
 const Condition = z.union([z.string().min(1).max(4096), z.boolean()]);
 
 export const StepDefinition = z.strictObject({
@@ -77,9 +77,9 @@ export const StepDefinition = z.strictObject({
   retry: RetryPolicy.optional(),
   timeoutMs: Ms.optional(),
   continueOnError: z.boolean().default(false),
-  /** Says that a second run of the step does no harm: it is run again after a crash. */
+  /** Safe to execute twice: the step runs again after a crash. */
   idempotent: z.boolean().optional(),
-  /** Handed to the handler (and sent by `http`), so that a second run has no second effect. */
+  /** Passed to the handler (and sent by `http`), so that a repeated execution has no second effect. */
   idempotencyKey: z.string().min(1).max(1024).optional(),
 });
 export type StepDefinition = z.infer<typeof StepDefinition>;
@@ -105,9 +105,9 @@ export const JobDefinition = z.strictObject({
 });
 export type JobDefinition = z.infer<typeof JobDefinition>;
 
-/** A time plan. `overlap`: what happens while the run before is unfinished. `catchUp`: what happens to times missed while nothing ran. */
+/** A schedule. `overlap`: what to do while the previous run is unfinished. `catchUp`: what to do with missed times. */
 export const ScheduleDefinition = z.strictObject({
-  // Without a default: a definition without it keeps its hash.
+  // No default, so that existing definitions keep their hash.
   id: Name.optional(),
   cron: z.string().min(1).max(256),
   timezone: z.string().min(1).max(64).default('UTC'),
@@ -117,24 +117,24 @@ export const ScheduleDefinition = z.strictObject({
 });
 export type ScheduleDefinition = z.infer<typeof ScheduleDefinition>;
 
-/** A plan in a plugin's manifest, for any registered workflow. */
+/** A schedule in a plugin's manifest, for any registered workflow. */
 export const PluginSchedule = ScheduleDefinition.extend({ workflow: WorkflowId });
 export type PluginSchedule = z.infer<typeof PluginSchedule>;
 
 export const CONCURRENCY_STRATEGIES = ['queue', 'cancel-running', 'replace-queued', 'reject'] as const;
 
-/** Deliveries of a webhook that start runs, once their handler has succeeded. */
+/** Starts runs from deliveries of a webhook, after their handler succeeds. */
 export const WebhookTrigger = z.strictObject({
   pluginId: PluginId,
   event: EventName,
   instanceId: z.string().min(1).max(256).optional(),
   if: Condition.optional(),
-  /** Over `delivery {payload, event, webhookId, instanceId, receivedAt}`; the payload itself unless told. */
+  /** Evaluated over `delivery {payload, event, webhookId, instanceId, receivedAt}`; default: the payload. */
   input: AnyJson.optional(),
 });
 export type WebhookTrigger = z.infer<typeof WebhookTrigger>;
 
-/** What is said of a workflow whatever its steps are written in. */
+/** Fields common to workflows in steps and in code. */
 const common = {
   $schema: z.string().optional(),
   id: WorkflowId,
@@ -145,13 +145,13 @@ const common = {
     .transform(String)
     .default('1'),
   inputs: z.record(z.string(), AnyJson).optional(),
-  // Without a default: a definition without it keeps its hash.
+  // No default, so that existing definitions keep their hash.
   signals: z.record(z.string().min(1).max(256), z.record(z.string(), AnyJson)).optional(),
   on: z
     .strictObject({
       manual: z.boolean().default(true),
       schedule: z.array(ScheduleDefinition).max(50).default([]),
-      // Without a default: a definition without it keeps its hash.
+      // No default, so that existing definitions keep their hash.
       webhook: z
         .union([WebhookTrigger, z.array(WebhookTrigger).min(1).max(50)])
         .transform((triggers) => [triggers].flat())
@@ -166,12 +166,12 @@ const common = {
     })
     .optional(),
   timeoutMs: Ms.optional(),
-  /** How long it may clean up once it is cancelled, or its time is up. */
+  /** Time limit of the clean-up after the run is cancelled or times out. */
   cleanUpTimeoutMs: Ms.optional(),
   retry: RetryPolicy.optional(),
 };
 
-/** A workflow as written, YAML or JSON. @spec docs/workflows.md */
+/** A workflow definition in YAML or JSON. @spec docs/workflows.md */
 export const WorkflowDefinition = z.strictObject({
   ...common,
   outputs: z.record(Name, AnyJson).optional(),
@@ -182,11 +182,11 @@ export const WorkflowDefinition = z.strictObject({
 });
 export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;
 
-/** A workflow of a plugin's manifest whose steps its code tells as it runs. @spec docs/workflows.md "Workflows in code" */
+/** A workflow in a plugin's manifest whose steps are created by its code. @spec docs/workflows.md "Workflows in code" */
 export const CodeWorkflowDefinition = z.strictObject({ ...common, handler: HandlerRef });
 export type CodeWorkflowDefinition = z.infer<typeof CodeWorkflowDefinition>;
 
-/** Whether an entry of a manifest's `workflows` is written in code. */
-export function isCodeWorkflow(written: Record<string, unknown>): boolean {
-  return 'handler' in written;
+/** Whether an entry of a manifest's `workflows` is a workflow in code. */
+export function isCodeWorkflow(definition: Record<string, unknown>): boolean {
+  return 'handler' in definition;
 }

@@ -18,11 +18,11 @@ export const RunStatus = z.enum([
 ]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
-/** What a run is ended as from outside: it is cancelled, or its time is up. */
+/** How a run is ended from outside: cancelled, or timed out. */
 export const RunEnding = z.enum(['cancelled', 'timed_out']);
 export type RunEnding = z.infer<typeof RunEnding>;
 
-/** Of a job, and of a step. @spec docs/workflow-states.md */
+/** Status of a job or step. @spec docs/workflow-states.md */
 export const PartStatus = z.enum([
   'pending',
   'running',
@@ -49,7 +49,7 @@ export type RunError = z.infer<typeof RunError>;
 export const RunTrigger = z.enum(['manual', 'schedule', 'webhook', 'child', 'rerun', 'job']);
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
-/** What a run waits for. `plugin`: a plugin that is not loaded, or whose code does not load. */
+/** Reason why a run waits. `plugin`: the plugin is not loaded or its code fails to load. */
 export const WaitReason = z.enum(['plugin', 'decision', 'approval', 'signal', 'child', 'retry', 'time']);
 export type WaitReason = z.infer<typeof WaitReason>;
 
@@ -58,13 +58,13 @@ export const WorkflowRun = z
   .object({
     id: RunId,
     workflowId: z.string(),
-    definitionHash: z.string().describe('SHA-256 of the definition that this run keeps to'),
+    definitionHash: z.string().describe('SHA-256 of the definition used by this run'),
     status: RunStatus,
-    queuedReason: z.string().nullable().describe('Why a queued run does not run yet'),
+    queuedReason: z.string().nullable().describe('Why a queued run has not started'),
     waitingReason: WaitReason.nullable().describe(
-      'What a run, or its clean-up, waits for; of several, the first of this list',
+      'What a run or its clean-up waits for; if several, the first in the order of this enum',
     ),
-    ending: RunEnding.nullable().describe('Of a run in `cancelling`: the status that it ends with'),
+    ending: RunEnding.nullable().describe('For `cancelling` runs: the final status'),
     trigger: RunTrigger,
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),
@@ -72,16 +72,16 @@ export const WorkflowRun = z
     input: AnyJson,
     output: AnyJson.nullable(),
     error: RunError.nullable(),
-    resumeCount: z.number().int().describe('How often the run was taken up again after an interruption'),
+    resumeCount: z.number().int().describe('How often the run was resumed after an interruption'),
     createdAt: EpochMs,
-    runAt: EpochMs.nullable().describe('Not started before'),
+    runAt: EpochMs.nullable().describe('Earliest start'),
     startedAt: EpochMs.nullable(),
     finishedAt: EpochMs.nullable(),
   })
   .meta({ id: 'WorkflowRun' });
 export type WorkflowRun = z.infer<typeof WorkflowRun>;
 
-/** One job of a run; each combination of a matrix is one. */
+/** One job of a run. Each combination of a matrix is a job. */
 export const RunJob = z
   .object({
     id: z.string(),
@@ -96,17 +96,17 @@ export const RunJob = z
   .meta({ id: 'RunJob' });
 export type RunJob = z.infer<typeof RunJob>;
 
-/** One try of a step. */
+/** One attempt of a step. */
 export const StepAttempt = z
   .object({
     attempt: z.number().int(),
     status: PartStatus,
     errorClass: ErrorClass.nullable(),
     error: RunError.nullable(),
-    queuedAt: EpochMs.nullable().describe('From then to `startedAt` it waited for a slot or a process'),
-    startedAt: EpochMs.nullable().describe('When its work began; null: it never did'),
+    queuedAt: EpochMs.nullable().describe('Start of the wait for a slot or process, until `startedAt`'),
+    startedAt: EpochMs.nullable().describe('When its work began; null if it never did'),
     waitingAt: EpochMs.nullable().describe(
-      'From then to `finishedAt` it waited for a time, a signal, an approval or a child',
+      'Start of the wait for a time, signal, approval or child, until `finishedAt`',
     ),
     finishedAt: EpochMs,
   })
@@ -117,24 +117,27 @@ export type StepAttempt = z.infer<typeof StepAttempt>;
 export const StepWait = z
   .object({
     for: WaitReason,
-    name: z.string().optional().describe('The signal, or the plugin'),
-    message: z.string().optional().describe('What is to be approved or decided, or why the plugin is away'),
-    runId: z.string().optional().describe('The child'),
+    name: z.string().optional().describe('Name of the signal or plugin'),
+    message: z
+      .string()
+      .optional()
+      .describe('Subject of the approval or decision, or why the plugin is unavailable'),
+    runId: z.string().optional().describe('Id of the child run'),
     timedOut: z
       .literal(true)
       .optional()
-      .describe("The step's time is up: it fails once the child, which was cancelled, has cleaned up"),
+      .describe('The step has timed out: it fails once its cancelled child run has cleaned up'),
     interrupted: z
       .literal(true)
       .optional()
       .describe(
-        'The step was interrupted before; once the plugin is back, it runs again or asks for a decision',
+        'The step was interrupted earlier; once the plugin is available, it runs again or needs a decision',
       ),
   })
   .meta({ id: 'StepWait' });
 export type StepWait = z.infer<typeof StepWait>;
 
-/** One step of a run, over all its attempts. `id` is `<job>.<step>` and unique in the run. */
+/** One step of a run with all its attempts. `id` is `<job>.<step>`, unique within the run. */
 export const RunStep = z
   .object({
     id: z.string(),
@@ -146,10 +149,8 @@ export const RunStep = z
     output: AnyJson.nullable(),
     error: RunError.nullable(),
     waitingFor: StepWait.nullable(),
-    wakeAt: EpochMs.nullable().describe('When the wait ends by itself'),
-    readyAt: EpochMs.nullable().describe(
-      'When it could have started: from then to `startedAt` it was queued',
-    ),
+    wakeAt: EpochMs.nullable().describe('When the wait times out or elapses'),
+    readyAt: EpochMs.nullable().describe('When the step became ready; it is queued from then to `startedAt`'),
     queuedAt: EpochMs.nullable().describe('When the latest attempt was queued'),
     startedAt: EpochMs.nullable().describe('When the work of the first attempt began'),
     attemptStartedAt: EpochMs.nullable().describe('When the work of the latest attempt began'),
@@ -164,7 +165,7 @@ export type RunStep = z.infer<typeof RunStep>;
 
 export const RunLogLine = z
   .object({
-    id: z.number().int().describe('Grows with time within a run: the cursor of the live stream'),
+    id: z.number().int().describe('Increases within a run; cursor of the live stream'),
     time: EpochMs,
     level: z.string(),
     message: z.string(),
@@ -186,7 +187,7 @@ export const RunEvent = z
   .meta({ id: 'RunEvent' });
 export type RunEvent = z.infer<typeof RunEvent>;
 
-/** What a command learns of the step that runs it. @spec docs/workflows.md "After a crash" */
+/** Host context of a command run by a step. @spec docs/workflows.md "After a crash" */
 export const WorkflowHostContext = z.object({
   host: z.literal('workflow'),
   runId: z.string(),
@@ -197,7 +198,7 @@ export const WorkflowHostContext = z.object({
 });
 export type WorkflowHostContext = z.infer<typeof WorkflowHostContext>;
 
-/** What a job handler learns of its job. @spec docs/workflows.md "HTTP" */
+/** Host context of a job handler. @spec docs/workflows.md "HTTP" */
 export const JobHostContext = z.object({
   host: z.literal('job'),
   runId: z.string(),

@@ -8,19 +8,19 @@ import { EpochMs, RunId } from './workflow-records.ts';
 export const TriggeringWebhook = z.object({ pluginId: PluginId, event: EventName });
 export type TriggeringWebhook = z.infer<typeof TriggeringWebhook>;
 
-/** Between the gateway and the workflow service; no gateway forwards these paths. */
+/** Internal between gateway and workflow service; the gateway does not forward this path. */
 export const listTriggers = endpoint({
   method: 'GET',
   path: '/internal/workflows/triggers',
-  summary: 'Webhooks that start workflows',
+  summary: 'List webhooks that start workflows',
   reply: z.object({ items: z.array(TriggeringWebhook) }),
   errors: ['FORBIDDEN'],
 });
 
-/** A delivery whose handler has succeeded. */
+/** A delivery whose handler succeeded. */
 export const DeliveredEvent = z.strictObject({
   webhookId: z.string().min(1).max(128),
-  /** The sender's own id of it: the same in a redelivery, which has another `webhookId`. */
+  /** The sender's own id, which is the same in a redelivery, unlike `webhookId`. */
   deliveryId: z.string().min(1).max(512).optional(),
   pluginId: PluginId,
   event: EventName,
@@ -30,18 +30,18 @@ export const DeliveredEvent = z.strictObject({
 });
 export type DeliveredEvent = z.infer<typeof DeliveredEvent>;
 
-/** `runs`: started by this call or an earlier one. `refused`: workflows that this delivery can never start. */
+/** `runs`: started by this or an earlier call. `refused`: workflows this delivery cannot start. */
 export const DeliveryStarts = z.object({
   runs: z.array(z.object({ workflowId: z.string(), runId: RunId })),
   refused: z.array(z.object({ workflowId: z.string(), code: z.string(), message: z.string() })),
 });
 export type DeliveryStarts = z.infer<typeof DeliveryStarts>;
 
-/** Starts every workflow that the delivery matches, each once for its `deliveryId`, or else its `webhookId`. */
+/** Starts every matching workflow, once per `deliveryId` (default: `webhookId`). */
 export const startByDelivery = endpoint({
   method: 'POST',
   path: '/internal/workflows/deliveries',
-  summary: 'Start the workflows of a delivery',
+  summary: 'Start the workflows triggered by a delivery',
   body: DeliveredEvent,
   reply: DeliveryStarts,
   errors: ['FORBIDDEN', 'QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED'],

@@ -26,7 +26,7 @@ const startOptions = {
   runAt: Moment.optional(),
 };
 
-/** Starts a run of a registered workflow, or of a definition sent along. The header `Idempotency-Key` does as well as the field; both must agree. */
+/** Starts a run of a registered or inline definition. The `Idempotency-Key` header may replace the field. */
 export const startRun = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs',
@@ -40,7 +40,7 @@ export const startRun = endpoint({
       ...startOptions,
     })
     .refine((body) => (body.workflowId === undefined) !== (body.definition === undefined), {
-      message: 'give either "workflowId" or "definition"',
+      message: 'set either "workflowId" or "definition"',
     }),
   reply: z.object({ run: WorkflowRun }),
   errors: [
@@ -59,7 +59,7 @@ export const listRuns = endpoint({
   tags,
   query: z.strictObject({
     status: RunStatus.optional(),
-    waitingReason: WaitReason.optional().describe('Only runs, and clean-ups, that wait for that'),
+    waitingReason: WaitReason.optional().describe('Only runs and clean-ups that wait for this'),
     workflowId: z.string().max(256).optional(),
     cursor: Cursor,
     limit: Limit,
@@ -70,7 +70,7 @@ export const listRuns = endpoint({
 export const getRun = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId',
-  summary: 'Status of a run, with its jobs',
+  summary: 'Show a run with its jobs',
   tags,
   params,
   reply: WorkflowRun.extend({ jobs: z.array(RunJob) }),
@@ -80,7 +80,7 @@ export const getRun = endpoint({
 const cancelReply = z.object({ cancelled: z.boolean(), status: RunStatus });
 const cancelErrors = ['WORKFLOW_RUN_NOT_FOUND', 'WORKFLOW_ALREADY_CANCELLED'] as const;
 
-/** A run that has finished otherwise keeps its status: `cancelled` is false then. */
+/** A finished run keeps its status, and `cancelled` is false. */
 export const cancelRun = endpoint({
   method: 'DELETE',
   path: '/api/v1/workflows/runs/:runId',
@@ -93,7 +93,7 @@ export const cancelRun = endpoint({
 
 const logQuery = { cursor: Cursor, limit: Limit, stepId: z.string().max(256).optional() };
 
-/** With `Accept: text/event-stream` the lines follow live; `Last-Event-ID` or `cursor` resumes. */
+/** With `Accept: text/event-stream`, lines are streamed live; `Last-Event-ID` or `cursor` resumes. */
 export const listRunLogs = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/logs',
@@ -105,11 +105,11 @@ export const listRunLogs = endpoint({
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
 
-/** With `Accept: text/event-stream` the events follow live, and the stream ends with the run. */
+/** With `Accept: text/event-stream`, events are streamed live until the run ends. */
 export const listRunEvents = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/events',
-  summary: 'What happened to a run, oldest first; live as server-sent events',
+  summary: 'Events of a run, oldest first; live as server-sent events',
   tags,
   params,
   query: z.strictObject({ cursor: Cursor, limit: Limit }),
@@ -120,7 +120,7 @@ export const listRunEvents = endpoint({
 export const listRunSteps = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/steps',
-  summary: 'Steps of a run, with their attempts',
+  summary: 'List the steps of a run with their attempts',
   tags,
   params,
   query: NoFilters,
@@ -128,7 +128,7 @@ export const listRunSteps = endpoint({
   errors: ['WORKFLOW_RUN_NOT_FOUND'],
 });
 
-/** The cancel of the workflow daemon, on the path that the spec gives without the prefix. @spec Workflow daemon */
+/** Cancel on the unprefixed path required by the spec. @spec Workflow daemon */
 export const postCancelRun = endpoint({
   method: 'POST',
   path: '/workflows/runs/:runId/cancel',
@@ -139,13 +139,13 @@ export const postCancelRun = endpoint({
   errors: ['UNAUTHORIZED', ...cancelErrors],
 });
 
-/** The same under the prefix of everything else. @spec docs/decisions/0024 */
+/** Alias under the common prefix. @spec docs/decisions/0024 */
 export const postCancelRunPrefixed = endpoint({
   ...postCancelRun,
   path: '/api/v1/workflows/runs/:runId/cancel',
 });
 
-/** A new run of the same definition and input. With `fromStep` (`<job>.<step>`) what had succeeded before that step is taken over. */
+/** A new run with the same definition and input. `fromStep` (`<job>.<step>`) reuses results of earlier successful steps. */
 export const rerunRun = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/rerun',
@@ -167,7 +167,7 @@ export const rerunRun = endpoint({
 export const decideApproval = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/approvals/:stepId',
-  summary: 'Approve or refuse a step that waits for it',
+  summary: 'Approve or refuse a waiting step',
   tags,
   params: z.object({ runId: RunId, stepId: z.string().min(1).max(256) }),
   body: z.strictObject({ approved: z.boolean(), comment: z.string().max(4096).optional() }),
@@ -176,8 +176,8 @@ export const decideApproval = endpoint({
 });
 
 /**
- * A signal that comes before the step waits for it is kept until it does. The header `Idempotency-Key` does as well as the
- * field; a repeat with the same key sends nothing more, for as long as the run is kept.
+ * Signals are stored until a step waits for them. The `Idempotency-Key` header is equivalent to the field; a repeated key
+ * sends nothing for as long as the run is retained.
  */
 export const sendSignal = endpoint({
   method: 'POST',
@@ -195,11 +195,11 @@ export const sendSignal = endpoint({
   errors: ['VALIDATION_ERROR', 'WORKFLOW_RUN_NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
 });
 
-/** What is to become of a step that a crash caught in mid-air and that may have had its effect. */
+/** Resolves a step interrupted by a crash, whose effect may or may not have happened. */
 export const decideStep = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/steps/:stepId/decision',
-  summary: 'Decide on a step that was interrupted in mid-air',
+  summary: 'Decide on an interrupted step',
   tags,
   params: z.object({ runId: RunId, stepId: z.string().min(1).max(256) }),
   body: z.strictObject({ action: z.enum(['retry', 'succeed', 'fail']), output: AnyJson.default(null) }),
@@ -209,7 +209,7 @@ export const decideStep = endpoint({
 
 const StepOfRun = z.object({ runId: z.string(), stepId: z.string() });
 
-/** The same for many: of the runs (jobs included) that wait for a decision, those that match. */
+/** Decides on all matching steps of runs and jobs that wait for a decision. */
 export const decideSteps = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/decisions',
@@ -218,22 +218,20 @@ export const decideSteps = endpoint({
   body: z.strictObject({
     action: z.enum(['retry', 'succeed', 'fail']),
     output: AnyJson.default(null),
-    workflowId: z.string().max(256).optional().describe('Only runs of it; of a job its handler'),
-    stepId: z.string().min(1).max(256).optional().describe('Only steps of that id'),
+    workflowId: z.string().max(256).optional().describe('Only runs of this workflow, or of this job handler'),
+    stepId: z.string().min(1).max(256).optional().describe('Only steps with this id'),
     cursor: Cursor,
-    limit: Limit.describe('Runs looked at in this call'),
+    limit: Limit.describe('Runs examined per call'),
   }),
   reply: z.object({
     decided: z.array(StepOfRun),
-    refused: z
-      .array(StepOfRun.extend({ error: RunError }))
-      .describe('Decided by somebody else meanwhile, or ended'),
+    refused: z.array(StepOfRun.extend({ error: RunError })).describe('Already decided, or ended'),
     nextCursor: z.string().nullable(),
   }),
   errors: ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE'],
 });
 
-/** A definition that runs can be started of. */
+/** A registered workflow definition. */
 export const WorkflowSummary = z
   .object({
     id: z.string(),
@@ -241,24 +239,24 @@ export const WorkflowSummary = z
     description: z.string().nullable(),
     version: z.string(),
     hash: z.string(),
-    source: z.string().describe('The file or the plugin it comes from'),
+    source: z.string().describe('File or plugin of the definition'),
     jobs: z.array(z.string()),
     inputs: z.record(z.string(), AnyJson).nullable(),
   })
   .meta({ id: 'WorkflowSummary' });
 export type WorkflowSummary = z.infer<typeof WorkflowSummary>;
 
-/** What is wrong with a definition; one that could not be registered, unless `unresolved` is set. */
+/** A problem in a definition. The workflow is not registered unless `unresolved` is set. */
 export const WorkflowFault = z
   .object({
     source: z.string().describe('The file with line and column (`ship.yaml:12:5`), or the plugin'),
-    path: z.string().describe('In the definition; empty for the file as a whole'),
+    path: z.string().describe('Path in the definition; empty for the whole file'),
     message: z.string(),
     text: z.string().optional().describe('The line of the file'),
     unresolved: z
       .literal(true)
       .optional()
-      .describe('The workflow is registered, but names a plugin, command or webhook that does not exist'),
+      .describe('The workflow is registered, but references a missing plugin, command or webhook'),
   })
   .meta({ id: 'WorkflowFault' });
 export type WorkflowFault = z.infer<typeof WorkflowFault>;
@@ -266,7 +264,7 @@ export type WorkflowFault = z.infer<typeof WorkflowFault>;
 export const listWorkflows = endpoint({
   method: 'GET',
   path: '/api/v1/workflows',
-  summary: 'Registered workflows, and the faults of those that could not be registered',
+  summary: 'List registered workflows, and the faults of invalid ones',
   tags,
   query: NoFilters,
   reply: page(WorkflowSummary).extend({ faults: z.array(WorkflowFault) }),

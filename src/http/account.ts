@@ -3,24 +3,24 @@ import type { Metrics } from '../kit/metrics.ts';
 import { parentSpanOf } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 
-/** What there is to say of a request that was answered, whoever answered it. */
+/** Facts about an answered request, for metrics, log and traces. */
 export interface AnsweredRequest {
   method: string;
-  /** The pattern: a raw path may carry what neither a log nor a label must have. */
+  /** The route pattern: raw paths may contain secrets and are unbounded. */
   route: string;
   status: number;
-  /** `performance.now()` at the request line. */
+  /** `performance.now()` when the request line arrived. */
   startedAt: number;
   requestId: string;
   traceId: string;
   spanId: string;
-  /** Empty until somebody authenticated. */
+  /** Empty if unauthenticated. */
   tenantId: string;
-  /** The header, as sent. */
+  /** The header as received. */
   traceparent: unknown;
 }
 
-/** Counts and logs a request. */
+/** Counts and logs a finished request. */
 export type Account = (answered: AnsweredRequest) => void;
 
 export function createAccount({

@@ -17,7 +17,7 @@ const REASONS: Partial<Record<PlatformCode, string>> = {
   REQUEST_TIMEOUT: 'Request Timeout',
 };
 
-/** Answers what never became a request (bad framing, oversize headers) in the error shape, then closes: its framing cannot be trusted. */
+/** Answers malformed requests (bad framing, oversized headers) with an error body and closes the connection. */
 export function createClientErrorAnswer(random: Random) {
   return (error: Error, socket: Socket): void => answerClientError(error, socket, random.uuid());
 }
@@ -28,14 +28,14 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
     socket.destroy();
     return;
   }
-  // Once an answer has begun, ours would land in the middle of it. What is written of it leaves: a refusal of framing that
-  // the parser gives up on right after the head would never arrive otherwise.
+  // A response that has begun must not be interleaved with ours. destroySoon() flushes it first: it may be a refusal of
+  // the same bad framing.
   const { _httpMessage } = socket as { _httpMessage?: { _headerSent: boolean } };
   if (_httpMessage?._headerSent) {
     socket.destroySoon();
     return;
   }
-  const [name, message] = FAULTS[code] ?? ['VALIDATION_ERROR', 'This is not a well-formed HTTP/1.1 request.'];
+  const [name, message] = FAULTS[code] ?? ['VALIDATION_ERROR', 'The request is not well-formed HTTP/1.1.'];
   const body = JSON.stringify(errorBody(new PlatformError(name, message)));
   const reason = REASONS[name] ?? 'Bad Request';
   socket.end(
@@ -43,11 +43,11 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
   );
 }
 
-/** `CONNECT` in our shape; Node would hang up without a word. */
+/** Answers `CONNECT` with an error body; Node would close the connection without an answer. */
 export function refuseTunnels(server: Server, random: Random): void {
   const error = new PlatformError(
     'NOT_IMPLEMENTED',
-    "This is no forward proxy: CONNECT is not done here; take this address out of the client's proxy settings.",
+    "CONNECT is not supported, because this is not a forward proxy. Remove this address from the client's proxy settings.",
   );
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());

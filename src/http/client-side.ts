@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 
-/** Where a request comes from, as far as that is known for sure. */
+/** Verified origin of a request. */
 export interface ClientSide {
   ip: string;
-  /** The name it was sent to. */
+  /** The requested host name. */
   host: string;
   proto: 'http' | 'https';
 }
@@ -12,24 +12,24 @@ export interface ClientSide {
 export type ClientSideOf = (request: IncomingMessage) => ClientSide;
 
 /**
- * Reads it off requests that the framework does not see (upgrades), as the framework reads it off others: what
- * `X-Forwarded-*` say counts from trusted proxies alone, and of the address only as far as they vouch for it.
+ * Derives the client's address for requests that bypass Fastify (upgrades), by the same rules: `X-Forwarded-*` headers are
+ * trusted only from configured proxies.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
   const trusts = trustIn(trustedProxies);
   return (request) => {
     const { headers, socket } = request;
-    const byProxy = trusts(socket.remoteAddress ?? '', 0);
-    const told = (name: string): string | undefined => (byProxy ? lastOf(headers[name]) : undefined);
+    const isProxied = trusts(socket.remoteAddress ?? '', 0);
+    const forwarded = (name: string): string | undefined => (isProxied ? lastOf(headers[name]) : undefined);
     return {
-      ip: byProxy ? proxyAddr(request, trusts) : (socket.remoteAddress ?? ''),
-      host: told('x-forwarded-host') ?? headers.host ?? '',
-      proto: told('x-forwarded-proto') === 'https' ? 'https' : 'http',
+      ip: isProxied ? proxyAddr(request, trusts) : (socket.remoteAddress ?? ''),
+      host: forwarded('x-forwarded-host') ?? headers.host ?? '',
+      proto: forwarded('x-forwarded-proto') === 'https' ? 'https' : 'http',
     };
   };
 }
 
-/** The address alone, for who has no request: of the connection, and what `X-Forwarded-For` says. */
+/** Resolves the client address from the remote address and `X-Forwarded-For`, without a request object. */
 export function createClientAddress(
   trustedProxies: readonly string[],
 ): (remoteAddress: string, forwardedFor: string | undefined) => string {
@@ -44,12 +44,12 @@ function trustIn(proxies: readonly string[]): (address: string, distance: number
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : () => false;
 }
 
-/** As much of a request as its client's address is read off. */
+/** The minimal request that proxy-addr reads. */
 function requestFrom(remoteAddress: string, forwardedFor: string): IncomingMessage {
   return { headers: { 'x-forwarded-for': forwardedFor }, socket: { remoteAddress } } as never;
 }
 
-/** The entry of the proxy that is next to us; those before it may be anybody's. */
+/** The entry added by the nearest proxy. Earlier entries are untrusted. */
 function lastOf(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(value.lastIndexOf(',') + 1).trim() : undefined;
 }

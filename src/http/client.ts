@@ -2,22 +2,22 @@ import type { CallInput, Endpoint, PlatformCode, ReplyOf } from '../contracts/in
 import { isPlatformCode } from '../contracts/index.ts';
 import { codeOf, PlatformError } from '../kit/errors.ts';
 
-/** What undici calls them. */
+/** undici error codes of timeouts. */
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 export interface ClientOptions {
-  /** Base URL, or a function for one that may move (a restarted daemon). Throws what it throws. */
+  /** Base URL, or a function if it may change (a restarted service). Its errors propagate. */
   url: string | (() => string);
   /** Headers of every call: tokens, service key. */
   headers?: () => Record<string, string> | Promise<Record<string, string>>;
   timeoutMs?: number;
-  /** How failures name the other side: `gateway`. */
+  /** Name of the peer in error messages: `gateway`. */
   peer: string;
-  /** Instead of Node's fetch. */
+  /** Default: `fetch`. */
   send?: Send;
 }
 
-/** The part of `fetch` that a call needs; rejects with the signal's reason when that fires. */
+/** The subset of `fetch` used here; rejects with the reason of the signal. */
 export type Send = (url: string, request: SentRequest) => Promise<SentReply>;
 
 export interface SentRequest {
@@ -32,11 +32,11 @@ export type SentReply = Pick<Response, 'ok' | 'status' | 'text'> & { headers: Pi
 export interface CallOptions {
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Instead of the client's own. */
+  /** Overrides the client's timeout. */
   timeoutMs?: number;
 }
 
-/** Calls endpoints by their contract. Failures are PlatformErrors: the peer's own, UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT. */
+/** Typed calls to endpoints. Rejects with the peer's own PlatformError, UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT. */
 export interface Client {
   call<E extends Endpoint>(endpoint: E, input?: CallInput<E>, options?: CallOptions): Promise<ReplyOf<E>>;
 }
@@ -81,7 +81,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** Calls a path and hands back the response before its body. Throws as `Client.call` does. */
+/** Requests a path and returns the response with its body unread. Throws like `Client.call`. */
 export async function openStream(
   base: string,
   path: string,
@@ -101,12 +101,12 @@ export async function openStream(
 function fillPath(path: string, params: object): string {
   return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) => {
     const value = String((params as Record<string, unknown>)[name]);
-    // A URL cannot hold these as a segment, however they are escaped: the call would go somewhere else.
+    // URL normalization removes these segments even when escaped, so the request would reach another path.
     if (value === '' || value === '.' || value === '..') {
       throw new PlatformError('VALIDATION_ERROR', `${name} cannot be ${JSON.stringify(value)}.`);
     }
     if (!value.isWellFormed())
-      throw new PlatformError('VALIDATION_ERROR', `${name} holds half of a surrogate pair.`);
+      throw new PlatformError('VALIDATION_ERROR', `${name} contains an unpaired surrogate.`);
     return encodeURIComponent(value);
   });
 }
@@ -118,7 +118,7 @@ function queryString(query: object): string {
     : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** What Node says of a certificate that it does not accept; fetch hides it in the cause. */
+/** Finds a certificate error; fetch hides it in the cause. */
 function trustFailure(error: unknown): { code: string; message: string } | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = codeOf(at) ?? '';
@@ -127,7 +127,7 @@ function trustFailure(error: unknown): { code: string; message: string } | undef
   return undefined;
 }
 
-/** A call that got no answer. */
+/** Converts a failed request without a response. */
 export function connectionError(error: unknown, peer: string, base: string): PlatformError {
   if (error instanceof PlatformError) return error;
   if ((error instanceof DOMException && error.name === 'TimeoutError') || TIMEOUTS.has(codeOf(error) ?? '')) {
@@ -144,18 +144,18 @@ export function connectionError(error: unknown, peer: string, base: string): Pla
         cause: error,
         details: {
           reason: untrusted.code,
-          hint: 'NODE_EXTRA_CA_CERTS=<ca.pem> trusts an authority of your own; check the name in the address too.',
+          hint: 'Set NODE_EXTRA_CA_CERTS=<ca.pem> to trust your own CA, and check the host name in the URL.',
         },
       },
     );
   return new PlatformError(
     'UPSTREAM_UNAVAILABLE',
-    `The ${peer} at ${base} cannot be reached; \`svc status\` shows whether it runs.`,
+    `The ${peer} at ${base} is unreachable. Check with \`svc status\` whether it is running.`,
     { cause: error },
   );
 }
 
-/** The peer's own error as it is, when it has our shape and a code we know. */
+/** Converts an error response. Keeps the peer's error if it has our format and a known code. */
 export function peerError(
   response: Pick<SentReply, 'status' | 'headers'>,
   text: string,
@@ -171,7 +171,7 @@ export function peerError(
     if (isPlatformCode(error.code)) ({ code, message, details = {} } = { ...error, code: error.code });
     else details = { ...details, code: error.code };
   } catch {
-    // Not our shape: the status is all there is to tell.
+    // Not our format: only the status is known.
   }
   const retryAfter = response.headers.get('retry-after');
   return new PlatformError(code, message, {
@@ -180,12 +180,12 @@ export function peerError(
   });
 }
 
-/** The answer of a success. Throws UPSTREAM_UNAVAILABLE when it is no JSON. */
+/** Parses a successful response. Throws UPSTREAM_UNAVAILABLE if it is not JSON. */
 export function parseReply(text: string, peer: string): unknown {
   try {
     return text === '' ? undefined : JSON.parse(text);
   } catch (error) {
-    throw new PlatformError('UPSTREAM_UNAVAILABLE', `The ${peer} answered something that is not JSON.`, {
+    throw new PlatformError('UPSTREAM_UNAVAILABLE', `The ${peer} sent a response that is not JSON.`, {
       cause: error,
     });
   }

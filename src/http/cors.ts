@@ -2,7 +2,7 @@ import type { Http } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Flat names and values for the answer, where it bypasses Fastify; null: none. */
+    /** CORS headers as a flat list, for responses that bypass Fastify; null: none. */
     corsHeaders: string[] | null;
   }
 }
@@ -14,10 +14,7 @@ const EXPOSED =
   'x-request-id, x-webhook-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset';
 const PREFLIGHT_SECONDS = '600';
 
-/**
- * Lets pages of the configured origins call us, and no others: without our headers their browser keeps the answer from
- * them. No cookies are involved, so `Allow-Credentials` never appears.
- */
+/** Adds CORS headers for the configured origins. Cookies are not used, so `Allow-Credentials` is never sent. */
 export function allowOrigins(http: Http, origins: readonly string[]): void {
   http.decorateRequest('corsHeaders', null);
   if (origins.length === 0) return;
@@ -26,7 +23,7 @@ export function allowOrigins(http: Http, origins: readonly string[]): void {
     const { origin } = request.headers;
     if (origin === undefined) return done();
     if (!allowed.has(origin)) {
-      // A cache must not hand one origin's answer to another.
+      // Prevents caches from serving the response to another origin.
       request.corsHeaders = ['vary', 'origin'];
       reply.header('vary', 'origin');
       return done();

@@ -2,30 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { STOP_DEADLINES } from '../kit/stop-deadlines.ts';
 import type { Http } from './server.ts';
 
-/** Connections that the kernel holds for the listener. Node's 511 makes the rest of a burst wait for a second. */
+/** Kernel backlog of the listener. With Node's 511, a burst of connections waits for a retransmit of one second. */
 export const LISTEN_BACKLOG = 4096;
 
 const POLL_MS = 10;
-/** Polls without a new connection or request after which the backlog is empty. Polls, not time: a busy loop reads late. */
+/** Polls without activity after which the backlog counts as empty. Polls, not time, because a busy loop reads late. */
 const QUIET_POLLS = 4;
-/** Longest time to accept during a drain. libuv accepts one connection a turn, and turns are slow on a loaded machine. */
+/** Max time to accept during a drain. libuv accepts one connection per turn, and turns are slow under load. */
 const MAX_ACCEPTING_MS = 6000;
 export const REAP_MS = 25;
 const DRAIN_MS = 8000;
 
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
-/** Time left for open requests. Event streams never end by themselves; clients reconnect. */
+/** Ms left for open requests. Event streams never end by themselves; clients reconnect. */
 export function drainLeftMs(http: Http): number {
   return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
 }
 
 /**
- * Ends connections politely. From the first moment every answer says `Connection: close`, but the listener and idle
- * connections stay for a moment: a client that has just sent a request on one would lose it. Then idle ones go as they
- * become idle, and at the deadline the rest.
+ * Graceful shutdown: responses get `Connection: close` at once, but listener and idle connections stay open until the
+ * backlog is empty, or requests just sent would be lost. Then connections close when idle, and all at the deadline.
  */
-export function drainPolitely(http: Http): void {
+export function drainOnClose(http: Http): void {
   const { server } = http;
   server.on('connection', () => {
     http.kit.connections++;
@@ -34,8 +33,8 @@ export function drainPolitely(http: Http): void {
     http.kit.draining = true;
     if (!server.listening) return;
     http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
-    await untilQuiet(http);
-    // Node closes what is idle when the server closes, and leaves what becomes idle later to its keep-alive time.
+    await untilBacklogEmpty(http);
+    // Node closes connections that are idle at close; those that become idle later stay open until the keep-alive timeout.
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));
     server.once('close', () => {
@@ -49,20 +48,20 @@ export function drainPolitely(http: Http): void {
   });
 }
 
-/** Resolves once the backlog is empty. More connections than it holds must have come after the stop. */
-async function untilQuiet(http: Http): Promise<void> {
+/** Resolves once the backlog is empty: no new requests, or more connections than it holds. */
+async function untilBacklogEmpty(http: Http): Promise<void> {
   const { kit } = http;
   const lastOfBacklog = kit.connections + LISTEN_BACKLOG;
   const endsAt = Math.min(performance.now() + MAX_ACCEPTING_MS, kit.drainEndsAt);
   let quiet = 0;
   while (quiet < QUIET_POLLS && kit.connections < lastOfBacklog && performance.now() < endsAt) {
-    const before = news(http);
+    const before = activity(http);
     await sleep(POLL_MS);
-    quiet = news(http) === before ? quiet + 1 : 0;
+    quiet = activity(http) === before ? quiet + 1 : 0;
   }
 }
 
-/** Changes with each new connection and request: both parts only grow. */
-function news({ kit }: Http): number {
+/** Changes with each new connection and request; both terms only grow. */
+function activity({ kit }: Http): number {
   return kit.connections + kit.lastRequestAt;
 }

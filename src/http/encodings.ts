@@ -2,8 +2,7 @@ import { PlatformError } from '../kit/errors.ts';
 import type { Http } from './server.ts';
 
 /**
- * Refuses bodies that are encoded in a way nobody here decodes, before they are read: taken as they are, they would be
- * told to be no JSON, or end where somebody before us thinks they go on.
+ * Rejects encoded bodies before they are read. Parsed undecoded, they would fail as invalid JSON or allow request smuggling.
  */
 export function refuseEncodedBodies(http: Http): void {
   http.addHook('preParsing', (request, _reply, _payload, done) => {
@@ -15,9 +14,9 @@ export function refuseEncodedBodies(http: Http): void {
   });
 }
 
-/** The connection ends with it: where the next request would begin is anybody's guess. */
+/** Closes the connection: without decoding, the end of the body is unknown. */
 export function unknownTransferCoding(): PlatformError {
-  return new PlatformError('NOT_IMPLEMENTED', 'The only transfer coding taken here is "chunked".', {
+  return new PlatformError('NOT_IMPLEMENTED', 'The only supported transfer coding is "chunked".', {
     headers: { connection: 'close' },
   });
 }
@@ -25,7 +24,7 @@ export function unknownTransferCoding(): PlatformError {
 function unknownContentEncoding(encoding: string): PlatformError {
   return new PlatformError(
     'UNSUPPORTED_MEDIA_TYPE',
-    `The body comes with "Content-Encoding: ${encoding.slice(0, 100)}"; send it as plain JSON, without that header.`,
+    `Content-Encoding "${encoding.slice(0, 100)}" is not supported. Send plain JSON without that header.`,
     { headers: { 'accept-encoding': 'identity' } },
   );
 }

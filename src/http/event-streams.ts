@@ -3,15 +3,15 @@ import type { Caller } from '../contracts/index.ts';
 import { errorBody, messageOf, PlatformError, toRemoteError } from '../kit/errors.ts';
 import { createFairShares } from '../kit/fair-shares.ts';
 import { type WrittenEvent, writtenEvent } from '../kit/server-sent-events.ts';
-import { abortedWithCaller, createReplyStream } from './reply-stream.ts';
+import { abortOnDisconnect, createReplyStream } from './reply-stream.ts';
 import type { Http } from './server.ts';
 
-/** Proxies take a silent connection for a dead one, and so does the command line. */
-const BEAT_MS = 10_000;
-const BEAT = Buffer.from(writtenEvent({ comment: 'still here' }));
-const RETRY_AFTER_S = 10;
+/** Proxies and the CLI close connections that stay silent. */
+const HEARTBEAT_MS = 10_000;
+const HEARTBEAT = Buffer.from(writtenEvent({ comment: 'heartbeat' }));
+const RETRY_AFTER_SECONDS = 10;
 
-/** Who asks for a stream, and what it is answered on. */
+/** A request for a stream. */
 export interface StreamCall {
   caller: Caller;
   request: FastifyRequest;
@@ -19,21 +19,20 @@ export interface StreamCall {
 }
 
 /**
- * What a stream tells, some events at a time. What it throws before the first of them is answered as an ordinary error.
- * `signal` fires when nobody listens any more.
+ * Yields batches of events. An error before the first batch becomes an ordinary error response. `signal` aborts when the
+ * client disconnects.
  */
 export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly WrittenEvent[], void>;
 
 export interface EventStreams {
   /**
-   * Settles when the stream has ended: by itself, with the connection or with the service; whoever follows one connects anew.
-   * A failure in between is its last event, `error`. Throws RATE_LIMIT_EXCEEDED where the caller's namespace has its
-   * share of the streams, SERVICE_UNAVAILABLE where there are no more.
+   * Settles when the source, the connection or the service ends; clients reconnect. An error becomes a final `error` event.
+   * Throws RATE_LIMIT_EXCEEDED if the namespace has used up its share of streams, SERVICE_UNAVAILABLE if none is left.
    */
   send(call: StreamCall, follow: FollowEvents): Promise<void>;
 }
 
-/** Streams of server-sent events that may be open at a time: `count` in all, shared by namespaces. `what` is followed. */
+/** Limits concurrent event streams to `count`, shared fairly between namespaces. `what` names the content in errors. */
 export function createEventStreams(
   http: Http,
   { what, count }: { what: string; count: number },
@@ -42,26 +41,26 @@ export function createEventStreams(
   const closing = new AbortController();
   http.addHook('preClose', async () => closing.abort());
 
-  function requirePlace({ namespaceId }: Caller): void {
+  function takeSlot({ namespaceId }: Caller): void {
     if (shares.take(namespaceId)) return;
-    const details = { streams: count, retryAfterSeconds: RETRY_AFTER_S };
-    const headers = { 'retry-after': String(RETRY_AFTER_S) };
+    const details = { streams: count, retryAfterSeconds: RETRY_AFTER_SECONDS };
+    const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) };
     if (shares.free === 0)
       throw new PlatformError(
         'SERVICE_UNAVAILABLE',
-        `All ${count} streams of ${what} are taken; try again in ${RETRY_AFTER_S} s.`,
+        `All ${count} streams of ${what} are in use. Try again in ${RETRY_AFTER_SECONDS} s.`,
         { details, headers },
       );
     throw new PlatformError(
       'RATE_LIMIT_EXCEEDED',
-      `The namespace "${namespaceId}" has its share of the ${count} streams of ${what}: the rest is kept for others. Close one of its streams, or try again in ${RETRY_AFTER_S} s.`,
+      `The namespace "${namespaceId}" has used its share of the ${count} streams of ${what}. Close one of its streams, or try again in ${RETRY_AFTER_SECONDS} s.`,
       { details: { ...details, namespaceId }, headers },
     );
   }
 
   return {
     async send(call, follow) {
-      requirePlace(call.caller);
+      takeSlot(call.caller);
       try {
         await send(http, call, follow, closing.signal);
       } finally {
@@ -77,7 +76,7 @@ async function send(
   follow: FollowEvents,
   closing: AbortSignal,
 ): Promise<void> {
-  const signal = AbortSignal.any([closing, abortedWithCaller(reply).signal]);
+  const signal = AbortSignal.any([closing, abortOnDisconnect(reply).signal]);
   const source = follow(signal);
   let next = await source.next();
   const { raw } = reply;
@@ -87,20 +86,20 @@ async function send(
     'x-accel-buffering': 'no',
     'x-content-type-options': 'nosniff',
   });
-  const beat = setInterval(() => raw.writableNeedDrain || raw.write(BEAT), BEAT_MS).unref();
+  const heartbeat = setInterval(() => raw.writableNeedDrain || raw.write(HEARTBEAT), HEARTBEAT_MS).unref();
   try {
     while (!next.done && !signal.aborted) {
-      // A reader that is slower than we are is waited for, instead of holding what it has not read.
+      // Backpressure: waits for a slow reader instead of buffering.
       if (next.value.length > 0) await stream.write(Buffer.from(next.value.map(writtenEvent).join('')));
       next = await source.next();
     }
   } catch (error) {
     if (!signal.aborted && !raw.destroyed) {
-      http.kit.logger.warn(`A stream of events ended: ${messageOf(error)}`, { requestId: request.id, error });
+      http.kit.logger.warn(`An event stream failed: ${messageOf(error)}`, { requestId: request.id, error });
       raw.write(writtenEvent({ event: 'error', data: JSON.stringify(errorBody(toRemoteError(error))) }));
     }
   } finally {
-    clearInterval(beat);
+    clearInterval(heartbeat);
     await source.return();
     stream.end();
     http.kit.account(request, 200);

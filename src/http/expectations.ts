@@ -7,8 +7,8 @@ import { protocolFault } from './request-line.ts';
 import type { Http } from './server.ts';
 
 /**
- * `Expect: 100-continue` is answered once somebody wants the body, not before: a client that is refused keeps it.
- * Whoever reads a body past Fastify calls `continueIfExpected` itself.
+ * Defers the answer to `Expect: 100-continue` until a handler wants the body, so that a rejected client never sends it.
+ * Code that reads a body without Fastify must call `continueIfExpected`.
  */
 export function deferContinue(server: Server): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
@@ -16,7 +16,7 @@ export function deferContinue(server: Server): void {
   });
 }
 
-/** The same for the routes of Fastify, which reads their bodies. */
+/** Sends the deferred `100 Continue` for Fastify's routes. */
 export function continueWhenWanted(http: Http): void {
   http.addHook('preParsing', (request, reply, _payload, done) => {
     const { bodyLimit } = request.routeOptions;
@@ -33,23 +33,23 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
   if (expectsContinue(request)) response.writeContinue();
 }
 
-/** HTTP/1.0 has no interim answers (RFC 9110 10.1.1). */
+/** HTTP/1.0 has no interim responses (RFC 9110 10.1.1). */
 function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersionMinor > 0;
 }
 
 function bodyTooLarge(limitBytes: number): PlatformError {
-  return new PlatformError('PAYLOAD_TOO_LARGE', `The request body is larger than ${limitBytes} bytes.`, {
+  return new PlatformError('PAYLOAD_TOO_LARGE', `The request body exceeds ${limitBytes} bytes.`, {
     details: { limitBytes },
   });
 }
 
-/** `Expect` other than `100-continue`: 417 in our shape. The sender may or may not send its body now, so the connection ends. */
+/** Answers other expectations with 417. Closes the connection, because the client may or may not send its body. */
 export function refuseExpectations(server: Server, random: Random): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const error =
       protocolFault(request) ??
-      new PlatformError('EXPECTATION_FAILED', 'The only expectation met here is "100-continue".');
+      new PlatformError('EXPECTATION_FAILED', 'The only supported expectation is "100-continue".');
     const body = JSON.stringify(errorBody(error));
     response
       .writeHead(error.status, {

@@ -8,25 +8,25 @@ import type { Authenticate } from './server.ts';
 
 export interface UpstreamIdentityOptions {
   internalSecret: string;
-  /** `required`: only the gateway and other daemons are let in. `optional` (development): a direct call is its `X-Tenant-ID`, else `default`. */
+  /** `required`: only the gateway and other services may call. `optional`: direct calls act as `X-Tenant-ID`, else `default`. */
   mode: 'optional' | 'required';
-  /** Pages of these origins may call without the service key: `gateway.cors.origins`. Default: none. */
+  /** Browser origins that may call without the service key: `gateway.cors.origins`. Default: none. */
   allowedOrigins?: readonly string[];
   logger: Logger;
 }
 
 /**
- * Who calls a daemon behind the gateway. The gateway's word (tenant, host) counts only with the service key,
- * so that a client that reaches the port cannot pose as a tenant. @spec Authentication 11, 12
+ * Authenticates calls to a service behind the gateway. The tenant and host headers are trusted only with the service key,
+ * so a client with direct access cannot impersonate a tenant. @spec Authentication 11, 12
  */
 export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate {
   const { internalSecret, mode, logger, allowedOrigins = [] } = options;
   const expected = serviceKey(internalSecret);
   const allowed = new Set(allowedOrigins.map((origin) => origin.replace(/\/$/, '')));
   return (request: FastifyRequest): Caller => {
-    const shown = request.headers[HEADERS.serviceKey];
-    const trusted = typeof shown === 'string' && safeEqual(shown, expected);
-    if (shown !== undefined && !trusted) {
+    const receivedKey = request.headers[HEADERS.serviceKey];
+    const trusted = typeof receivedKey === 'string' && safeEqual(receivedKey, expected);
+    if (receivedKey !== undefined && !trusted) {
       reportRefused(logger, request, 'SERVICE_KEY_WRONG');
       throw new PlatformError('UNAUTHORIZED', 'The service key is wrong.');
     }
@@ -34,22 +34,22 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
       reportRefused(logger, request, 'SERVICE_KEY_MISSING');
       throw new PlatformError(
         'UNAUTHORIZED',
-        'This service takes calls from the gateway and other services alone; call the gateway with a Bearer token.',
+        'This service accepts calls from the gateway and other services only. Call the gateway with a Bearer token.',
       );
     }
-    if (!trusted) refusePages(request, allowed, logger);
+    if (!trusted) refuseForeignPages(request, allowed, logger);
     return { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
   };
 }
 
-/** What browsers say of a request that a page of another origin makes; also of images and links, which bring no `Origin`. */
+/** `Sec-Fetch-Site` values of other sites' requests, including images and links, which have no `Origin`. */
 const OTHER_SITES = new Set<unknown>(['cross-site', 'same-site']);
 
 /**
- * Refuses calls of pages of other origins. A browser sends GETs and plain POSTs of any page to this port, although it
- * keeps the answer from the page. Programs send neither `Origin` nor `Sec-Fetch-Site`.
+ * Rejects requests from pages of other origins. Browsers send their GETs and simple POSTs to this port, although they
+ * withhold the response. Programs send neither `Origin` nor `Sec-Fetch-Site`.
  */
-function refusePages(request: FastifyRequest, allowed: ReadonlySet<string>, logger: Logger): void {
+function refuseForeignPages(request: FastifyRequest, allowed: ReadonlySet<string>, logger: Logger): void {
   const { origin, host, referer } = request.headers;
   const page = origin ?? originOf(referer);
   if (page !== undefined && allowed.has(page)) return;
@@ -58,7 +58,7 @@ function refusePages(request: FastifyRequest, allowed: ReadonlySet<string>, logg
   reportRefused(logger, request, 'FOREIGN_ORIGIN');
   throw new PlatformError(
     'FORBIDDEN',
-    `A page of ${page?.slice(0, 100) ?? 'another site'} may not call this service; call the gateway with a Bearer token, and list the page under gateway.cors.origins.`,
+    `A page from ${page?.slice(0, 100) ?? 'another site'} may not call this service. Call the gateway with a Bearer token, and add the origin to gateway.cors.origins.`,
   );
 }
 
@@ -66,7 +66,7 @@ function originOf(referer: string | undefined): string | undefined {
   return referer !== undefined && URL.canParse(referer) ? new URL(referer).origin : undefined;
 }
 
-/** Of this machine, or of this service: its own description has a form that calls it. */
+/** The origin is on this machine or is this service, whose API description has a form that calls it. */
 function isOwn(origin: string, host: string | undefined): boolean {
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);
@@ -82,7 +82,7 @@ function reportRefused(logger: Logger, request: FastifyRequest, reasonCode: stri
       event: 'auth.failed',
       level: 'warn',
       reasonCode,
-      message: `A direct call from ${ip} was refused`,
+      message: `Direct call from ${ip} refused`,
       outcome: 'refused',
       evidence: { ip },
     },
@@ -104,7 +104,7 @@ function tenantOf(request: FastifyRequest): string {
   return tenant.data;
 }
 
-/** The headers by which one daemon shows another on whose behalf it calls. */
+/** Headers that authenticate one service to another, and the caller it acts for. */
 export function serviceHeaders(internalSecret: string, caller?: Partial<Caller>): Record<string, string> {
   return {
     [HEADERS.serviceKey]: serviceKey(internalSecret),

@@ -3,35 +3,35 @@ import { createNumbering } from '../kit/numbering.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** The schemas of one API description, shared by name. */
+/** Schemas of one API description, shared by name. */
 export interface SchemaComponents {
-  /** Every named schema met so far: `components.schemas`. */
+  /** `components.schemas`: all named schemas added so far. */
   readonly schemas: Record<string, JsonSchema>;
-  /** A schema as JSON Schema 2020-12 in which every `$ref` leads into `components.schemas`. `input` is what a caller sends, `output` what is answered. */
+  /** Converts to JSON Schema 2020-12 with every `$ref` into `components.schemas`. `input` is the request form. */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** The same for a JSON Schema that is one already; its own `$defs` are lifted. `name` is used for what has none. */
+  /** The same for an existing JSON Schema; its own `$defs` become components. `name` is the fallback name. */
   lift(schema: JsonSchema, name: string): JsonSchema;
 }
 
 const REF = '#/components/schemas/';
 const ANY_JSON = 'JsonValue';
 
-/** Schemas with an id (`.meta({id})`) are printed once, under that id; the rest stands where it is used. */
+/** Schemas with an id (`.meta({id})`) are printed once under that id; others are inlined. */
 export function createSchemaComponents(): SchemaComponents {
   const schemas: SchemaComponents['schemas'] = {};
 
   const taken = new Set<string>();
-  /** By wanted name and text. */
+  /** Names by wanted name and schema text. */
   const names = new Map<string, Map<string, string>>();
   const nextName = createNumbering((name) => taken.has(name));
 
-  /** The wanted name, numbered when it names something else already. */
+  /** Returns the wanted name, numbered if it is taken by another schema. */
   function nameFor(wanted: string, schema: JsonSchema): string {
     const text = JSON.stringify(schema);
-    const known = names.get(wanted) ?? new Map<string, string>();
-    const name = known.get(text) ?? nextName(wanted);
+    const namesByText = names.get(wanted) ?? new Map<string, string>();
+    const name = namesByText.get(text) ?? nextName(wanted);
     taken.add(name);
-    names.set(wanted, known.set(text, name));
+    names.set(wanted, namesByText.set(text, name));
     return name;
   }
 
@@ -57,7 +57,7 @@ export function createSchemaComponents(): SchemaComponents {
     lift,
     add(schema, io) {
       const { it, $defs = {} } = print(schema, io);
-      // A type that is sent otherwise than it is answered (it has defaults) gets a second name.
+      // A type with defaults differs between request and response; the request variant gets its own name.
       const answered =
         io === 'input' && Object.keys($defs).length > 0 ? print(schema, 'output').$defs : $defs;
       const names = Object.keys($defs).filter(
@@ -68,7 +68,7 @@ export function createSchemaComponents(): SchemaComponents {
   };
 }
 
-/** Inside an object no schema is the root, so that recursion refers to `$defs` and never to `#`. */
+/** Wraps the schema in an object, so that recursion refers to `$defs` and never to the root `#`. */
 function print(
   schema: z.ZodType,
   io: 'input' | 'output',
@@ -78,7 +78,7 @@ function print(
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
-      // An answer may gain fields; only what we refuse in a request is closed.
+      // Responses may gain fields, so only request schemas are closed.
       if (io === 'output' && def.type === 'object' && !('catchall' in def && def.catchall)) {
         delete jsonSchema.additionalProperties;
       }
@@ -87,7 +87,7 @@ function print(
   return { it: properties.it, ...($defs ? { $defs } : {}) };
 }
 
-/** Calls each of `keys` of the `$defs` `<key>Input`. */
+/** Appends `Input` to the names of the given `$defs`. */
 function rename({ $defs = {}, ...root }: JsonSchema, keys: readonly string[]): JsonSchema {
   const suffixed = (key: string): string => (keys.includes(key) ? `${key}Input` : key);
   const defs = Object.entries($defs as Record<string, JsonSchema>);
@@ -97,29 +97,34 @@ function rename({ $defs = {}, ...root }: JsonSchema, keys: readonly string[]): J
   );
 }
 
-/** Points every `#/$defs/<key>` where `to` says. */
+/** Rewrites every `#/$defs/<key>` reference. */
 function redirect(schema: JsonSchema, to: (key: string) => string): JsonSchema {
-  const turn = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(turn);
+  const rewrite = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(rewrite);
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, key === '$ref' ? turnRef(item, to) : turn(item)]),
+      Object.entries(value).map(([key, item]) => [
+        key,
+        key === '$ref' ? rewriteRef(item, to) : rewrite(item),
+      ]),
     );
   };
-  return turn(schema) as JsonSchema;
+  return rewrite(schema) as JsonSchema;
 }
 
-function turnRef(ref: unknown, to: (key: string) => string): unknown {
+function rewriteRef(ref: unknown, to: (key: string) => string): unknown {
   if (typeof ref !== 'string' || !ref.startsWith('#/$defs/')) return ref;
   const [key = '', ...rest] = ref.slice('#/$defs/'.length).split('/');
   return [to(key), ...rest].join('/');
 }
 
-/** `z.json()` spells recursion out; "anything" says the same in one word. */
+/** Detects `z.json()`, whose recursive definition is replaced by "any JSON value". */
 function isAnyJson(key: string, schema: JsonSchema): boolean {
-  return key.startsWith('__') && JSON.stringify(schema).replaceAll(`#/$defs/${key}`, '#') === SPELLED_OUT;
+  return (
+    key.startsWith('__') && JSON.stringify(schema).replaceAll(`#/$defs/${key}`, '#') === JSON_SCHEMA_TEXT
+  );
 }
-const SPELLED_OUT = ((): string => {
+const JSON_SCHEMA_TEXT = ((): string => {
   const { $defs = {} } = z.toJSONSchema(z.object({ it: z.json() }));
   const [[key, schema] = ['', {}]] = Object.entries($defs);
   return JSON.stringify(schema).replaceAll(`#/$defs/${key}`, '#');

@@ -5,16 +5,16 @@ import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
 import { deferContinue, refuseExpectations } from './expectations.ts';
 import { cutStalledBodies } from './stalled-body.ts';
 
-/** Of each server of the platform. */
+/** Common to all servers of the platform. */
 export const SERVER_LIMITS: ServerOptions = {
   maxHeaderSize: LIMITS.headerBytes,
   headersTimeout: LIMITS.headersTimeoutMs,
   connectionsCheckingInterval: 2000,
-  // Node would answer with an empty body; `requireHost` answers in our shape.
+  // Node would answer with an empty body; `requireHost` sends an error body.
   requireHostHeader: false,
 };
 
-/** What Node itself would answer in its own way: expectations, CONNECT, stalled bodies. Requests go to the `request` listener. */
+/** Handles expectations, CONNECT and stalled bodies, which Node would answer itself. Requests go to the `request` listener. */
 export function keepProtocol(server: Server, random: Random, bodyIdleMs: number = LIMITS.bodyIdleMs): void {
   refuseExpectations(server, random);
   refuseTunnels(server, random);
@@ -22,7 +22,7 @@ export function keepProtocol(server: Server, random: Random, bodyIdleMs: number 
   cutStalledBodies(server, bodyIdleMs);
 }
 
-/** The same for a server that is not Fastify's, which answers malformed requests itself. */
+/** The same for a plain server. Fastify answers malformed requests itself. */
 export function keepProtocolAlone(server: Server, random: Random): void {
   keepProtocol(server, random);
   server.on('clientError', createClientErrorAnswer(random));

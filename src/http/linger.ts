@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** How long what a sender still sends after its answer is thrown away, so that it gets to read the answer instead of a reset. */
+/** Time to discard the rest of a request, so that the client reads the response instead of getting a reset. */
 const LINGER_MS = 500;
 
 /**
- * Ends an answer that was given before its request had arrived whole: writes `body` at once, which `content-length` says is
- * all of it, and ends the exchange when the sender has stopped or half a second has passed. Ended at once, a connection
- * that is to close would be closed on unread bytes, which resets it.
+ * Answers a request that has not fully arrived: writes the complete `body`, then ends the response when the client stops
+ * sending or after half a second. Closing a connection with unread bytes would reset it.
  */
 export function endUnread(request: IncomingMessage, response: ServerResponse, body: string | Buffer): void {
   response.write(body);

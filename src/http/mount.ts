@@ -15,18 +15,18 @@ import { keysAt } from '../kit/schema-keys.ts';
 import { problemsOf } from '../kit/schema-problems.ts';
 import type { Http } from './server.ts';
 
-/** A limiter for endpoints that count together. */
+/** A limiter shared by several endpoints. */
 export interface SharedLimit {
   limiter: SharedLimiter;
   limit: number;
 }
 
 export interface MountOptions {
-  /** `caller`: authenticated first, 401 otherwise; `open`: anybody. */
+  /** `caller`: requires authentication (401); `open`: public. */
   auth: 'caller' | 'open';
-  /** Calls a minute per namespace that the caller acts on. */
+  /** Calls per minute and namespace. */
   perMinute?: number | SharedLimit;
-  /** Default: what the service takes, but for `open` what a stranger may have us read. */
+  /** Default: the service's limit; for `open`, the smaller limit for unauthenticated clients. */
   bodyLimitBytes?: number;
 }
 
@@ -40,9 +40,9 @@ export type EndpointHandler<E extends Endpoint> = (
   context: EndpointContext<E>,
 ) => Promise<ReplyInput<E>> | ReplyInput<E>;
 
-const NOBODY: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
+const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
-/** Serves an endpoint: authenticates, limits, validates, calls, answers. Validation faults are listed all at once, each with its path. */
+/** Serves an endpoint: authenticates, limits, validates, calls the handler. Validation errors list all issues. */
 export function mount<E extends Endpoint>(
   http: Http,
   endpoint: E,
@@ -70,7 +70,7 @@ export function mount<E extends Endpoint>(
         }
       : {}),
     async handler(request, reply) {
-      const caller = request.caller ?? NOBODY;
+      const caller = request.caller ?? ANONYMOUS;
       const counted = limit?.(caller);
       if (counted) await counted;
       const input = {
@@ -100,7 +100,7 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
   });
 }
 
-/** Throws at once, or by the promise it returns where several processes count. */
+/** Throws synchronously, or rejects if several processes share the limit. */
 function limitOf(
   perMinute: MountOptions['perMinute'],
   { method, path }: Endpoint,
@@ -112,23 +112,23 @@ function limitOf(
       ? { limiter: http.kit.createLimiter(`${method} ${path}`, { windowMs: minutes(1) }), limit: perMinute }
       : perMinute;
   const { limiter, limit } = shared;
-  const judge = ({ allowed, resetMs }: RateVerdict): void => {
+  const requireAllowed = ({ allowed, resetMs }: RateVerdict): void => {
     if (!allowed) throw rateLimited(limit, resetMs);
   };
   return ({ namespaceId }) => {
     const taken = limiter.take(namespaceId, limit);
-    if (taken instanceof Promise) return taken.then(judge);
-    judge(taken);
+    if (taken instanceof Promise) return taken.then(requireAllowed);
+    requireAllowed(taken);
     return undefined;
   };
 }
 
-/** 429 with the seconds to wait, rounded up so that a client that waits so long succeeds. */
+/** 429 with the seconds to wait, rounded up so that the next attempt succeeds. */
 export function rateLimited(limit: number, resetMs: number): PlatformError {
   const retryAfter = Math.max(1, Math.ceil(resetMs / 1000));
   return new PlatformError(
     'RATE_LIMIT_EXCEEDED',
-    `More than ${limit} requests a minute; try again in ${retryAfter} s.`,
+    `The limit of ${limit} requests per minute is reached. Try again in ${retryAfter} s.`,
     {
       details: { limit, retryAfterSeconds: retryAfter },
       headers: { 'retry-after': String(retryAfter) },

@@ -4,12 +4,12 @@ import { createSchemaComponents, type SchemaComponents } from './json-schema.ts'
 
 export type { SchemaComponents } from './json-schema.ts';
 
-/** What was mounted: an endpoint of ours as data, or a route known only by method and path. */
+/** A mounted endpoint, or a route known only by method and path. */
 export interface MountedEndpoint {
   method: string;
   path: string;
   endpoint?: Endpoint;
-  /** Whether a caller must be authenticated. */
+  /** Whether authentication is required. */
   authenticated: boolean;
 }
 
@@ -23,12 +23,12 @@ export interface OpenApiDocument {
 
 const ERROR_REF = { $ref: '#/components/schemas/Error' };
 
-/** `/a/:id` as OpenAPI writes it: `/a/{id}`. */
+/** Converts `/a/:id` to OpenAPI's `/a/{id}`. */
 function openApiPath(path: string): string {
   return path.replace(/:([A-Za-z_]\w*)/g, '{$1}');
 }
 
-/** `GET /a/:id/logs` as `getAByIdLogs`: one name for one route. */
+/** Unique id of a route: `GET /a/:id/logs` becomes `getAByIdLogs`. */
 export function operationId(method: string, path: string): string {
   const words = path.replace(/:/g, 'by-').split(/[^A-Za-z0-9]+/);
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
@@ -39,15 +39,12 @@ export function pathParameterNames(path: string): string[] {
   return [...path.matchAll(/:([A-Za-z_]\w*)/g)].map(([, name]) => name!);
 }
 
-/** An error answer; every one has the same body. */
+/** An error response; all have the same body. */
 export function errorResponse(description: string): Record<string, unknown> {
   return { description, content: { 'application/json': { schema: ERROR_REF } } };
 }
 
-/**
- * A description with the platform's error body and its way to authenticate, which `fill` adds the operations to.
- * `fill` calls `add` with a path in our spelling (`/a/:id`).
- */
+/** Builds a description with the common error body and authentication. `fill` adds operations by path (`/a/:id`). */
 export function describeApi(
   info: OpenApiDocument['info'],
   fill: (
@@ -77,8 +74,8 @@ export function describeApi(
 }
 
 /**
- * The description of what is mounted: tagged endpoints that are not hidden.
- * Printed from the endpoints when asked; registering a generator at start costs each daemon 100 ms and 8 MB.
+ * Describes the mounted endpoints that are visible. Generated on request: registering a generator at startup would cost
+ * each service 100 ms and 8 MB.
  * @spec Health, metrics, specification (visibility)
  */
 export function openApiDocument(
@@ -94,7 +91,7 @@ export function openApiDocument(
   });
 }
 
-/** Whether a route stands in the description: it has a tag and is not hidden. @spec Health, metrics, specification */
+/** Whether the description lists a route: it has a tag and is not hidden. @spec Health, metrics, specification */
 export function isVisible(endpoint: Endpoint | undefined): endpoint is Endpoint {
   return endpoint !== undefined && (endpoint.tags?.length ?? 0) > 0 && endpoint.hidden !== true;
 }
@@ -128,7 +125,7 @@ function operationOf(
   };
 }
 
-/** OpenAPI wants every parameter of the path declared, also those that the endpoint leaves unchecked. */
+/** OpenAPI requires all path parameters to be declared, even those without a schema. */
 function pathParameters(
   path: string,
   schema: z.ZodType | undefined,
@@ -152,7 +149,7 @@ function parametersOf(
 
 type ParameterPlace = 'path' | 'query' | 'header';
 
-/** One parameter for each property of an object schema. */
+/** Converts each property of an object schema to a parameter. */
 export function parametersFrom(
   schema: Record<string, unknown>,
   place: ParameterPlace,
@@ -181,7 +178,7 @@ function responsesOf(
   });
   const responses: Record<string, unknown> = {
     [endpoint.status ?? 200]: success('Success', endpoint.reply),
-    ...(endpoint.accepted ? { 202: success('Accepted, to be done later', endpoint.accepted) } : {}),
+    ...(endpoint.accepted ? { 202: success('Accepted for later processing', endpoint.accepted) } : {}),
   };
   const codes = new Set<PlatformCode>(endpoint.errors);
   if (authenticated) codes.add('UNAUTHORIZED');

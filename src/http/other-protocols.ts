@@ -5,7 +5,7 @@ import { idsOf } from './request-ids.ts';
 import { protocolFault } from './request-line.ts';
 import type { Http } from './server.ts';
 
-/** Answers requests of other protocols before the framework, which fails on methods that HTTP does not have. */
+/** Answers requests of other protocols before Fastify, which fails on unknown methods. */
 export function refuseOtherProtocols(http: Http, random: Random): void {
   const { kit } = http;
   takeEarly(http, (request, response) => {

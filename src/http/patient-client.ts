@@ -5,22 +5,22 @@ export interface PatientCall {
   headers: Record<string, string>;
   body: unknown;
   signal?: AbortSignal | undefined;
-  /** Until the answer begins, and between any two pieces of it that are waited for. 0: without a limit. */
-  patienceMs: number;
-  /** Called at a 102 ahead of the answer. */
+  /** Max time until the response begins, and between two chunks. 0: unlimited. */
+  idleTimeoutMs: number;
+  /** Called on a 102 interim response. */
   onProcessing?: (() => void) | undefined;
 }
 
-/** An answer whose body has not been read. */
+/** A response with an unread body. */
 export interface PatientReply {
   header(name: string): string | null;
   text(): Promise<string>;
   pieces: AsyncIterable<Buffer>;
 }
 
-/** Calls a peer whose answer takes as long as a plugin's handler does: `fetch` gives up after five minutes. */
+/** For calls as slow as a plugin's handler: `fetch` times out after five minutes. */
 export interface PatientClient {
-  /** Resolves with the head of a success; throws what `Client.call` throws. */
+  /** Resolves with the head of a successful response; throws like `Client.call`. */
   post(base: string, path: string, call: PatientCall): Promise<PatientReply>;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export function createPatientClient(peer: string): PatientClient {
     return agent;
   }
   return {
-    async post(base, path, { headers, body, signal, patienceMs, onProcessing }) {
+    async post(base, path, { headers, body, signal, idleTimeoutMs, onProcessing }) {
       const client = await connections();
       const failed = (error: unknown): never => {
         throw connectionError(error, peer, base);
@@ -47,8 +47,8 @@ export function createPatientClient(peer: string): PatientClient {
           method: 'POST',
           headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
           body: JSON.stringify(body),
-          headersTimeout: patienceMs,
-          bodyTimeout: patienceMs,
+          headersTimeout: idleTimeoutMs,
+          bodyTimeout: idleTimeoutMs,
           ...(signal ? { signal } : {}),
           onInfo: ({ statusCode: status }) => {
             if (status === PROCESSING) onProcessing?.();

@@ -3,7 +3,7 @@ import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors.ts';
 import { endUnread } from './linger.ts';
 
-/** Answers a request that was taken from Fastify (`reply.hijack`) in the error shape. `extra`: more headers, flat. */
+/** Sends an error body on a response taken from Fastify (`reply.hijack`). `extra`: more headers, as a flat list. */
 export function sendRawError(
   res: ServerResponse,
   error: PlatformError,

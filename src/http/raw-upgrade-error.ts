@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors.ts';
 
-/** Refuses an upgrade in the error shape; the socket has no response object, so the answer is written by hand, and ends it. */
+/** Refuses an upgrade with an error body and closes the socket. Written by hand, because an upgrade has no response object. */
 export function refuseUpgrade(socket: Duplex, error: PlatformError, requestId: string): void {
   if (!socket.writable) return;
   const body = JSON.stringify(errorBody(error));

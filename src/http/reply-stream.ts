@@ -1,22 +1,22 @@
 import { once } from 'node:events';
 import type { FastifyReply } from 'fastify';
 
-/** What nginx and others log for a caller that left. */
-export const CALLER_LEFT = 499;
+/** Status logged when the client disconnects (nginx convention). */
+export const CLIENT_CLOSED_REQUEST = 499;
 
-/** An answer that is written piece by piece. */
+/** A response written in chunks. */
 export interface ReplyStream {
   readonly started: boolean;
-  /** Sends the head with these headers beside those that the reply has. From here on Fastify has no part in it. */
+  /** Sends these headers and those of the reply, and takes the response from Fastify. */
   start(headers: Record<string, string>): void;
-  /** Resolves when there is room for more; rejects once the caller has left. */
+  /** Resolves when there is room for more; rejects after the client disconnects. */
   write(piece: Buffer): Promise<void>;
   end(): void;
-  /** Ends the connection in the middle, so that nobody takes what came for all there is. */
+  /** Closes the connection abruptly, so that the client detects an incomplete response. */
   cut(): void;
 }
 
-/** Until it is started it does nothing, and the reply is an ordinary one. */
+/** Before `start` it has no effect, and the reply stays an ordinary one. */
 export function createReplyStream(reply: FastifyReply): ReplyStream {
   let started = false;
   return {
@@ -35,9 +35,9 @@ export function createReplyStream(reply: FastifyReply): ReplyStream {
     },
     async write(piece) {
       const { raw } = reply;
-      if (raw.destroyed || raw.writableEnded) throw new Error('the caller left');
+      if (raw.destroyed || raw.writableEnded) throw new Error('the client disconnected');
       if (raw.write(piece)) return;
-      // One of the two comes: room, or the end of the connection.
+      // Either the buffer drains or the connection closes.
       const done = new AbortController();
       try {
         await Promise.race([
@@ -47,18 +47,18 @@ export function createReplyStream(reply: FastifyReply): ReplyStream {
       } finally {
         done.abort();
       }
-      if (raw.destroyed) throw new Error('the caller left');
+      if (raw.destroyed) throw new Error('the client disconnected');
     },
     end: () => void reply.raw.end(),
     cut: () => void reply.raw.destroy(),
   };
 }
 
-/** Fires when the connection ends before the answer is out: nobody waits for it any more. */
-export function abortedWithCaller({ raw }: FastifyReply): AbortController {
+/** Aborts when the connection closes before the response is complete. */
+export function abortOnDisconnect({ raw }: FastifyReply): AbortController {
   const controller = new AbortController();
   raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort(new Error('the caller left'));
+    if (!raw.writableFinished) controller.abort(new Error('the client disconnected'));
   });
   return controller;
 }

@@ -4,34 +4,34 @@ import { HEADERS } from '../contracts/index.ts';
 import type { Random } from '../kit/random.ts';
 import { newSpanId, saneId, spanIdOf, traceIdOf } from '../kit/trace.ts';
 
-/** What a request is called in logs, traces and answers. */
+/** Ids of a request in logs, traces and responses. */
 export interface RequestIds {
   requestId: string;
   traceId: string;
-  /** Its own span's: what calls made for it name as their parent. */
+  /** Span of the request; the parent of calls made for it. */
   spanId: string;
 }
 
 /**
- * The ids of a request: those that its client sent, where they are sane, else new ones. Where it sent none, one UUID
- * names the request, its trace and its span: making three costs more than routing does.
+ * Takes the ids sent by the client if valid, else creates them. Without client ids, one UUID serves request, trace and
+ * span: creating three would cost more than routing.
  */
 export function idsOf(
   headers: IncomingHttpHeaders,
   random: Random,
   requestId: string = saneId(headers[HEADERS.requestId], random),
 ): RequestIds {
-  const isOurs = headers[HEADERS.requestId] === undefined;
-  const begins = headers[HEADERS.traceId] === undefined && headers.traceparent === undefined;
+  const isGenerated = headers[HEADERS.requestId] === undefined;
+  const startsTrace = headers[HEADERS.traceId] === undefined && headers.traceparent === undefined;
   return {
     requestId,
-    traceId: isOurs && begins ? requestId.replaceAll('-', '') : traceIdOf(headers, random),
-    spanId: isOurs ? spanIdOf(requestId) : newSpanId(random),
+    traceId: isGenerated && startsTrace ? requestId.replaceAll('-', '') : traceIdOf(headers, random),
+    spanId: isGenerated ? spanIdOf(requestId) : newSpanId(random),
   };
 }
 
-/** Gives the framework's request its trace; its id it has already. */
-export function nameTrace(request: FastifyRequest, random: Random): void {
+/** Sets trace and span id of a Fastify request, which already has its request id. */
+export function setTrace(request: FastifyRequest, random: Random): void {
   const { traceId, spanId } = idsOf(request.headers, random, request.id);
   request.traceId = traceId;
   request.spanId = spanId;

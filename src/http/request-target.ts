@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;
 
 /**
- * The path and query of a request target. Proxies may send the absolute form, whose authority then counts instead of
- * the Host header (RFC 9112 3.2.2); all who look at the host must see that one.
+ * Returns path and query of a request target. In the absolute form, sent by proxies, the authority overrides the Host
+ * header (RFC 9112 3.2.2), so it is copied there for later checks.
  */
 export function originForm(request: IncomingMessage): string {
   const url = request.url!;

@@ -1,13 +1,13 @@
 import { PlatformError } from '../kit/errors.ts';
 
-/** A route as the server knows it. */
+/** A registered route. */
 export interface RegisteredRoute {
   method: string;
   /** The pattern: `/a/:id`, `/docs/*`. */
   path: string;
 }
 
-/** Which methods the routes at a raw path take, `HEAD` wherever there is `GET`; empty when there is nothing at that path. */
+/** Methods of the routes matching a raw path, with `HEAD` for each `GET`. Empty if none matches. */
 export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: string): string[] {
   const methods = new Set<string>();
   for (const { method, path } of routes) {
@@ -18,22 +18,22 @@ export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: stri
   return [...methods].sort();
 }
 
-/** The path is there, and takes other methods. */
+/** 405 for a path that exists with other methods. */
 export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): PlatformError {
-  return new PlatformError('METHOD_NOT_ALLOWED', `${path} takes ${allowed.join(', ')}, not ${method}.`, {
+  return new PlatformError('METHOD_NOT_ALLOWED', `${path} supports ${allowed.join(', ')}, not ${method}.`, {
     details: { method, allowed },
     headers: { allow: allowed.join(', ') },
   });
 }
 
-/** Compared segment by segment without decoding: only a hint for `Allow` hangs on it, never access. */
+/** Compares segments without decoding. Used for `Allow` only, never for access control. */
 function matches(pattern: string, rawPath: string): boolean {
-  const wanted = pattern.split('/');
-  const given = rawPath.split('/');
-  for (const [index, part] of wanted.entries()) {
+  const patternParts = pattern.split('/');
+  const pathParts = rawPath.split('/');
+  for (const [index, part] of patternParts.entries()) {
     if (part === '*') return true;
-    const segment = given[index];
+    const segment = pathParts[index];
     if (segment === undefined || (part.startsWith(':') ? segment === '' : part !== segment)) return false;
   }
-  return wanted.length === given.length;
+  return patternParts.length === pathParts.length;
 }

@@ -6,7 +6,7 @@ import { toHttpError } from './error-body.ts';
 import { sendRawError } from './raw-error.ts';
 import { pathOf } from './request-path.ts';
 
-/** What `sendRawError` sets itself. */
+/** Headers set by `sendRawError`. */
 const RAW_HEADERS = new Set<string>([
   HEADERS.requestId,
   'x-content-type-options',
@@ -14,7 +14,7 @@ const RAW_HEADERS = new Set<string>([
   'content-length',
 ]);
 
-/** Answers whatever was thrown on the way of a request in the error shape; a fault of ours is logged in full. */
+/** Sends an error body for anything thrown while handling a request. Server errors are logged in full. */
 export function sendError(
   thrown: unknown,
   request: FastifyRequest,
@@ -32,7 +32,7 @@ export function sendError(
       },
     );
   }
-  // Fastify stops reading a refused body; a connection with half a body in it cannot be used again.
+  // Fastify stops reading a rejected body; the connection cannot be reused with unread data.
   if (error.code === 'PAYLOAD_TOO_LARGE') reply.header('connection', 'close');
   if (request.raw.complete) {
     reply
@@ -42,7 +42,7 @@ export function sendError(
   } else sendUnread(error, request, reply);
 }
 
-/** As the client may be sending its body still, the framework must not end the exchange. */
+/** The client may still be sending its body, so Fastify must not end the response. */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');
   const set = Object.entries(reply.getHeaders());

@@ -10,7 +10,7 @@ import fastify, {
 import { type Caller, HEADERS, LIMITS, type ServiceName } from '../contracts/index.ts';
 import type { Clock } from '../kit/clock.ts';
 import { PlatformError } from '../kit/errors.ts';
-import { costFault } from '../kit/json-cost.ts';
+import { findCostProblem } from '../kit/json-cost.ts';
 import type { Logger } from '../kit/logger.ts';
 import type { Metrics } from '../kit/metrics.ts';
 import type { Random } from '../kit/random.ts';
@@ -19,83 +19,83 @@ import { saneId } from '../kit/trace.ts';
 import type { Tracer } from '../kit/tracer.ts';
 import { type Account, type AnsweredRequest, createAccount } from './account.ts';
 import { createClientErrorAnswer } from './client-error.ts';
-import { drainPolitely } from './drain.ts';
+import { drainOnClose } from './drain.ts';
 import { refuseEncodedBodies } from './encodings.ts';
 import { continueWhenWanted } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
 import { keepProtocol, SERVER_LIMITS } from './keep-protocol.ts';
 import type { MountedEndpoint } from './openapi.ts';
 import { refuseOtherProtocols } from './other-protocols.ts';
-import { nameTrace } from './request-ids.ts';
-import { requireSound } from './request-line.ts';
+import { setTrace } from './request-ids.ts';
+import { requireValidRequest } from './request-line.ts';
 import { pathOf } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
 import { sendError } from './send-error.ts';
 
-/** Of a request's body, unless its service or endpoint says otherwise. */
+/** Default limit of a request body. */
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** `performance.now()` at the request line. */
+    /** `performance.now()` when the request line arrived. */
     startedAt: number;
     traceId: string;
-    /** This request's own span: what calls made for it name as their parent. */
+    /** Span of this request; the parent of calls made for it. */
     spanId: string;
-    /** Set once authenticated. */
+    /** Set after authentication. */
     caller: Caller | null;
-    /** What metrics and log call the route where Fastify's own pattern (a wildcard) says too little. */
+    /** Route name in metrics and logs, if Fastify's pattern (a wildcard) is too coarse. */
     routeLabel: string | null;
   }
   interface FastifyInstance {
     kit: HttpKit;
   }
   interface FastifyContextConfig {
-    /** The route calls `kit.account` itself: two listeners a request less. */
+    /** The route calls `kit.account` itself, which saves two listeners per request. */
     accountsItself?: boolean;
   }
 }
 
 /**
- * Resolves who calls, or throws UNAUTHORIZED; what it has to say of the caller's limits goes into `reply`. Synchronous
- * when it can be: a promise costs the hot path.
+ * Identifies the caller or throws UNAUTHORIZED. Adds rate limit headers to `reply`. Synchronous if possible, because a
+ * promise costs the hot path.
  */
 export type Authenticate = (request: FastifyRequest, reply?: FastifyReply) => Caller | Promise<Caller>;
 
-/** What `mount` and the standard routes need beside the server itself. */
+/** Dependencies of `mount` and the standard routes. */
 export interface HttpKit {
   service: ServiceName;
   logger: Logger;
   metrics: Metrics;
   clock: Clock;
   random: Random;
-  /** Makes the limiters of endpoints. */
+  /** Creates the limiters of endpoints. */
   createLimiter: CreateLimiter;
   authenticate: Authenticate;
-  /** Told of each request where traces are exported. */
+  /** Records each request if traces are exported. */
   tracer?: Tracer | undefined;
-  /** Counts and logs a request whose reply Fastify does not see the end of. */
+  /** Counts and logs a request whose response bypasses Fastify. */
   account: (request: FastifyRequest, status: number) => void;
-  /** The same for a request that Fastify never saw. */
+  /** The same for a request that bypasses Fastify entirely. */
   accountAnswered: Account;
-  /** Whose `X-Forwarded-*` count. */
+  /** Proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies?: readonly string[];
-  /** Time that open requests get once the daemon is being closed; default 8 s. */
+  /** Time for open requests to finish on shutdown; default 8 s. */
   drainMs?: number | undefined;
-  /** Once the daemon is being closed: answers say `Connection: close`. */
+  /** The service is stopping: responses say `Connection: close`. */
   draining: boolean;
-  /** `performance.now()` at which a drain cuts what is still open. */
+  /** `performance.now()` at which a drain closes open connections. */
   drainEndsAt: number;
-  /** `performance.now()` of the latest request; the drain waits for what is still arriving. */
+  /** `performance.now()` of the latest request; a drain waits while new ones arrive. */
   lastRequestAt: number;
-  /** Connections accepted so far. */
+  /** Total connections accepted. */
   connections: number;
-  /** Refuses names that are not this daemon's; throws. */
+  /** Throws for unexpected host names. */
   checkHost?: CheckHost | undefined;
-  /** Every endpoint mounted so far: what OpenAPI prints. */
+  /** Mounted endpoints, for OpenAPI. */
   endpoints: MountedEndpoint[];
-  /** Every route of the server, mounted as an endpoint or not. */
+  /** All routes of the server, including those without an endpoint. */
   routes: RegisteredRoute[];
 }
 
@@ -112,22 +112,22 @@ type KitState =
   | 'routes';
 
 export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
-  /** Default: limits of this process alone. */
+  /** Default: limits per process. */
   createLimiter?: CreateLimiter;
   bodyLimitBytes?: number;
-  /** How long a body may stand still; default 30 s. */
+  /** Max time between two chunks of a body; default 30 s. */
   bodyIdleMs?: number;
 }
 
 /**
- * Endpoints are checked by their own zod schemas (`mount`), so no route has one of Fastify's. Left to itself it loads ajv
- * and fast-json-stringify for them at every start: 10 MB and 40 ms of each service.
+ * Endpoints are validated by zod (`mount`), so routes have no Fastify schemas. By default Fastify loads ajv and
+ * fast-json-stringify anyway: 10 MB and 40 ms per service.
  */
 function noCompiler(): never {
-  throw new Error("Routes have no Fastify schemas; an endpoint's own are checked by mount().");
+  throw new Error('Routes must not have Fastify schemas; mount() validates endpoints.');
 }
 
-/** A Fastify server with the platform's ids, error bodies, access log, metrics and limits. */
+/** Creates a Fastify server with request ids, error bodies, access log, metrics and limits. */
 export function createHttp(options: HttpOptions): Http {
   const { logger, random } = options;
   const settings: FastifyHttpOptions<Server> = {
@@ -140,8 +140,8 @@ export function createHttp(options: HttpOptions): Http {
     keepAliveTimeout: LIMITS.keepAliveMs,
     http: {
       ...SERVER_LIMITS,
-      // What is not taken up is declined, as HTTP says: other protocols (h2c), and sockets where there are none. Older
-      // Nodes hand them to `upgrade`.
+      // Unsupported upgrades (h2c, sockets nobody serves) are ignored, as HTTP allows.
+      // Older Node versions emit `upgrade` for them.
       shouldUpgradeCallback: (request) =>
         request.headers.upgrade?.toLowerCase() === 'websocket' && http.server.listenerCount('upgrade') > 0,
     },
@@ -150,11 +150,11 @@ export function createHttp(options: HttpOptions): Http {
     rewriteUrl: originForm,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: createClientErrorAnswer(random),
-    // These pass every hook by, so what the hooks do is done here.
+    // These errors bypass all hooks, so the work of the hooks is repeated here.
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
       http.kit.lastRequestAt = request.startedAt;
-      nameTrace(request, random);
+      setTrace(request, random);
       sendError(error, request, reply, logger);
       account(request, reply.statusCode);
     },
@@ -175,8 +175,8 @@ export function createHttp(options: HttpOptions): Http {
   http.decorate('kit', { ...options, ...state, createLimiter, account, accountAnswered });
   http.addHook('onRoute', (route) => {
     const { method, url } = route;
-    if (!route.config?.accountsItself) route.onResponse = accounting(route.onResponse, account);
-    // A HEAD comes with each GET and says nothing of its own.
+    if (!route.config?.accountsItself) route.onResponse = withAccounting(route.onResponse, account);
+    // Fastify adds HEAD to each GET route.
     for (const name of [method].flat())
       if (name !== 'HEAD') http.kit.routes.push({ method: name, path: url });
   });
@@ -190,23 +190,23 @@ export function createHttp(options: HttpOptions): Http {
   http.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now();
     http.kit.lastRequestAt = request.startedAt;
-    nameTrace(request, random);
+    setTrace(request, random);
     reply.header(HEADERS.requestId, request.id);
-    // No browser may guess that our JSON is a script or a page.
+    // Prevents browsers from interpreting JSON as a script or page.
     reply.header('x-content-type-options', 'nosniff');
     try {
-      requireSound(request.raw, options.checkHost);
+      requireValidRequest(request.raw, options.checkHost);
       done();
     } catch (error) {
       done(error as Error);
     }
   });
   http.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
-  // Before a body is read that nobody wants: what is not there is not there, whatever was sent to it.
+  // Answers 404 before reading the body.
   http.addHook('preParsing', (request, reply, _payload, done) => {
     if (!request.is404) return done();
     reply.raw.once('finish', () => account(request, reply.statusCode));
-    done(asksAboutServer(request) ? null : notFound(request.method, pathOf(request.url), http.kit.routes));
+    done(isServerOptions(request) ? null : notFound(request.method, pathOf(request.url), http.kit.routes));
   });
   http.setNotFoundHandler((_request, reply) =>
     reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send(),
@@ -215,12 +215,15 @@ export function createHttp(options: HttpOptions): Http {
   keepProtocol(http.server, random, options.bodyIdleMs);
   refuseEncodedBodies(http);
   continueWhenWanted(http);
-  drainPolitely(http);
+  drainOnClose(http);
   return http;
 }
 
-/** A route's own hooks and the one that counts and logs. On routes, as a hook of the server would be on all of them. */
-function accounting(own: RouteOptions['onResponse'], account: HttpKit['account']): onResponseHookHandler[] {
+/** Adds accounting to a route's own hooks. Set per route, because a server hook would run on all routes. */
+function withAccounting(
+  own: RouteOptions['onResponse'],
+  account: HttpKit['account'],
+): onResponseHookHandler[] {
   const count: onResponseHookHandler = (request, reply, done) => {
     account(request, reply.statusCode);
     done();
@@ -228,8 +231,8 @@ function accounting(own: RouteOptions['onResponse'], account: HttpKit['account']
   return [...[own ?? []].flat(), count];
 }
 
-/** `OPTIONS *` is about the server as a whole (RFC 9110 9.3.7). */
-function asksAboutServer({ raw, method }: FastifyRequest): boolean {
+/** `OPTIONS *` concerns the server as a whole (RFC 9110 9.3.7). */
+function isServerOptions({ raw, method }: FastifyRequest): boolean {
   return raw.url === '*' && method === 'OPTIONS';
 }
 
@@ -238,7 +241,7 @@ function notFound(method: string, path: string, routes: readonly RegisteredRoute
   if (allow.length === 0 || allow.includes(method)) {
     return new PlatformError(
       'NOT_FOUND',
-      `There is no ${method} ${path} here; /openapi.json lists what there is.`,
+      `${method} ${path} does not exist. See /openapi.json for all routes.`,
     );
   }
   return methodNotAllowed(method, path, allow);
@@ -263,12 +266,15 @@ function parseJsonStrictly(http: Http): void {
   http.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     const text = body as string;
     if (text === '') return done(null, undefined);
-    // Ten megabytes of `[]` or of keys would stop this service for seconds, for everybody.
-    const times = Math.max(1, Math.ceil(request.routeOptions.bodyLimit / BODY_LIMIT_BYTES));
-    const fault = costFault(text, LIMITS.jsonDepth, times);
-    if (fault)
+    // Parsing ten megabytes of `[]` or of keys would block the event loop for seconds.
+    const factor = Math.max(1, Math.ceil(request.routeOptions.bodyLimit / BODY_LIMIT_BYTES));
+    const problem = findCostProblem(text, LIMITS.jsonDepth, factor);
+    if (problem)
       return done(
-        new PlatformError('VALIDATION_ERROR', `The body is JSON ${fault}; send less, or nest it less.`),
+        new PlatformError(
+          'VALIDATION_ERROR',
+          `The body is JSON ${problem}. Send less data, or nest it less deeply.`,
+        ),
       );
     try {
       done(null, JSON.parse(text));

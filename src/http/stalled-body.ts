@@ -1,20 +1,18 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What a connection had moved when it was last looked at. */
+/** Progress of a connection at the last check. */
 interface Progress {
   bytes: number;
-  /** `performance.now()` when it had last moved. */
+  /** `performance.now()` of the last progress. */
   at: number;
 }
 
-const LOOKS = 4;
+const CHECKS_PER_TIMEOUT = 4;
 
 /**
- * A body must keep moving: a client that sends none of the rest of it for so long is told 408 and cut off, so that it
- * cannot hold what its request holds; a quarter of the time later at most. Not one that we keep waiting, by not reading
- * on or by not answering yet. All connections are looked at from time to time: a timer of each, which Node's own timeout
- * is, costs each request 4 % of what proxying it does.
+ * Answers 408 and closes the connection when a client stops sending its body for `idleMs` (plus up to a quarter). Ignores
+ * stalls on our side. One timer checks all connections: Node's per-socket timeout costs 4 % of a proxied request.
  */
 export function cutStalledBodies(server: Server, idleMs: number): void {
   const connections = new Map<Socket, Progress>();
@@ -23,7 +21,7 @@ export function cutStalledBodies(server: Server, idleMs: number): void {
     socket.on('close', () => connections.delete(socket));
   });
   server.on('listening', () => {
-    const timer = setInterval(() => cutStalled(server, connections, idleMs), idleMs / LOOKS);
+    const timer = setInterval(() => cutStalled(server, connections, idleMs), idleMs / CHECKS_PER_TIMEOUT);
     timer.unref();
     server.once('close', () => clearInterval(timer));
   });
@@ -44,12 +42,12 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
   }
 }
 
-/** Whether somebody reads its body, and more of it is to come. */
+/** Whether more of the body is expected and being read. */
 function isAwaited(request: IncomingMessage | undefined): boolean {
   return request !== undefined && !request.complete && request.readableFlowing === true;
 }
 
-/** What the socket's answer in preparation is an answer to. */
+/** The request whose response is in preparation. */
 function pendingRequest(socket: Socket): IncomingMessage | undefined {
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.req;
 }

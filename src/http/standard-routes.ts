@@ -7,14 +7,14 @@ import { mount } from './mount.ts';
 import type { Http } from './server.ts';
 
 export interface StandardRoutes {
-  /** Which health paths the service has: the REST API has no `/health`. */
+  /** Health paths of the service; the REST API has no `/health`. */
   health: readonly Endpoint[];
-  /** Where else metrics are served, beside `/metrics`. */
+  /** Metrics paths. */
   metricsPaths: readonly string[];
   isDraining: () => boolean;
-  /** What does not work as it should; the service is alive and serves all the same. */
+  /** Faults that degrade the running service. */
   degradations?: (() => readonly Degradation[]) | undefined;
-  /** Who may read metrics; throws otherwise. */
+  /** Throws unless the request may read metrics. */
   guardMetrics?: (request: Parameters<Http['kit']['authenticate']>[0]) => void | Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining' | 'degradations'
   metricsPaths: ['/metrics'],
 };
 
-/** Health, metrics, API description and its browser: what every service serves. @spec Health, metrics, specification */
+/** Mounts health, metrics, API description and docs, common to all services. @spec Health, metrics, specification */
 export function standardRoutes(http: Http, routes: StandardRoutes): void {
   const { service, clock, metrics } = http.kit;
   const startedAt = clock.monotonic();
@@ -62,7 +62,7 @@ const ASSET_FOLDER = isBuilt
   ? join(packageRoot, 'dist/assets/swagger-ui')
   : join(packageRoot, 'node_modules/@fastify/swagger-ui/static');
 
-/** Swagger UI from our own disk: works offline, sends nothing anywhere. Read when first asked for, so that it costs no memory before. */
+/** Serves Swagger UI from local files, so that it works offline. Read on request, to save memory. */
 export function serveDocs(http: Http, path: string, specPath: string): void {
   const csp =
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
@@ -75,7 +75,7 @@ export function serveDocs(http: Http, path: string, specPath: string): void {
   http.get<{ Params: { asset: string } }>(`${path}/assets/:asset`, async (request, reply) => {
     const { asset } = request.params;
     const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
-    if (!type) throw new PlatformError('NOT_FOUND', `There is no documentation asset "${asset}".`);
+    if (!type) throw new PlatformError('NOT_FOUND', `The documentation asset "${asset}" does not exist.`);
     return reply
       .type(type)
       .header('cache-control', 'public, max-age=3600')

@@ -8,36 +8,35 @@ import type { Random } from './random.ts';
 import { redact } from './redact.ts';
 import { createTokenBucket, type TokenBucket } from './token-bucket.ts';
 
-/** By these first characters the lines of events are told from those of the log, which share a pipe. */
+/** Event lines and log lines share one pipe; this prefix tells them apart. */
 export const EVENT_LINE = `{"schema":"${ANALYTICS_SCHEMA}",`;
 
-/** What an event is about. Without `source` it is the platform's own. */
+/** Fields of one event. `source` defaults to the platform. */
 export interface TrackedEvent {
   tenantId?: string | undefined;
-  /** The workflow run it belongs to, else the execution or request; empty: the event's own id. */
+  /** Id of the workflow run, else of the execution or request. Empty: the event's own id. */
   runId: string;
   payload?: unknown;
   actor?: AnalyticsEvent['actor'];
   source?: AnalyticsEvent['source'];
-  /** Joins `tenantId` in the event's `ctx`. */
+  /** Merged with `tenantId` into the event's `ctx`. */
   ctx?: NonNullable<AnalyticsEvent['ctx']>;
 }
 
-/** An event of an operation that a handler may repeat in a loop. */
+/** An event of an operation that a handler may repeat in a loop. Subject to a rate limit. */
 export interface FrequentEvent extends TrackedEvent {
   payload: Record<string, string | number>;
 }
 
 export interface Analytics {
-  /** Tells one event. Costs a few microseconds: its JSON, appended to the output. @spec Analytics event */
+  /** Writes one event. Costs a few microseconds: serialize and append to the output. @spec Analytics event */
   track(type: string, event: TrackedEvent): void;
   /**
-   * Tells each up to 100 a second, 1,000 at once, of a type and tenant. Those beyond are gathered into one event in ten
-   * seconds for each set of texts in the payload: `durationMs` is their mean, other numbers are their sums, and `ctx.count`
-   * is how many they are.
+   * Writes up to 100 events a second (burst 1,000) per type and tenant. Events over the limit are merged every ten seconds,
+   * one per set of payload strings: `durationMs` is the mean, other numbers are sums, `ctx.count` is the number merged.
    */
   trackOften(type: string, event: FrequentEvent): void;
-  /** Tells what was gathered. */
+  /** Writes the merged events now. */
   flush(): void;
 }
 
@@ -48,12 +47,12 @@ export interface AnalyticsOptions {
 }
 
 const PLATFORM: AnalyticsEvent['source'] = { product: 'svc', version };
-/** Of one type and tenant, told one by one; documented in docs/observability.md. */
+/** Limits per type and tenant; documented in docs/observability.md. */
 const EVENTS_PER_SECOND = 100;
-const EVENTS_AT_ONCE = 1000;
-const GATHER_MS = seconds(10);
-/** Kinds gathered at a time: made-up names must not fill the memory. */
-const MOST_KINDS = 1000;
+const EVENT_BURST = 1000;
+const MERGE_INTERVAL_MS = seconds(10);
+/** Callers choose names, so the number of merged kinds is bounded. */
+const MAX_KINDS = 1000;
 
 interface Kind {
   type: string;
@@ -64,13 +63,13 @@ interface Kind {
 
 export function createAnalytics({ output, clock, random }: AnalyticsOptions): Analytics {
   let kinds = new Map<string, Kind>();
-  const budgets = createBoundedCache<TokenBucket>(MOST_KINDS);
+  const budgets = createBoundedCache<TokenBucket>(MAX_KINDS);
 
   function isWithinRate(type: string, tenantId = ''): boolean {
     const key = `${type}\0${tenantId}`;
     let bucket = budgets.get(key);
     if (!bucket) {
-      bucket = createTokenBucket(clock, EVENTS_PER_SECOND, EVENTS_AT_ONCE);
+      bucket = createTokenBucket(clock, EVENTS_PER_SECOND, EVENT_BURST);
       budgets.set(key, bucket);
     }
     return bucket.take(1);
@@ -96,9 +95,9 @@ export function createAnalytics({ output, clock, random }: AnalyticsOptions): An
     output.write(`${JSON.stringify(event)}\n`);
   }
   function flush(): void {
-    const told = kinds;
+    const merged = kinds;
     kinds = new Map();
-    for (const { type, event, count, numbers } of told.values()) {
+    for (const { type, event, count, numbers } of merged.values()) {
       const { tenantId, source, payload } = event;
       const { durationMs, ...sums } = numbers;
       const mean = durationMs === undefined ? {} : { durationMs: round(durationMs / count) };
@@ -111,13 +110,13 @@ export function createAnalytics({ output, clock, random }: AnalyticsOptions): An
       });
     }
   }
-  function gather(type: string, event: FrequentEvent): void {
+  function merge(type: string, event: FrequentEvent): void {
     const texts = Object.values(event.payload).filter((value) => typeof value === 'string');
     const key = [type, event.tenantId ?? '', event.source?.product ?? '', ...texts].join('\0');
     let kind = kinds.get(key);
     if (!kind) {
-      if (kinds.size >= MOST_KINDS) flush();
-      if (kinds.size === 0) clock.after(GATHER_MS, flush);
+      if (kinds.size >= MAX_KINDS) flush();
+      if (kinds.size === 0) clock.after(MERGE_INTERVAL_MS, flush);
       kind = { type, event, count: 0, numbers: {} };
       kinds.set(key, kind);
     }
@@ -131,7 +130,7 @@ export function createAnalytics({ output, clock, random }: AnalyticsOptions): An
     track: (type, event) =>
       track(type, event.payload === undefined ? event : { ...event, payload: redact(event.payload) }),
     trackOften(type, event) {
-      if (!isWithinRate(type, event.tenantId)) return gather(type, event);
+      if (!isWithinRate(type, event.tenantId)) return merge(type, event);
       const { durationMs, ...payload } = event.payload;
       const rounded = typeof durationMs === 'number' ? { durationMs: round(durationMs) } : {};
       track(type, { ...event, payload: { ...payload, ...rounded } });
@@ -142,7 +141,7 @@ export function createAnalytics({ output, clock, random }: AnalyticsOptions): An
 
 const round = (value: number): number => Math.round(value * 100) / 100;
 
-/** Lines without those of events: what a log file and a terminal show. The same bytes where there are none. */
+/** Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if there are none. */
 export function withoutEvents(lines: Buffer): Buffer {
   if (lines.indexOf(EVENT_LINE) === -1) return lines;
   const kept = lines
@@ -152,5 +151,5 @@ export function withoutEvents(lines: Buffer): Buffer {
   return Buffer.from(kept.join('\n'));
 }
 
-/** Tells nothing; for tests and tools. */
+/** Discards all events; for tests and tools. */
 export const silentAnalytics: Analytics = { track: () => {}, trackOften: () => {}, flush: () => {} };

@@ -1,4 +1,4 @@
-/** Remembers by text key, at most `capacity` entries of the younger generation and as many of the older. */
+/** Cache by text key with two generations, each bounded by `capacity`. */
 export interface BoundedCache<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
@@ -7,8 +7,8 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * An entry counts as 1, or as `weigh` says. Bounded by two generations of maps: what is read moves to the young one, and when
- * that is full the old one goes as a whole. Evicting the oldest key of one map instead (`map.keys().next()`) costs two thirds of a proxy's throughput.
+ * Two generations of maps: a read moves an entry to the young map; when that is full, the old map is dropped. Evicting the
+ * oldest key of a single map instead (`map.keys().next()`) halves proxy throughput or worse. Entries weigh 1 without `weigh`.
  */
 export function createBoundedCache<Value>(
   capacity: number,

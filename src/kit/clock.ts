@@ -1,14 +1,14 @@
-/** Time as an argument, with timers that a test moves by hand. */
+/** Time source and timers, injected so that tests control time. */
 export interface Clock {
-  /** Wall-clock time in epoch ms, for records and expiry times. An administrator or NTP may set it back. */
+  /** Wall-clock time in epoch ms, for records and expiry times. May go backwards (NTP, operator). */
   now(): number;
-  /** Whole ms of a clock that never goes back, for durations. Processes of one machine share it; its zero means nothing. */
+  /** Monotonic time in whole ms, for durations. Shared by the processes of one machine; the origin is arbitrary. */
   monotonic(): number;
-  /** Runs once after `ms`; the returned function calls it off. Never keeps the process alive. */
+  /** Runs `run` once after `ms`; the returned function cancels it. Never keeps the process alive. */
   after(ms: number, run: () => void): () => void;
 }
 
-/** `performance.now()` counts from the start of the process, `process.hrtime()` from one moment for the whole machine. */
+/** `performance.now()` starts with the process; `process.hrtime()` has one origin for the whole machine. */
 const monotonicOffsetMs = ((): number => {
   const [wholeSeconds, nanoseconds] = process.hrtime();
   return wholeSeconds * 1000 + nanoseconds / 1e6 - performance.now();
@@ -18,11 +18,14 @@ export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => Math.floor(performance.now() + monotonicOffsetMs),
   after(ms, run) {
-    // Node fires at once for delays beyond 2^31-1 ms; such a timer waits in steps.
-    const longest = 2 ** 31 - 1;
+    // Node fires immediately for delays beyond 2^31-1 ms, so longer timers are rearmed in steps.
+    const maxDelayMs = 2 ** 31 - 1;
     let timer: NodeJS.Timeout;
     const arm = (left: number): void => {
-      timer = setTimeout(() => (left > longest ? arm(left - longest) : run()), Math.min(left, longest));
+      timer = setTimeout(
+        () => (left > maxDelayMs ? arm(left - maxDelayMs) : run()),
+        Math.min(left, maxDelayMs),
+      );
       timer.unref();
     };
     arm(Math.max(0, ms));
@@ -43,14 +46,14 @@ export function every(clock: Clock, ms: number, run: () => void): () => void {
 export interface ManualClock extends Clock {
   /** Moves both clocks forward and runs timers that fall due, in order. */
   advance(ms: number): void;
-  /** Sets the wall clock alone. Timers and `monotonic()` do not notice. */
+  /** Sets the wall clock only. Timers and `monotonic()` are unaffected. */
   jump(to: number): void;
 }
 
-/** Differs from any wall-clock time, so that a mix-up of the two clocks fails tests. */
+/** Far from any wall-clock time, so that mixing up the two clocks fails tests. */
 const MANUAL_MONOTONIC_START_MS = 100_000_000;
 
-/** A clock that stands still until moved; for tests, ours and plugin authors'. */
+/** A clock that only moves when told to; for our tests and those of plugin authors. */
 export function manualClock(startAt = Date.UTC(2030, 0, 1)): ManualClock {
   let elapsed = MANUAL_MONOTONIC_START_MS;
   let offset = startAt - elapsed;

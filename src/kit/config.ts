@@ -19,32 +19,32 @@ export type { ConfigProblem } from './config/problems.ts';
 
 export interface LoadConfigOptions {
   cwd: string;
-  /** The real environment; it wins over the `.env` beside the config. */
+  /** Process environment; takes precedence over the `.env` beside the config. */
   env: Environment;
-  /** `--config`: a file, or the folder that holds `svc.config.json`. */
+  /** `--config`: a file, or the folder that contains `svc.config.json`. */
   configFile?: string | undefined;
   /** `--profile`. */
   profile?: string | undefined;
-  /** `--port name=n`: wins over everything. */
+  /** `--port name=n`: takes precedence over everything else. */
   ports?: Partial<Record<ServiceName, number>> | undefined;
 }
 
 export interface LoadedConfig {
-  /** With `auth.mode` settled by the profile. */
+  /** `auth.mode` is resolved from the profile. */
   config: PlatformConfig;
   profile: string;
-  /** The folder of the config file; without one, the nearest folder with a platform's data, else the working directory. */
+  /** Folder of the config file; without one, the nearest folder with platform data, else the working directory. */
   projectDir: string;
-  /** `.svc/`: `SVC_HOME`, else the folder of `store.url`. */
+  /** Data folder (`.svc/`): `SVC_HOME`, else the folder of `store.url`. */
   dataDir: string;
   configFile: string | null;
-  /** The real environment over the `.env` file. */
+  /** Process environment merged over the `.env` file. */
   env: Environment;
 }
 
 /**
- * Reads file and environment once. Throws CONFIG_NOT_FOUND, CONFIG_PARSE_ERROR (with line and column),
- * CONFIG_NOT_RESOLVED, or one VALIDATION_ERROR that holds every fault in `details.problems`.
+ * Loads the config file and the environment. Throws CONFIG_NOT_FOUND, CONFIG_PARSE_ERROR (with line and column),
+ * CONFIG_NOT_RESOLVED, or one VALIDATION_ERROR with all problems in `details.problems`.
  * @spec docs/operations.md "Configuration"; Platform codes
  */
 export function loadConfig(options: LoadConfigOptions): LoadedConfig {
@@ -53,10 +53,10 @@ export function loadConfig(options: LoadConfigOptions): LoadedConfig {
   const projectDir = configFile ? dirname(configFile) : findProjectFolder(cwd);
   const dotEnv = readDotEnv(projectDir);
   const env = { ...dotEnv, ...options.env };
-  const written = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
+  const fileContent = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
 
   const problems: ConfigProblem[] = [];
-  const { base, profiles } = splitProfiles(written, problems);
+  const { base, profiles } = splitProfiles(fileContent, problems);
   const choice = chooseProfile(options.profile, env);
   requireProfile(choice, Object.keys(profiles), configFile);
   problems.push(...problemsOfFile(base, profiles));
@@ -85,20 +85,20 @@ export function loadConfig(options: LoadConfigOptions): LoadedConfig {
 }
 
 function splitProfiles(
-  written: unknown,
+  fileContent: unknown,
   problems: ConfigProblem[],
 ): { base: JsonObject; profiles: Record<string, unknown> } {
-  if (!isObject(written)) {
-    problems.push({ path: '', message: 'the file must hold one JSON object' });
+  if (!isObject(fileContent)) {
+    problems.push({ path: '', message: 'the file must contain one JSON object' });
     return { base: {}, profiles: {} };
   }
-  const { [PROFILES_KEY]: profiles = {}, ...base } = written;
+  const { [PROFILES_KEY]: profiles = {}, ...base } = fileContent;
   if (isObject(profiles)) return { base, profiles };
   problems.push({ path: PROFILES_KEY, message: 'must be an object of profiles by name' });
   return { base, profiles: {} };
 }
 
-/** Every profile is checked, not only the one in use: a fault in production should not wait for production. */
+/** Checks every profile, not only the active one, so that a mistake in `production` shows in development. */
 function problemsOfFile(base: JsonObject, profiles: Record<string, unknown>): ConfigProblem[] {
   const found = new Map<string, ConfigProblem>();
   const add = (problem: ConfigProblem): unknown => found.set(`${problem.path}\n${problem.message}`, problem);
@@ -119,16 +119,16 @@ function problemsOfFile(base: JsonObject, profiles: Record<string, unknown>): Co
 const inBase = ({ path, message }: RawProblem): ConfigProblem => ({ path: formatPath(path), message });
 
 function inProfile(name: string, { path, message }: RawProblem): ConfigProblem {
-  const place = formatPath([PROFILES_KEY, name]);
+  const prefix = formatPath([PROFILES_KEY, name]);
   const inner = formatPath(path);
-  return { path: inner.startsWith('[') ? place + inner : `${place}.${inner}`, message };
+  return { path: inner.startsWith('[') ? prefix + inner : `${prefix}.${inner}`, message };
 }
 
 function portOverlay(ports: Partial<Record<ServiceName, number>>): JsonObject {
   return Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, { port }]));
 }
 
-/** Two daemons on one address would only show as one of them failing to start. */
+/** Without this check, a port used twice shows only as one service failing to start. */
 function portClashes(config: PlatformConfig): ConfigProblem[] {
   const taken = new Map<number, ServiceName>();
   return SERVICE_NAMES.flatMap((name) => {
@@ -136,7 +136,12 @@ function portClashes(config: PlatformConfig): ConfigProblem[] {
     const other = port === 0 ? undefined : taken.get(port);
     taken.set(port, name);
     return other
-      ? [{ path: `${name}.port`, message: `is ${port}, as ${other}.port is; each needs its own` }]
+      ? [
+          {
+            path: `${name}.port`,
+            message: `is ${port}, the same as ${other}.port; each service needs its own port`,
+          },
+        ]
       : [];
   });
 }
@@ -154,7 +159,7 @@ function dataFolder(
 
 function invalidConfig(problems: ConfigProblem[], configFile: string | null): PlatformError {
   const where = configFile ?? 'the environment';
-  const count = problems.length === 1 ? 'one fault' : `${problems.length} faults`;
+  const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
   const list = problems.map(({ path, message }) => `  ${path || '(file)'}: ${message}`).join('\n');
   return new PlatformError('VALIDATION_ERROR', `The configuration (${where}) has ${count}:\n${list}`, {
     details: { file: configFile, problems },

@@ -3,27 +3,27 @@ import { minutes, seconds } from './duration.ts';
 import type { Random } from './random.ts';
 
 const FIRST_DELAY_MS = 250;
-const LONGEST_DELAY_MS = seconds(10);
+const MAX_DELAY_MS = seconds(10);
 const STABLE_AFTER_MS = seconds(30);
 const LOOP_WINDOW_MS = seconds(60);
 const LOOP_CRASHES = 5;
 const FIRST_LOOP_PAUSE_MS = seconds(30);
 const MAX_LOOP_PAUSE_MS = minutes(5);
 
-/** After a crash: restart in `delayMs`. In a crash loop the pause is long, and the caller may give up instead. */
+/** Restart after `delayMs`. In a crash loop the delay is long, and the caller may give up instead. */
 export type CrashVerdict =
   | { loop: false; delayMs: number }
   | { loop: true; crashes: number; windowMs: number; delayMs: number };
 
 export interface CrashPolicy {
-  /** `uptimeMs`: how long the process had been ready. */
+  /** Records a crash. `uptimeMs` is the time the process was ready. */
   crashed(uptimeMs: number): CrashVerdict;
   reset(): void;
 }
 
 /**
- * Doubles the pause with each crash in a row, with jitter. Five crashes within a minute are a loop; from then on each crash
- * before 30 s of readiness doubles a pause that begins at 30 s and ends at 5 min.
+ * Exponential backoff with jitter. Five crashes within a minute are a crash loop; from then on each crash before 30 s of
+ * readiness doubles a delay between 30 s and 5 min.
  */
 export function createCrashPolicy({ clock, random }: { clock: Clock; random: Random }): CrashPolicy {
   let times: number[] = [];
@@ -44,7 +44,7 @@ export function createCrashPolicy({ clock, random }: { clock: Clock; random: Ran
       }
       return {
         loop: false,
-        delayMs: withJitter(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (inARow - 1))),
+        delayMs: withJitter(Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (inARow - 1))),
       };
     },
     reset() {

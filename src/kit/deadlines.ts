@@ -2,24 +2,24 @@ import { createBoundedCache } from './bounded-cache.ts';
 import type { Clock } from './clock.ts';
 import { hours } from './duration.ts';
 
-/** Longer waits end by the wall clock alone. */
+/** Longer waits use the wall clock only. */
 export const MAX_SHORT_WAIT_MS = hours(1);
 const MAX_DEADLINES = 10_000;
 
 /**
- * Ends short waits in time although their end is stored as wall-clock time and that clock is set back. Only waits that this
- * process began are known; a wait read back after a restart ends by the wall clock. @spec docs/decisions/0025
+ * Ends short waits on time even if the wall clock is set back, although their deadline is stored as wall-clock time.
+ * Covers only waits begun by this process; after a restart the wall clock decides. @spec docs/decisions/0025
  */
 export interface Deadlines {
-  /** Notes the end of a wait that begins now, as its wall-clock time. Returns it. */
+  /** Records the wall-clock deadline of a wait that begins now. Returns it. */
   note(at: number): number;
   isPast(at: number): boolean;
-  /** Real ms until then, 0 for what is past. */
+  /** Real ms until `at`, 0 if it has passed. */
   leftMs(at: number): number;
 }
 
 export function createDeadlines(clock: Clock): Deadlines {
-  /** Monotonic ends by wall-clock end: of two waits with the same one, the later counts. */
+  /** Monotonic deadlines by wall-clock deadline. Waits with the same key share the later one. */
   const ends = createBoundedCache<number>(MAX_DEADLINES);
 
   function leftMs(at: number): number {

@@ -1,6 +1,6 @@
 /**
- * A name beside a file for the draft that `rename` puts in its place. Another user cannot guess it, so cannot take it first;
- * open it with `wx` all the same.
+ * Path of a temporary file to be renamed onto `file`. Unguessable, so that another user cannot create it first;
+ * open it with `wx` anyway.
  */
 export function draftPathOf(file: string): string {
   const { randomUUID } = process.getBuiltinModule('node:crypto');

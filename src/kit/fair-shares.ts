@@ -1,22 +1,22 @@
-/** So many places a tenant may hold for each that is free: alone it gets three quarters of them, rounded up. */
-const FOR_EACH_FREE = 3;
+/** Slots a tenant may hold per free slot. A single tenant thus gets three quarters of all slots, rounded up. */
+const MAX_HELD_PER_FREE = 3;
 
 /**
- * A number of places that tenants share. Whoever holds one keeps it as long as it likes, so room for those who come later has to
- * be there already: the more a tenant holds, the more must be free for it to take another, or several at once (`places`).
+ * Slots shared by tenants. A slot may be held for any length of time, so capacity for new tenants must be kept free: the
+ * more slots a tenant holds, the more must be free before it gets another.
  */
 export interface FairShares {
   /** Whether `take` would succeed. */
-  mayTake(tenantId: string, places?: number): boolean;
-  /** Takes a place, or as many as given; false, and none is taken, when the tenant has its share or too few are free. */
-  take(tenantId: string, places?: number): boolean;
-  /** Gives back of those it took. */
-  release(tenantId: string, places?: number): void;
+  mayTake(tenantId: string, slots?: number): boolean;
+  /** Takes the slots, or returns false and takes none if the tenant has its share or too few are free. */
+  take(tenantId: string, slots?: number): boolean;
+  /** Releases slots of this tenant. */
+  release(tenantId: string, slots?: number): void;
   readonly free: number;
   readonly count: number;
 }
 
-/** Whether more than one tenant has come. */
+/** Whether more than one tenant has been seen. */
 export interface Tenancy {
   readonly isShared: boolean;
   note(tenantId: string): void;
@@ -37,31 +37,31 @@ export function createTenancy(): Tenancy {
 }
 
 /**
- * With `tenancy`, nothing is kept back before a second tenant has come, which then waits once: for places that come free before
- * long by themselves. Most platforms serve one tenant, which is to have all there is.
+ * With `tenancy`, a single tenant may use all slots. The second tenant then waits once until slots are released. Most
+ * platforms serve one tenant.
  */
 export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();
   let free = count;
 
-  function mayTake(tenantId: string, places = 1): boolean {
+  function mayTake(tenantId: string, slots = 1): boolean {
     const isAlone = tenancy !== undefined && !tenancy.isShared;
-    return places <= free && (isAlone || (held.get(tenantId) ?? 0) < FOR_EACH_FREE * free);
+    return slots <= free && (isAlone || (held.get(tenantId) ?? 0) < MAX_HELD_PER_FREE * free);
   }
   return {
     count,
     mayTake,
-    take(tenantId, places = 1) {
-      if (!mayTake(tenantId, places)) return false;
-      held.set(tenantId, (held.get(tenantId) ?? 0) + places);
-      free -= places;
+    take(tenantId, slots = 1) {
+      if (!mayTake(tenantId, slots)) return false;
+      held.set(tenantId, (held.get(tenantId) ?? 0) + slots);
+      free -= slots;
       return true;
     },
-    release(tenantId, places = 1) {
-      const left = (held.get(tenantId) ?? 0) - places;
+    release(tenantId, slots = 1) {
+      const left = (held.get(tenantId) ?? 0) - slots;
       if (left > 0) held.set(tenantId, left);
       else held.delete(tenantId);
-      free += places;
+      free += slots;
     },
     get free() {
       return free;

@@ -11,23 +11,22 @@ import {
 } from 'node:crypto';
 
 /**
- * Proof that a host holds the private key it registered: the gateway sends a nonce and the public half of a key pair
- * made for this connection, the host answers with an HMAC under the secret that only the two can compute. Neither a
- * stolen client secret nor a recorded answer connects: each connection has its own nonce and key pair.
+ * Proves that a host holds the private key it registered: the gateway sends a nonce and an ephemeral public key, the host
+ * answers with an HMAC under the shared secret. Replays fail: each connection has its own nonce and key.
  * @spec docs/security.md "Hosts"
  */
 
 const LABEL = 'svc host hello v1';
 const NONCE_BYTES = 32;
 
-/** As sent to the host; 32 bytes each, in base64. */
+/** Sent to the host; each field is 32 bytes in base64. */
 export interface Challenge {
   nonce: string;
   publicKey: string;
 }
 
 export interface OpenChallenge extends Challenge {
-  /** Whether `proof` was made with the private key of `hostPublicKey`, for this host and this challenge. */
+  /** Verifies that `proof` was made with the private key of `hostPublicKey`, for this host and challenge. */
   accepts(proof: string, hostId: string, hostPublicKey: string): boolean;
 }
 
@@ -40,20 +39,20 @@ export function createChallenge(): OpenChallenge {
   return {
     ...challenge,
     accepts(proof, hostId, hostPublicKey) {
-      const shown = Buffer.from(proof, 'base64');
+      const received = Buffer.from(proof, 'base64');
       let expected: Buffer;
       try {
         expected = digest(challenge, privateKey, publicKeyOf(hostPublicKey), hostId, hostPublicKey);
       } catch {
-        // A registered key that is no point of the curve proves nothing.
+        // The registered key is not a valid curve point.
         return false;
       }
-      return shown.length === expected.length && timingSafeEqual(shown, expected);
+      return received.length === expected.length && timingSafeEqual(received, expected);
     },
   };
 }
 
-/** The host's answer. Throws for a challenge whose key is none. */
+/** Computes the host's answer. Throws if the challenge's key is invalid. */
 export function answerChallenge(challenge: Challenge, keys: HostKeys, hostId: string): string {
   const privateKey = createPrivateKey({
     key: Buffer.from(keys.privateKey, 'base64'),
@@ -65,7 +64,7 @@ export function answerChallenge(challenge: Challenge, keys: HostKeys, hostId: st
   );
 }
 
-/** `publicKey`: the 32 bytes; `privateKey`: PKCS#8; both in base64. */
+/** `publicKey`: 32 bytes; `privateKey`: PKCS#8; both in base64. */
 export interface HostKeys {
   publicKey: string;
   privateKey: string;

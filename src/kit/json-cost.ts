@@ -2,55 +2,54 @@ import { randomBytes } from 'node:crypto';
 import { endOfString } from './json.ts';
 
 /**
- * Values that one text may hold. What reading JSON costs goes by values and not by bytes: six megabytes of `[]` hold
- * us for 0.4 s, as many of text for 0.01 s.
+ * Max values in one text. The cost of parsing JSON depends on the number of values, not on bytes: 6 MB of `[]` block the
+ * event loop for 0.4 s, 6 MB of text for 0.01 s.
  */
 const MAX_VALUES = 500_000;
 /**
- * New keys that one text may hold: keys that no object had yet after the same keys before them. Each makes a string
- * and a shape for objects, which costs ten times what a value does: half a million hold us for 0.8 s.
+ * Max distinct keys in one text, counted per object shape. Each new key creates a string and a hidden class and costs ten
+ * times as much as a value: half a million block the event loop for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
-/** Shorter text cannot hold more values, nor nest deep enough to matter. */
+/** Shorter text cannot exceed the limits. */
 const CHEAP_CHARS = 1024;
-/** A key with its value is `"a":0,` at the least. */
+/** Shortest key with a value: `"a":0,`. */
 const KEY_CHARS = 6;
 /**
- * The two sides count a little differently, as each hashes by a seed of its own, and what one counts the other may be sent with
- * more around it: the runner is to be the stricter one.
+ * Tolerance for text from the runner. The two sides count slightly differently (own hash seeds, envelopes around the value),
+ * and the runner must be the stricter one.
  */
-const SLACK = 1.2;
+const TOLERANCE = 1.2;
 
-/** JSON of so many characters holds less than half of MAX_VALUES, and no more than MAX_NEW_KEYS. */
+/** JSON of this many characters holds less than half of MAX_VALUES, and no more than MAX_NEW_KEYS. */
 const ORDINARY_CHARS = 300_000;
 
-/**
- * How many times more values and keys are borne in the answer to an input of so many characters: a handler may return all
- * of its input, twice.
- */
-export function answerTimes(inputChars: number): number {
+/** Factor on the limits for the result of a handler, by input size: a handler may return all of its input twice. */
+export function resultLimitFactor(inputChars: number): number {
   return Math.max(1, Math.ceil((2 * inputChars) / MAX_VALUES), Math.ceil(inputChars / ORDINARY_CHARS));
 }
 
-/**
- * What makes the text too costly to read, in words that complete "JSON …"; undefined when nothing does. `times` more values and
- * keys than else are borne.
- */
-export function costFault(text: string, maxDepth: number, times = 1): string | undefined {
+/** Returns why the text is too costly to parse, as a phrase after "JSON …", or undefined. `factor` scales the limits. */
+export function findCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   return (
-    valuesFault(text, maxDepth, MAX_VALUES * times, SLACK) ??
-    keysFault(text, maxDepth, MAX_NEW_KEYS * times, SLACK)
+    findExcessValues(text, maxDepth, MAX_VALUES * factor, TOLERANCE) ??
+    findExcessKeys(text, maxDepth, MAX_NEW_KEYS * factor, TOLERANCE)
   );
 }
 
-/** The same for text of the runner's own making, which is looked through only when it could hold too much. */
-export function ownCostFault(text: string, maxDepth: number, times = 1): string | undefined {
-  const maxValues = MAX_VALUES * times;
-  const fault = text.length > maxValues ? valuesFault(text, maxDepth, maxValues) : undefined;
-  return fault ?? keysFault(text, maxDepth, MAX_NEW_KEYS * times);
+/** The same check for text the runner produced itself, which is scanned only if it is long enough to exceed the limits. */
+export function findOwnCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
+  const maxValues = MAX_VALUES * factor;
+  const problem = text.length > maxValues ? findExcessValues(text, maxDepth, maxValues) : undefined;
+  return problem ?? findExcessKeys(text, maxDepth, MAX_NEW_KEYS * factor);
 }
 
-function valuesFault(text: string, maxDepth: number, maxValues: number, slack = 1): string | undefined {
+function findExcessValues(
+  text: string,
+  maxDepth: number,
+  maxValues: number,
+  tolerance = 1,
+): string | undefined {
   if (text.length <= CHEAP_CHARS) return undefined;
   let depth = 0;
   let values = 1;
@@ -66,21 +65,21 @@ function valuesFault(text: string, maxDepth: number, maxValues: number, slack = 
       if (++depth > maxDepth) return `nested deeper than ${maxDepth} levels`;
     } else if (char === 0x7d || char === 0x5d) depth--;
   }
-  return values > maxValues * slack ? `of more than ${maxValues} values` : undefined;
+  return values > maxValues * tolerance ? `of more than ${maxValues} values` : undefined;
 }
 
 const SEED = randomBytes(4).readInt32LE();
-/** A bit for each new key: with 60,000 of a million set, few are taken for known ones. */
+/** Size of the Bloom filter for seen keys: at 60,000 of a million bits, false positives are rare. */
 const SEEN_BITS = 20;
 
-/** Counts by hashes of an object's keys so far. The text nests no deeper than `maxDepth`. */
-function keysFault(text: string, maxDepth: number, maxKeys: number, slack = 1): string | undefined {
+/** Counts distinct keys by a rolling hash of each object's keys. The text nests no deeper than `maxDepth`. */
+function findExcessKeys(text: string, maxDepth: number, maxKeys: number, tolerance = 1): string | undefined {
   if (text.length <= maxKeys * KEY_CHARS) return undefined;
   const seen = new Int32Array(2 ** (SEEN_BITS - 5));
   const shapes = new Int32Array(maxDepth + 2);
   let depth = 0;
   let keys = 0;
-  /** Where the latest string begins, until a colon makes it a key: text of colons must not have it hashed for each. */
+  /** Start of the latest string. It is hashed only once a colon makes it a key, so that long strings stay cheap. */
   let string: number | undefined;
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
@@ -92,18 +91,18 @@ function keysFault(text: string, maxDepth: number, maxKeys: number, slack = 1): 
       const shape = mixed(shapes[depth]!, hashOf(text, string));
       string = undefined;
       shapes[depth] = shape;
-      const slot = spread(shape) >>> (32 - SEEN_BITS);
+      const slot = scramble(shape) >>> (32 - SEEN_BITS);
       const bit = 1 << (slot & 31);
       if ((seen[slot >>> 5]! & bit) !== 0) continue;
       seen[slot >>> 5]! |= bit;
-      if (++keys > maxKeys * slack) return `of more than ${maxKeys} different keys`;
+      if (++keys > maxKeys * tolerance) return `of more than ${maxKeys} different keys`;
     } else if (char === 0x7b || char === 0x5b) shapes[++depth] = SEED;
     else if (char === 0x7d || char === 0x5d) depth = Math.max(0, depth - 1);
   }
   return undefined;
 }
 
-/** Of the string that begins there, up to its quote. Escapes are taken as they are written. */
+/** Hashes the string that begins at `start`, up to its quote. Escapes are hashed as written. */
 function hashOf(text: string, start: number): number {
   let hash = SEED;
   for (let i = start; ; i++) {
@@ -118,7 +117,7 @@ function mixed(hash: number, value: number): number {
   return Math.imul(hash ^ value, 0x01000193);
 }
 
-function spread(hash: number): number {
+function scramble(hash: number): number {
   const half = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
   return half ^ (half >>> 13);
 }

@@ -9,18 +9,18 @@ import {
 
 /** The platform's secrets, from the environment or `keys.json`. */
 export interface KeyMaterial {
-  /** Signs JWTs; null means none was given. */
+  /** Signs JWTs; null if not configured. */
   jwtSecret: string | null;
-  /** It was not given: it is the one that the first start wrote to `keys.json`. Production refuses it. */
+  /** The secret was generated on first start and stored in `keys.json`. Production refuses it. */
   isJwtSecretGenerated?: boolean;
-  /** Still accepted for verification. */
+  /** Accepted for verification only. */
   previousJwtSecret: string | null;
   internalSecret: string;
   /** 32 bytes, base64url. */
   masterKey: string;
 }
 
-/** Encrypts small values at rest. `seal` binds the value to its `context`, so that rows cannot be swapped. */
+/** Encrypts small values at rest. `context` is authenticated, so that sealed values cannot be swapped between rows. */
 export interface Seal {
   seal(plain: string, context: string): string;
   open(sealed: string, context: string): string;
@@ -28,12 +28,12 @@ export interface Seal {
 
 const SEAL_VERSION = 'v1';
 
-/** AES-256-GCM; the result names its key, so that another one is told from damage: `v1.<key id>.<iv><tag><text>`. */
+/** AES-256-GCM as `v1.<key id>.<iv><tag><text>`. The key id distinguishes a wrong key from corrupted data. */
 export function createSeal(masterKey: string): Seal {
   const key = Buffer.from(masterKey, 'base64url');
   if (key.length !== 32)
     throw new Error(
-      'The master key must be 32 bytes in base64url; unset SVC_MASTER_KEY to use the one in keys.json.',
+      'The master key must be 32 bytes in base64url. Unset SVC_MASTER_KEY to use the one in keys.json.',
     );
   const keyId = masterKeyId(masterKey);
   return {
@@ -48,7 +48,7 @@ export function createSeal(masterKey: string): Seal {
       const [version, id, packed] = sealed.split('.');
       if (version !== SEAL_VERSION || id !== keyId || !packed)
         throw new Error(
-          `No master key with id ${id}: restore the keys.json or SVC_MASTER_KEY that sealed this.`,
+          `No master key with id ${id}. Restore the keys.json or SVC_MASTER_KEY that encrypted this value.`,
         );
       const bytes = Buffer.from(packed, 'base64url');
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12));
@@ -58,28 +58,28 @@ export function createSeal(masterKey: string): Seal {
   };
 }
 
-/** The id of the master key that sealed it. */
+/** The id of the master key that encrypted a value. */
 export function sealingKeyId(sealed: string): string | undefined {
   return sealed.split('.')[1];
 }
 
-/** Names a master key without telling it. */
+/** Fingerprint of a master key; does not reveal it. */
 export function masterKeyId(masterKey: string): string {
   const key = Buffer.from(masterKey, 'base64url');
   return createHash('sha256').update(key).digest('base64url').slice(0, 8);
 }
 
-/** A key for one purpose, from which the secret itself cannot be had back. */
+/** Derives a key for one purpose. The secret cannot be recovered from it. */
 export function deriveKey(secret: string, purpose: string): string {
   return Buffer.from(hkdfSync('sha256', secret, 'svc', purpose, 32)).toString('base64url');
 }
 
-/** What daemons show each other. Derived, so that a holder of the internal secret's service key cannot dispatch, nor the other way round. */
+/** Key that services authenticate to each other with. Derived, so it cannot serve as the internal secret or vice versa. */
 export function serviceKey(internalSecret: string): string {
   return deriveKey(internalSecret, 'service-identity');
 }
 
-/** Compares in a time that tells neither content nor length: both sides are hashed to one length first. */
+/** Constant-time comparison. Hashing first also hides the length. */
 export function safeEqual(left: string | Buffer, right: string | Buffer): boolean {
   const digest = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest();
   return timingSafeEqual(digest(left), digest(right));

@@ -1,15 +1,15 @@
 const NEWLINE = 0x0a;
-/** A line without end must not grow without end. */
-const LONGEST_LINE = 1024 * 1024;
+/** Longer lines are passed on in parts, to bound memory. */
+const MAX_LINE_BYTES = 1024 * 1024;
 
-/** Cuts a byte stream at line ends: `take` gets as many whole lines at once as arrived, without looking into them. */
+/** Splits a byte stream at newlines: `take` gets blocks of whole lines. The content is not decoded. */
 export function lineBlocks(take: (block: Buffer) => void): { push(chunk: Buffer): void; end(): void } {
   let rest: Buffer = Buffer.alloc(0);
   return {
     push(chunk) {
       const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
       const whole = bytes.lastIndexOf(NEWLINE) + 1;
-      const end = whole === 0 && bytes.length > LONGEST_LINE ? bytes.length : whole;
+      const end = whole === 0 && bytes.length > MAX_LINE_BYTES ? bytes.length : whole;
       rest = bytes.subarray(end);
       if (end > 0) take(bytes.subarray(0, end));
     },

@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 
-/** The file that a program's name means on a PATH, links followed; undefined where no folder has it. */
+/** Resolves a program name on a PATH, following links. Undefined if not found. */
 export function locate(program: string, path = ''): string | undefined {
   for (const folder of path.split(':').filter(Boolean)) {
     try {

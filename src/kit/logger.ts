@@ -6,7 +6,7 @@ import { redact, redactText } from './redact.ts';
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** The record's fields beside level, time and message; `meta` holds everything of one's own. @spec Log record */
+/** Fields of a log record besides level, time and message; `meta` holds free-form data. @spec Log record */
 export interface LogFields {
   logsSource?: string;
   layer?: string;
@@ -16,11 +16,11 @@ export interface LogFields {
   tenantId?: string;
   pluginId?: string;
   meta?: Record<string, unknown>;
-  /** Anything thrown; lands in `meta.error`. */
+  /** Any thrown value; written to `meta.error`. */
   error?: unknown;
 }
 
-/** An ordinary log line with extra fields, for what an operator acts on. @spec Diagnostic events */
+/** A log line with extra fields for an event that operators act on. @spec Diagnostic events */
 export interface Diagnostic {
   domain: string;
   event: string;
@@ -36,7 +36,7 @@ export type Logger = Record<LogLevel, (message: string, fields?: LogFields) => v
   child(fields: LogFields): Logger;
   diagnostic(event: Diagnostic, fields?: LogFields): void;
   isEnabled(level: LogLevel): boolean;
-  /** One line per finished request, written by hand: a third of the cost of a general record. */
+  /** Writes one line per finished request. Formatted by hand, at a third of the cost of a general record. */
   access(method: string, route: string, status: number, durationMs: number, ids: AccessIds): void;
 };
 
@@ -54,7 +54,7 @@ export interface LoggerOptions {
   level?: LogLevel;
 }
 
-/** Writes the spec's log record, one JSON document a line, secrets masked before the line exists. @spec Log record */
+/** Writes log records as JSON lines. Secrets are masked before a line is formatted. @spec Log record */
 export function createLogger({ serviceId, output, clock, level = 'info' }: LoggerOptions): Logger {
   const base = pino(
     {
@@ -71,7 +71,7 @@ export function createLogger({ serviceId, output, clock, level = 'info' }: Logge
 
 function accessLine(serviceId: string, output: LineOutput, clock: Clock): Logger['access'] {
   const service = JSON.stringify(serviceId);
-  // A client chooses its ids; quotes and backslashes are visible characters, so they are escaped only when there are any.
+  // Clients choose their ids, so quotes and backslashes must be escaped.
   const quote = (text: string): string => (/["\\]/.test(text) ? JSON.stringify(text) : `"${text}"`);
   return (method, route, status, durationMs, { requestId, traceId, tenantId, spanId }) => {
     const level = status >= 500 ? 'error' : 'info';
@@ -109,7 +109,7 @@ function wrap(target: pino.Logger, inherited: LogFields, access: Logger['access'
   };
 }
 
-/** pino's own bindings would stand in the line a second time beside a field that overrides them. */
+/** Not pino bindings: pino would repeat them in the line beside a field that overrides them. */
 const DEFAULTS: LogFields = { logsSource: 'platform', layer: 'service' };
 
 function record({ error, meta, ...given }: LogFields): Record<string, unknown> {
@@ -118,7 +118,7 @@ function record({ error, meta, ...given }: LogFields): Record<string, unknown> {
   return { ...fields, meta: redact(error === undefined ? meta : { ...meta, error }) };
 }
 
-/** Discards everything; for tests and tools. */
+/** Discards all records; for tests and tools. */
 export const silentLogger: Logger = createLogger({
   serviceId: 'silent',
   output: { write: () => {}, flush: () => {} },

@@ -1,7 +1,7 @@
-/** What is mostly known at once: a hot path that awaits it all the same pays for a turn of the microtask queue each time. */
+/** A value that is usually available synchronously. Awaiting it anyway costs a microtask, which hot paths avoid. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Goes on with a value: now, or when it comes. */
+/** Calls `next` with the value: now, or when the promise resolves. */
 export function onceKnown<T, U>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,

@@ -1,15 +1,15 @@
 /**
- * The series of a metric by its labels, found by one look-up: prom-client finds them by sorting and joining the names of a
- * label object at each call. Only for labels whose values are few.
+ * Caches the series of a metric by label values: prom-client sorts and joins the label names on every call. Only for
+ * labels with few values.
  */
 export function seriesBy<Series>(open: (...labels: string[]) => Series): (...labels: string[]) => Series {
-  const known = new Map<string, Series>();
+  const cache = new Map<string, Series>();
   return (...labels) => {
     const key = labels.join('\n');
-    let series = known.get(key);
+    let series = cache.get(key);
     if (series === undefined) {
       series = open(...labels);
-      known.set(key, series);
+      cache.set(key, series);
     }
     return series;
   };

@@ -15,26 +15,26 @@ const DURATION_BUCKETS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5
 const LAG_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 const LAG_SAMPLE_MS = 1000;
 
-/** One finished request: `route` is the pattern, never the raw path, so that labels stay bounded. */
+/** Records one finished request. `route` is the pattern, never the raw path, to bound the number of label values. */
 export type ObserveRequest = (method: string, route: string, status: number, durationMs: number) => void;
 
 export interface Metrics {
-  /** The `service` label of everything. */
+  /** The `service` label of all metrics. */
   readonly service: string;
   readonly registry: Registry;
   observeRequest: ObserveRequest;
-  /** The text of `GET /metrics`. */
+  /** Returns the text of `GET /metrics`. */
   render(): Promise<string>;
-  /** What this process counted, as data that travels to another one. */
+  /** Returns this process's metrics as serializable data. */
   snapshot(): Promise<MetricsSnapshot>;
-  /** From now on `render` answers with this: where several processes are one service. */
+  /** Replaces what `render` returns, for services with several processes. */
   renderBy(render: () => Promise<string>): void;
   close(): void;
 }
 
 export type MetricsSnapshot = Array<MetricObjectWithValues<{ value: number; labels: object }>>;
 
-/** Several processes as one: sums, but for what a metric says of itself (uptime: the longest). */
+/** Merges the metrics of several processes: sums, unless a metric declares another aggregator (uptime: max). */
 export function sumMetrics(snapshots: readonly MetricsSnapshot[]): Pick<Metrics, 'render' | 'snapshot'> {
   const sum = AggregatorRegistry.aggregate([...snapshots]);
   return {
@@ -43,7 +43,7 @@ export function sumMetrics(snapshots: readonly MetricsSnapshot[]): Pick<Metrics,
   };
 }
 
-/** The metrics every service has. @spec Metrics */
+/** The metrics common to all services. @spec Metrics */
 export function createMetrics(service: string, clock: Clock): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -95,15 +95,15 @@ export function createMetrics(service: string, clock: Clock): Metrics {
   };
 }
 
-/** What labels say of values beyond the first so many. */
+/** Label value that replaces values beyond the limit. */
 const OTHERS = '(others)';
 
-/** Keeps a label bounded whose values callers make up: the first `most` as they are, all others as one. */
-export function boundedLabel(most: number): (value: string) => string {
+/** Bounds a label whose values callers choose: keeps the first `maxValues`, maps the rest to one value. */
+export function boundedLabel(maxValues: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {
     if (known.has(value)) return value;
-    if (known.size >= most) return OTHERS;
+    if (known.size >= maxValues) return OTHERS;
     known.add(value);
     return value;
   };
@@ -126,7 +126,7 @@ function requestObserver(service: string, registers: Registry[]): ObserveRequest
   type Series = { total: Counter.Internal; duration: Histogram.Internal<(typeof HTTP_LABELS)[number]> };
   const series = new Map<string, Series>();
   return (method, route, status, durationMs) => {
-    // Finding a series by its label object costs prom-client a sort and a join per call; by our own key it is a map look-up.
+    // prom-client sorts and joins label names on every lookup; a map by our own key avoids that.
     const key = `${method} ${status} ${route}`;
     let found = series.get(key);
     if (!found) {
@@ -139,7 +139,7 @@ function requestObserver(service: string, registers: Registry[]): ObserveRequest
   };
 }
 
-/** In real time, as what it measures is: a clock moved by days would sample an idle loop a hundred thousand times. */
+/** Runs on the real clock: a manual clock moved by days would take a hundred thousand samples of an idle loop. */
 function watchEventLoop(service: string, registers: Registry[]): () => void {
   const lag = new Histogram({
     name: 'svc_event_loop_lag_seconds',

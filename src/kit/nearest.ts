@@ -1,16 +1,16 @@
-/** Nobody types longer words; what a file or a caller made up may be of megabytes. */
-const LONGEST_WORD = 64;
-const MOST_CANDIDATES = 1000;
+/** Longer words are not typing errors but data, possibly megabytes of it. */
+const MAX_WORD_CHARS = 64;
+const MAX_CANDIDATES = 1000;
 
-/** The candidate that a mistyped word most likely means; undefined when none is close, or among too many to compare. */
+/** The candidate closest to a mistyped word. Undefined if none is close or there are too many to compare. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  if (word.length > LONGEST_WORD) return undefined;
+  if (word.length > MAX_WORD_CHARS) return undefined;
   const tolerated = Math.max(1, Math.floor(word.length / 3));
   let best: { candidate: string; distance: number } | undefined;
   let count = 0;
   for (const candidate of candidates) {
-    if (++count > MOST_CANDIDATES) return undefined;
-    // Each character more or less is a point.
+    if (++count > MAX_CANDIDATES) return undefined;
+    // The difference in length is a lower bound of the distance.
     if (Math.abs(candidate.length - word.length) > tolerated) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (!best || distance < best.distance) best = { candidate, distance };
@@ -18,7 +18,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best && best.distance <= tolerated ? best.candidate : undefined;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours, one point each (optimal string alignment). */
+/** Insertions, deletions, replacements and swaps of adjacent characters, one point each (optimal string alignment). */
 function editDistance(left: string, right: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);

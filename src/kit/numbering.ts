@@ -1,4 +1,4 @@
-/** Returns wanted names, numbered when taken; a name wanted often does not try all of its numbers each time. */
+/** Makes names unique by a numeric suffix. Remembers the last number per name, so repeated names stay cheap. */
 export function createNumbering(isTaken: (name: string) => boolean): (wanted: string) => string {
   const last = new Map<string, number>();
   return (wanted) => {

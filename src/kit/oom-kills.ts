@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Processes that the kernel has ended since it started, for want of memory; null where it does not tell. */
+/** Number of processes killed by the kernel for lack of memory since boot; null if unavailable. */
 export function oomKills(): number | null {
   try {
     const count = /^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1];

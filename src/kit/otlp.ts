@@ -6,12 +6,12 @@ import { version } from './paths.ts';
 import { w3cTraceId } from './trace.ts';
 import type { EndedSpan, OtlpTarget, Tracer } from './tracer.ts';
 
-/** Loaded only where an endpoint is set. Spans go out as OTLP over HTTP in its JSON form, which every collector takes. */
+/** Exports spans as OTLP over HTTP with JSON, which every collector accepts. Loaded only if an endpoint is set. */
 
 const SEND_EVERY_MS = seconds(1);
-const BATCH = 512;
-/** More than this waits for no collector. */
-const MOST_WAITING = 4096;
+const MAX_BATCH_SPANS = 512;
+/** Spans queued for the collector; further ones are dropped. */
+const MAX_QUEUED_SPANS = 4096;
 const TIMEOUT_MS = seconds(5);
 const KINDS = { internal: 1, server: 2 } as const;
 const FAILED = 2;
@@ -22,29 +22,29 @@ export interface OtlpTracerOptions extends OtlpTarget {
   logger: Logger;
 }
 
-interface Waiting {
+interface QueuedSpan {
   span: EndedSpan;
   /** Epoch ms. */
   endedAt: number;
 }
 
-/** Gathers spans and sends them once a second; what a collector does not take is dropped, and said once until it does again. */
+/** Sends queued spans once a second. Spans that cannot be sent are dropped, with one warning per outage. */
 export function createOtlpTracer(options: OtlpTracerOptions): Tracer {
   const { endpoint, clock, logger } = options;
-  const waiting: Waiting[] = [];
+  const queue: QueuedSpan[] = [];
   let scheduled = false;
   let dropped = 0;
-  let complained = false;
+  let hasWarned = false;
   let sending: Promise<void> = Promise.resolve();
 
   function flush(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, BATCH);
+    while (queue.length > 0) {
+      const batch = queue.splice(0, MAX_BATCH_SPANS);
       sending = sending.then(() => post(batch));
     }
     return sending;
   }
-  async function post(batch: Waiting[]): Promise<void> {
+  async function post(batch: QueuedSpan[]): Promise<void> {
     try {
       const response = await fetch(`${endpoint}/v1/traces`, {
         method: 'POST',
@@ -53,33 +53,33 @@ export function createOtlpTracer(options: OtlpTracerOptions): Tracer {
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       await response.arrayBuffer();
-      if (!response.ok) throw new Error(`it answered ${response.status}`);
-      complained = false;
+      if (!response.ok) throw new Error(`the collector answered ${response.status}`);
+      hasWarned = false;
     } catch (error) {
-      complain(batch.length, error);
+      reportDropped(batch.length, error);
     }
   }
-  function complain(count: number, error: unknown): void {
+  function reportDropped(count: number, error: unknown): void {
     dropped += count;
-    if (complained) return;
-    complained = true;
+    if (hasWarned) return;
+    hasWarned = true;
     logger.diagnostic({
       domain: 'tracing',
       event: 'tracing.export_failed',
       level: 'warn',
       reasonCode: 'TRACES_DROPPED',
-      message: `Spans could not be sent to ${endpoint} and are dropped until they can: ${messageOf(error)}`,
+      message: `Spans cannot be sent to ${endpoint} and are dropped until the collector accepts them: ${messageOf(error)}`,
       outcome: 'degraded',
       evidence: { endpoint, dropped },
     });
   }
   return {
     ended(span) {
-      if (waiting.length >= MOST_WAITING) {
-        complain(1, new Error('more come than it takes'));
+      if (queue.length >= MAX_QUEUED_SPANS) {
+        reportDropped(1, new Error('spans arrive faster than the collector accepts them'));
         return;
       }
-      waiting.push({ span, endedAt: clock.now() });
+      queue.push({ span, endedAt: clock.now() });
       if (scheduled) return;
       scheduled = true;
       clock.after(SEND_EVERY_MS, () => {
@@ -91,7 +91,7 @@ export function createOtlpTracer(options: OtlpTracerOptions): Tracer {
   };
 }
 
-function otlpRequest(batch: readonly Waiting[], service: string) {
+function otlpRequest(batch: readonly QueuedSpan[], service: string) {
   const resource = {
     attributes: attributes({ 'service.name': `svc-${service}`, 'service.version': version }),
   };
@@ -102,7 +102,7 @@ function otlpRequest(batch: readonly Waiting[], service: string) {
   };
 }
 
-function spanOf({ span, endedAt }: Waiting) {
+function spanOf({ span, endedAt }: QueuedSpan) {
   return {
     traceId: w3cTraceId(span.traceId),
     spanId: span.spanId,
@@ -116,7 +116,7 @@ function spanOf({ span, endedAt }: Waiting) {
   };
 }
 
-/** As text: nanoseconds since 1970 are no exact number. */
+/** As text: nanoseconds since 1970 exceed the safe integer range. */
 function nanos(ms: number): string {
   return String(BigInt(Math.round(ms * 1000)) * 1000n);
 }

@@ -2,62 +2,60 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Clock } from './clock.ts';
 
-/** Where log lines go. */
+/** Destination of log lines. */
 export interface LineOutput {
   write(line: string): void;
-  /** Writes what is gathered, waiting for its reader a second at most: the last words of a process. */
+  /** Writes buffered lines, waiting at most a second for the reader. For process exit. */
   flush(): void;
 }
 
 const FLUSH_BYTES = 64 * 1024;
 const FLUSH_MS = 50;
-/** How soon a pipe that was full is tried again. */
+/** Delay before retrying a full pipe. */
 const RETRY_MS = 10;
-/** What waits for a reader that is slow; beyond it lines are dropped. */
-const MOST_BYTES = 4 * 1024 * 1024;
-const LAST_WORDS_MS = 1000;
+/** Max bytes buffered for a slow reader; further lines are dropped. */
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
+const MAX_FLUSH_WAIT_MS = 1000;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Gathers lines and writes them 64 KB at a time or after 50 ms: one system call for hundreds of lines costs a third of a
- * write each. A reader that is slow or stuck costs its lines, never our time: what the pipe does not take waits in memory,
- * 4 MiB at most, and `onDropped` is told how many lines came beyond that, once there is room again. One that is gone
- * (EPIPE) gets nothing more.
+ * Buffers lines and writes 64 KB at a time or after 50 ms. Never blocks on a slow reader: lines beyond 4 MiB are dropped,
+ * and `onDropped` gets their count once the pipe has room. After EPIPE all lines are discarded.
  */
 export function bufferedOutput(
   fd: number,
   clock: Clock,
   onDropped: (count: number) => void = () => {},
 ): LineOutput {
-  unblock(fd);
-  let lines: string[] = [];
-  let size = 0;
-  /** The part of a block that the pipe has not taken: whole lines but for the first, which has begun. */
-  let left: Buffer = EMPTY;
+  setNonBlocking(fd);
+  let buffered: string[] = [];
+  let bufferedBytes = 0;
+  /** The rest of a block that the pipe has not accepted; its first line may be partly written. */
+  let pending: Buffer = EMPTY;
   let dropped = 0;
-  let isGone = false;
+  let isClosed = false;
   let isScheduled = false;
 
-  function gather(): void {
-    left = Buffer.from(lines.join(''));
-    lines = [];
-    size = 0;
+  function packBlock(): void {
+    pending = Buffer.from(buffered.join(''));
+    buffered = [];
+    bufferedBytes = 0;
   }
-  /** False when the pipe is full. */
+  /** Returns false if the pipe is full. */
   function drain(): boolean {
-    while (!isGone && (left.length > 0 || size > 0)) {
-      if (left.length === 0) gather();
+    while (!isClosed && (pending.length > 0 || bufferedBytes > 0)) {
+      if (pending.length === 0) packBlock();
       try {
-        left = left.subarray(writeSync(fd, left));
+        pending = pending.subarray(writeSync(fd, pending));
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
-        isGone = true;
-        left = EMPTY;
+        isClosed = true;
+        pending = EMPTY;
       }
     }
     return true;
   }
-  function tryOn(): void {
+  function drainOrRetry(): void {
     if (!drain()) schedule(RETRY_MS);
     else if (dropped > 0) {
       const count = dropped;
@@ -70,39 +68,39 @@ export function bufferedOutput(
     isScheduled = true;
     clock.after(ms, () => {
       isScheduled = false;
-      tryOn();
+      drainOrRetry();
     });
   }
   return {
     write(line) {
-      if (isGone) return;
-      if (left.length + size + line.length > MOST_BYTES) {
+      if (isClosed) return;
+      if (pending.length + bufferedBytes + line.length > MAX_BUFFERED_BYTES) {
         dropped++;
         return;
       }
-      lines.push(line);
-      size += line.length;
-      if (size >= FLUSH_BYTES && left.length === 0) tryOn();
+      buffered.push(line);
+      bufferedBytes += line.length;
+      if (bufferedBytes >= FLUSH_BYTES && pending.length === 0) drainOrRetry();
       else schedule(FLUSH_MS);
     },
     flush() {
       const pause = new Int32Array(new SharedArrayBuffer(4));
-      for (let waitedMs = 0; !drain() && waitedMs < LAST_WORDS_MS; waitedMs += RETRY_MS)
+      for (let waitedMs = 0; !drain() && waitedMs < MAX_FLUSH_WAIT_MS; waitedMs += RETRY_MS)
         Atomics.wait(pause, 0, 0, RETRY_MS);
     },
   };
 }
 
-/** Held for good: collected as garbage, one would close its descriptor. */
-const opened: Socket[] = [];
+/** Keeps sockets referenced: garbage collection would close their descriptors. */
+const openSockets: Socket[] = [];
 
 /**
- * Makes writes to a pipe fail with EAGAIN instead of waiting: libuv does so when it opens one, and nothing else in Node
- * can. A file or a terminal, which it refuses here, takes what it is given.
+ * Makes writes to a full pipe fail with EAGAIN instead of blocking. Only libuv can set this, by opening the pipe as a
+ * socket. Files and terminals are rejected here and keep blocking writes.
  */
-function unblock(fd: number): void {
+function setNonBlocking(fd: number): void {
   try {
-    opened.push(new Socket({ fd, readable: false, writable: false }).unref());
+    openSockets.push(new Socket({ fd, readable: false, writable: false }).unref());
   } catch {
     // Neither a pipe nor a socket.
   }

@@ -12,15 +12,15 @@ function findPackageRoot(): string {
   }
 }
 
-/** The folder of the installed package, or of the checkout. */
+/** Root folder of the installed package or the checkout. */
 export const packageRoot = findPackageRoot();
 
-/** What a plugin under development is shown of the package: programs, schemas, and nothing that a project keeps. */
+/** Parts of the package that a plugin under development may read: programs and schemas, no project data. */
 export const publicParts = ['package.json', 'bin', 'config', 'dist']
   .map((part) => join(packageRoot, part))
   .filter((part) => existsSync(part));
 
-/** Whether this very file runs from the build; tests and development run the sources as they are. */
+/** Whether this code runs from `dist`; tests and development run the sources. */
 export const isBuilt = fileURLToPath(import.meta.url).startsWith(join(packageRoot, 'dist') + sep);
 
 export const version: string = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')).version;
@@ -37,7 +37,7 @@ const ENTRIES = {
   vectors: 'src/store/sqlite/vectors-worker.ts',
 } as const;
 
-/** The file to start (or, for `sdk`, to import) for one of the platform's programs, built or as source like the caller. */
+/** Entry file of one of the platform's programs (for `sdk`: its module), built or as source like the caller. */
 export function entryFile(name: keyof typeof ENTRIES): string {
   return isBuilt ? join(packageRoot, 'dist', `${name}.js`) : join(packageRoot, ENTRIES[name]);
 }

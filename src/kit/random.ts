@@ -1,18 +1,18 @@
 import { randomBytes, randomFillSync } from 'node:crypto';
 
-/** Chance as an argument, so that tests can fix it. */
+/** Source of randomness, injected so that tests can fix it. */
 export interface Random {
-  /** `bytes` of entropy as URL-safe text; 32 bytes make our 256-bit secrets. */
+  /** `bytes` of entropy as base64url; platform secrets use 32 bytes. */
   secret(bytes: number): string;
-  /** A UUID whose order is that of its creation (version 7): keys made of it append to an index. */
+  /** A UUID version 7, ordered by creation time, so that keys append to an index. */
   uuid(): string;
-  /** In [0, 1): jitter. */
+  /** A number in [0, 1), for jitter. */
   fraction(): number;
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Draws entropy by the page: a call to the kernel for each id would cost more than the id. */
+/** Draws entropy in pages: one system call per id would cost more than the id itself. */
 function entropyPool(size = 4096): (count: number) => Uint8Array {
   const pool = new Uint8Array(size);
   let used = size;

@@ -4,67 +4,67 @@ export interface RateVerdict {
   allowed: boolean;
   /** Calls left now. */
   remaining: number;
-  /** Milliseconds until the oldest of the counted calls expires: of a refused caller, until another call may come. */
+  /** Ms until the oldest counted call expires: for a rejected caller, until the next call may succeed. */
   resetMs: number;
 }
 
 export interface RateLimiter {
   /** Counts one call for `key` against `limit` calls in any window. */
   take(key: string, limit: number): RateVerdict;
-  /** What `take` would say, without counting. */
+  /** Returns the verdict of `take` without counting. */
   peek(key: string, limit: number): RateVerdict;
-  /** Takes one counted call back: it turned out not to be of the kind that is limited. */
+  /** Uncounts one call that turned out not to be subject to the limit. */
   giveBack(key: string): void;
 }
 
-/** A limit that several processes may count together: then a verdict may have to be asked for. */
+/** A limit that several processes may count together, so that a verdict may be asynchronous. */
 export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
-  /** Rejects with SERVICE_UNAVAILABLE when the process that counts is gone. */
+  /** Rejects with SERVICE_UNAVAILABLE if the counting process is gone. */
   take(key: string, limit: number): RateVerdict | Promise<RateVerdict>;
 }
 
 export interface LimiterOptions {
   windowMs: number;
-  /** Never lent to other processes in advance, and known to all once reached: for `peek`, and for few and costly calls. */
+  /** Never leased to other processes; all of them learn when it is reached. For `peek` and for rare, costly calls. */
   exact?: boolean;
-  /** Keys counted apart at a time, where clients choose them; further ones share one count. Default: no limit. */
+  /** Max keys counted separately, where clients choose them; further keys share one count. Default: unlimited. */
   maxKeys?: number;
 }
 
-/** The limiter of that name: one for all processes of a daemon. */
+/** Creates the limiter with this name, shared by all processes of a service. */
 export type CreateLimiter = (name: string, options: LimiterOptions) => SharedLimiter;
 
-/** Limiters of a daemon that is one process. */
+/** Creates limiters for a service with a single process. */
 export function localLimiters(clock: Clock): CreateLimiter {
   return (_name, { windowMs, maxKeys }) => createRateLimiter(clock, windowMs, maxKeys);
 }
 
-/** What a process knows of a key until then. */
+/** State of a key, valid until `endsAt`. */
 export interface Window {
   endsAt: number;
 }
 
 export interface Windows<W extends Window> {
-  /** The key's window, unless it has ended. */
+  /** Returns the key's window unless it has ended. */
   find(key: string, now: number): W | undefined;
   set(key: string, window: W): void;
 }
 
 /**
- * Windows by key. Memory is bounded by two generations of maps: a generation lives one window, so an entry of the one
- * before the last has run out and goes with its map; nothing is evicted key by key.
+ * Windows by key, in two generations of maps. A generation lives for one window, so all entries of the old map have
+ * expired when it is dropped; no key is evicted individually.
  */
 export function createWindows<W extends Window>(clock: Clock, windowMs: number): Windows<W> {
   let young = new Map<string, W>();
   let old = new Map<string, W>();
-  let turnAt = clock.monotonic() + windowMs;
+  let rotateAt = clock.monotonic() + windowMs;
   return {
     find(key, now) {
-      if (now >= turnAt || now < turnAt - windowMs) {
-        // Also after a clock that jumped back: no window outlives the jump by more than its length.
-        old = now >= turnAt && now < turnAt + windowMs ? young : new Map();
+      if (now >= rotateAt || now < rotateAt - windowMs) {
+        // Also if the clock jumped back: no window outlives the jump by more than its length.
+        old = now >= rotateAt && now < rotateAt + windowMs ? young : new Map();
         young = new Map();
-        turnAt = now + windowMs;
+        rotateAt = now + windowMs;
       }
       const window = young.get(key) ?? old.get(key);
       return window && window.endsAt > now && window.endsAt <= now + windowMs ? window : undefined;
@@ -73,17 +73,17 @@ export function createWindows<W extends Window>(clock: Clock, windowMs: number):
   };
 }
 
-/** Calls gathered together: all count until the last of them expires. */
+/** Calls counted together: all of them expire with the last. */
 interface Slice {
   since: number;
   last: number;
   count: number;
 }
 
-/** Slices of a window: what bounds the memory of a busy key. A call counts at most this share of a window too long. */
+/** Slices per window, to bound the memory of a busy key. A call counts for at most 1/60 of a window too long. */
 const SLICES = 60;
 
-/** Counts the calls of the last window: in no window, wherever it begins, are there more than were let through. */
+/** Sliding window count: no window, wherever it begins, contains more calls than were allowed. */
 export class SlidingCount {
   readonly #windowMs: number;
   readonly #slices: Slice[] = [];
@@ -108,7 +108,7 @@ export class SlidingCount {
     } else this.#slices.push({ since: now, last: now, count: calls });
   }
 
-  /** Takes calls back that were counted at `at`, default: the latest. Those that have expired are gone already. */
+  /** Uncounts calls recorded at `at`, default: the latest. No effect if they have expired. */
   remove(calls: number, at = Number.POSITIVE_INFINITY): void {
     const slice = this.#slices.findLast(({ since }) => since <= at);
     if (!slice || (at !== Number.POSITIVE_INFINITY && at > slice.last)) return;
@@ -117,7 +117,7 @@ export class SlidingCount {
     this.#total -= removed;
   }
 
-  /** Milliseconds until a call expires; a window where there is none. */
+  /** Ms until a call expires; a whole window if none is counted. */
   freesIn(now: number): number {
     const oldest = this.#slices.find(({ count }) => count > 0);
     return oldest ? oldest.last + this.#windowMs - now : this.#windowMs;
@@ -126,21 +126,21 @@ export class SlidingCount {
   #expire(now: number): void {
     const slices = this.#slices;
     while (slices.length > 0 && slices[0]!.last + this.#windowMs <= now) this.#total -= slices.shift()!.count;
-    // The clock went back: nothing counts for longer than a window.
+    // The clock went back: no call counts for longer than a window.
     while (slices.length > 0 && slices.at(-1)!.last > now) this.#total -= slices.pop()!.count;
   }
 }
 
-/** Counts by key; an entry that nothing touched for a window may be gone. */
+/** Counts by key. An entry untouched for a window may be dropped. */
 export interface Counts<Entry> {
   find(key: string): Entry | undefined;
   open(key: string): Entry;
 }
 
-/** The key of all that come when `maxKeys` are counted. */
+/** Key shared by all callers beyond `maxKeys`. */
 const SHARED_KEY = '';
 
-/** Two generations of maps, of a window each: what is touched moves to the young one, and the old one goes as a whole. */
+/** Two generations of maps, rotated every window: an access moves an entry to the young map, and the old map is dropped. */
 export function createCounts<Entry>(
   clock: Clock,
   windowMs: number,
@@ -149,18 +149,18 @@ export function createCounts<Entry>(
 ): Counts<Entry> {
   let young = new Map<string, Entry>();
   let old = new Map<string, Entry>();
-  let turnAt = clock.monotonic() + windowMs;
+  let rotateAt = clock.monotonic() + windowMs;
 
-  function turn(): void {
+  function rotate(): void {
     const now = clock.monotonic();
-    if (now < turnAt && now >= turnAt - windowMs) return;
-    old = now >= turnAt && now < turnAt + windowMs ? young : new Map();
+    if (now < rotateAt && now >= rotateAt - windowMs) return;
+    old = now >= rotateAt && now < rotateAt + windowMs ? young : new Map();
     young = new Map();
-    turnAt = now + windowMs;
+    rotateAt = now + windowMs;
   }
 
   function find(key: string): Entry | undefined {
-    turn();
+    rotate();
     const entry = young.get(key) ?? old.get(key);
     if (entry && !young.has(key) && young.size < maxKeys) young.set(key, entry);
     if (entry || key === SHARED_KEY || young.size < maxKeys) return entry;
@@ -179,7 +179,7 @@ export function createCounts<Entry>(
   };
 }
 
-/** Counts calls by key in a sliding window. Synchronous and on our clock. */
+/** Counts calls by key in a sliding window. Synchronous, on the injected clock. */
 export function createRateLimiter(clock: Clock, windowMs: number, maxKeys?: number): RateLimiter {
   const counts = createCounts(clock, windowMs, () => new SlidingCount(windowMs), maxKeys);
   const verdict = (count: SlidingCount, limit: number, allowed: boolean, now: number): RateVerdict => ({

@@ -1,42 +1,39 @@
 const MASK = '[redacted]';
 
-/** Names whose values never reach a log, wherever they stand. */
+/** Names whose values never reach a log, at any depth. */
 const SECRET_NAME =
   /^(?:authorization|proxy-authorization|cookie|set-cookie|x-internal-secret|x-svc-service-key|.*(?:secret|password|passwd|token|api-?key|private-?key|credential|signature).*)$/i;
 
-/** Values that are secrets by their shape: bearer credentials, JWTs, our own and common providers' prefixes. */
+/** Values recognizable as secrets: bearer credentials, JWTs, our own and common providers' prefixes. */
 const SECRET_SHAPE =
   /\b(?:Bearer|Basic)\s+[\w.~+/=-]{6,}|\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|\bwhsec_[\w+/=-]{6,}|\b(?:svc[srwe]_|sk_live_|sk_test_|gh[pousr]_|xox[abpr]-)[\w-]{6,}/g;
 
-/** 256 bits as we write them, which is all that a webhook secret of our making shows: 43 characters of base64url. */
-const SECRET_LENGTH = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{43}(?![\w-])/g;
+/** A 256-bit secret in base64url (43 characters): generated webhook secrets have no prefix. */
+const BARE_SECRET = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{43}(?![\w-])/g;
 
-/** Shorter ones would mask ordinary words. */
-const SHORTEST_VALUE = 8;
+/** Masking shorter values would mask ordinary words. */
+const MIN_VALUE_CHARS = 8;
 
-/** The platform's own secrets that have no shape to know them by: keys and static tokens of the config. */
+/** Secrets without a recognizable shape: keys and static tokens of the config. */
 let secretValues: RegExp | undefined;
-const known = new Set<string>();
+const knownSecrets = new Set<string>();
 
-/**
- * Masks these very values from now on wherever they stand, in this whole process: what must never be written must not
- * depend on which logger writes it.
- */
+/** Masks these values from now on in all log output of this process, whichever logger writes it. */
 export function keepSecret(values: ReadonlyArray<string | null | undefined>): void {
-  for (const value of values) if (value && value.length >= SHORTEST_VALUE) known.add(value);
-  const patterns = [...known]
+  for (const value of values) if (value && value.length >= MIN_VALUE_CHARS) knownSecrets.add(value);
+  const patterns = [...knownSecrets]
     .sort((a, b) => b.length - a.length)
     .map((value) => value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
   if (patterns.length > 0) secretValues = new RegExp(patterns.join('|'), 'g');
 }
 
-/** Masks whatever in the text has the shape of a credential, or is one that `keepSecret` was told of. */
+/** Masks values with the shape of a credential, and values registered with `keepSecret`. */
 export function redactText(text: string): string {
-  const shapeless = text.replace(SECRET_SHAPE, MASK).replace(SECRET_LENGTH, MASK);
-  return secretValues ? shapeless.replace(secretValues, MASK) : shapeless;
+  const masked = text.replace(SECRET_SHAPE, MASK).replace(BARE_SECRET, MASK);
+  return secretValues ? masked.replace(secretValues, MASK) : masked;
 }
 
-/** How many tokens a model took is no token. */
+/** Token counts of a model (`inputTokens`) are not secret. */
 const COUNT_NAME = /tokens$/i;
 
 function isSecret(name: string, value: unknown): boolean {
@@ -44,7 +41,7 @@ function isSecret(name: string, value: unknown): boolean {
   return !(typeof value === 'number' && COUNT_NAME.test(name));
 }
 
-/** A copy fit for a log: secrets masked by name and by shape, depth and width bounded, errors as plain data. */
+/** Copies a value for a log: masks secrets by name and shape, bounds depth and width, turns errors into plain data. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value);
   if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
@@ -61,7 +58,7 @@ export function redact(value: unknown, depth = 0): unknown {
   return copy;
 }
 
-/** Masks the same and cuts nothing off: for JSON that programs read later, such as the error of a step. */
+/** Masks without truncating, for JSON that programs read later, such as a step's error. */
 export function redactJson<Value extends object>(value: Value): Value {
   return JSON.parse(
     JSON.stringify(value, (name, item: unknown) => {

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { draftPathOf } from './draft-path.ts';
 
 /**
- * Replaces a file in one step, readable by its owner alone from the first byte on: whoever reads meanwhile, or after a
- * crash, sees the old text or the new one whole. Its folder is made where it is missing, for the owner alone as well.
+ * Replaces a file atomically, readable by its owner only: readers see the old or the new text, even after a crash.
+ * Creates its folder if missing, for the owner only.
  */
 export async function replacePrivateFile(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The keys that an object may have at this place; of a choice between objects, those of any of them. */
+/** Returns the keys an object may have at `path`; for a union, the keys of all its options. */
 export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   let current = bare(schema);
   for (const key of path) {
@@ -26,7 +26,7 @@ function childOf(schema: z.core.$ZodType, key: PropertyKey): z.core.$ZodType | u
   return undefined;
 }
 
-/** The schema without its wrappers: optional, nullable, default, transform. */
+/** Unwraps optional, nullable, default and transform. */
 export function bare(schema: z.core.$ZodType): z.core.$ZodType {
   let current = schema;
   for (;;) {

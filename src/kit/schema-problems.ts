@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 
-/** A fault that a schema found, in words of ours. `path` leads to the key that is wrong. */
+/** A validation error, phrased by us. `path` leads to the invalid key. */
 export interface SchemaProblem {
   path: PropertyKey[];
   message: string;
 }
 
-/** What zod says by itself; a schema with a message of its own knows better. */
-const ZODS_OWN = /^(?:Invalid|Too|Unrecognized|Input not)\b/;
+/** zod's default messages; a schema's own message is kept. */
+const ZOD_DEFAULT_MESSAGE = /^(?:Invalid|Too|Unrecognized|Input not)\b/;
 
 const FORMATS: Readonly<Record<string, string>> = {
   uuid: 'must be an id such as 01b8dac5-b5c2-7c27-a83c-4825204b1967',
@@ -17,7 +17,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   email: 'must be an email address',
 };
 
-/** Every issue as a problem, one for each unknown key. `keysAt` lets a misspelt key name the one that was meant. */
+/** Converts issues to problems, one for each unknown key. With `keysAt`, a misspelt key is answered with a suggestion. */
 export function problemsOf(
   issues: readonly z.core.$ZodIssue[],
   value: unknown,
@@ -28,16 +28,16 @@ export function problemsOf(
       return [{ path: [...issue.path], message: problemText(issue, valueAt(value, issue.path)) }];
     const known = keysAt?.(issue.path) ?? [];
     return issue.keys.map((key) => {
-      const meant = nearest(key, known);
-      const message = `is not a known key${meant ? `; did you mean "${meant}"?` : ''}`;
+      const suggestion = nearest(key, known);
+      const message = `is not a known key${suggestion ? `; did you mean "${suggestion}"?` : ''}`;
       return { path: [...issue.path, key], message };
     });
   });
 }
 
-/** What is wrong with a value, in words that follow its name: `must be a number, not a string`. */
+/** Describes an issue as a predicate that follows the name of the value: `must be a number, not a string`. */
 export function problemText(issue: z.core.$ZodIssue, value: unknown): string {
-  if (!ZODS_OWN.test(issue.message)) return issue.message;
+  if (!ZOD_DEFAULT_MESSAGE.test(issue.message)) return issue.message;
   switch (issue.code) {
     case 'invalid_type':
       if (value === undefined) return 'is missing';
@@ -61,7 +61,7 @@ export function problemText(issue: z.core.$ZodIssue, value: unknown): string {
     case 'unrecognized_keys':
       return `has unknown keys: ${issue.keys.join(', ')}`;
     case 'invalid_element':
-      return `holds what is not valid: ${issue.issues.map((inner) => problemText(inner, inner.input)).join('; ')}`;
+      return `contains an invalid item: ${issue.issues.map((inner) => problemText(inner, inner.input)).join('; ')}`;
     default:
       return 'is not valid';
   }
@@ -70,8 +70,8 @@ export function problemText(issue: z.core.$ZodIssue, value: unknown): string {
 function oneOf(choices: readonly string[], value: unknown): string {
   if (value === undefined) return `is missing; it must be one of ${choices.join(', ')}`;
   if (choices.length === 1) return `must be ${choices[0]}`;
-  const meant = typeof value === 'string' ? nearest(value, choices) : undefined;
-  return `must be one of ${choices.join(', ')}${meant ? `; did you mean ${meant}?` : ''}`;
+  const suggestion = typeof value === 'string' ? nearest(value, choices) : undefined;
+  return `must be one of ${choices.join(', ')}${suggestion ? `; did you mean ${suggestion}?` : ''}`;
 }
 
 const UNITS: Readonly<Record<string, string>> = { string: 'characters', array: 'items', set: 'items' };
@@ -87,25 +87,25 @@ function atMost({ origin, maximum }: z.core.$ZodIssueTooBig): string {
   return unit ? `must have at most ${maximum} ${unit}` : `must be at most ${maximum}`;
 }
 
-/** The alternative that fits furthest says most; where none goes further, all are named. */
+/** Reports the union option whose problem lies deepest, as it fits best; if several do, all of them. */
 function alternatives(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
   if (value === undefined) return 'is missing';
   if (issue.errors.length === 0) {
     const choices = [...issue.message.matchAll(/'([^']+)'/g)].map(([, choice]) => choice!);
-    return choices.length > 0 ? oneOf(choices, value) : 'fits no alternative';
+    return choices.length > 0 ? oneOf(choices, value) : 'matches none of the options';
   }
-  const told = issue.errors.flatMap((issues) => {
+  const problems = issue.errors.flatMap((issues) => {
     const [first] = problemsOf(issues.slice(0, 1), value);
     return first ? [first] : [];
   });
-  const deepest = Math.max(...told.map(({ path }) => path.length));
-  const texts = told
+  const deepest = Math.max(...problems.map(({ path }) => path.length));
+  const texts = problems
     .filter(({ path }) => path.length === deepest)
     .map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message));
   return [...new Set(texts)].join(', or ');
 }
 
-/** `webhooks[0].auth.type`. */
+/** Formats a path as `webhooks[0].auth.type`. */
 export function formatPath(path: ReadonlyArray<PropertyKey>): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
@@ -118,7 +118,7 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-/** `expected` tells which words make a difference: a number that must be whole is a fraction. */
+/** `expected` decides how numbers are named: where an integer is expected, a fraction is called so. */
 export function typeName(value: unknown, expected?: string): string {
   if (value === undefined) return 'absent';
   if (value === null) return 'null';

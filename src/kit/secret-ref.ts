@@ -2,7 +2,7 @@ import { PlatformError } from './errors.ts';
 
 export type Environment = Record<string, string | undefined>;
 
-/** The value that `${NAME}` stands for; undefined for null. Throws ADAPTER_NOT_CONFIGURED where the variable is not set. */
+/** Resolves `${NAME}` from the environment; undefined for null. Throws ADAPTER_NOT_CONFIGURED if the variable is not set. */
 export function resolveSecret(ref: string | null, env: Environment, at: string): string | undefined {
   if (ref === null) return undefined;
   const name = ref.slice(2, -1);
@@ -10,13 +10,13 @@ export function resolveSecret(ref: string | null, env: Environment, at: string):
   if (value) return value;
   throw new PlatformError(
     'ADAPTER_NOT_CONFIGURED',
-    `${at} is ${ref}, and ${name} is not set. Set it in the environment of \`svc up\` or in the .env beside the config, and restart.`,
+    `${at} is ${ref}, but ${name} is not set. Set it in the environment of \`svc up\` or in the .env beside the config, and restart.`,
     { details: { key: at, variable: name } },
   );
 }
 
 interface NamedSecret {
-  /** Where the reference stands: `adapters.llm.apiKey`. */
+  /** Path of the reference: `adapters.llm.apiKey`. */
   key: string;
   variable: string;
 }
@@ -28,12 +28,12 @@ function secretsOf(config: unknown, at: string): NamedSecret[] {
   return Object.entries(config).flatMap(([name, inner]) => secretsOf(inner, `${at}.${name}`));
 }
 
-/** Every secret that is set, for the redactor: a model's endpoint may repeat the key that it refuses. */
+/** All secrets that are set, for the redactor: a model's error message may contain the rejected key. */
 export function secretValues(config: unknown, env: Environment): string[] {
   return secretsOf(config, '').flatMap(({ variable }) => env[variable] ?? []);
 }
 
-/** The secrets that a part of the config names and the environment does not have. */
+/** The secrets that a section of the config references but the environment does not set. */
 export function unsetSecrets(config: unknown, env: Environment, at: string): NamedSecret[] {
   return secretsOf(config, at).filter(({ variable }) => !env[variable]);
 }

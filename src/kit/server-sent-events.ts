@@ -2,22 +2,22 @@
 export interface ServerSentEvent {
   id?: string;
   event?: string;
-  /** Its `data` lines, joined; absent where there are none. */
+  /** The `data` lines, joined; absent if there are none. */
   data?: string;
 }
 
-/** An event to be written; a comment is seen by whoever looks at the wire alone. */
+/** An event to write. Clients ignore the comment; it is visible on the wire only. */
 export interface WrittenEvent extends ServerSentEvent {
   comment?: string;
 }
 
-/** As it goes over the wire. Its texts are one line each. */
+/** Serializes an event. Each field must be a single line. */
 export function writtenEvent({ comment, ...fields }: WrittenEvent): string {
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);
   return `${comment === undefined ? '' : `: ${comment}\n`}${lines.join('')}\n`;
 }
 
-/** The events of a stream, however it is cut into chunks. `maxChars` bounds one event: throws RangeError beyond it. */
+/** Parses a stream of events, in chunks of any size. Throws RangeError for an event longer than `maxChars`. */
 export async function* serverSentEvents(
   chunks: AsyncIterable<Uint8Array>,
   maxChars = 16 * 1024 * 1024,
@@ -25,11 +25,11 @@ export async function* serverSentEvents(
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of chunks) {
-    // A carriage return may be the first half of a line's end whose second half is yet to come.
+    // A trailing carriage return may be followed by a newline in the next chunk.
     text = (text + decoder.decode(chunk, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n');
     const blocks = text.split('\n\n');
     text = blocks.pop()!;
-    if (text.length > maxChars) throw new RangeError(`an event of more than ${maxChars} characters`);
+    if (text.length > maxChars) throw new RangeError(`an event is longer than ${maxChars} characters`);
     for (const block of blocks) yield eventOf(block);
   }
 }

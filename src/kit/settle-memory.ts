@@ -3,28 +3,27 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { seconds } from './duration.ts';
 
-const TRIES = 10;
-const LOOK_AGAIN_MS = seconds(2);
-/** Share of time that the event loop may have been busy in the moment before. */
-const QUIET = 0.1;
+const MAX_TRIES = 10;
+const RETRY_MS = seconds(2);
+/** Max event loop utilization for a collection to run. */
+const MAX_UTILIZATION = 0.1;
 
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
 
 /**
- * Gives back what starting took and needs no more: modules leave 10 MB of dead objects and a grown nursery, which V8 keeps
- * until memory runs short. One thorough collection, in the first quiet moment after `afterMs`; a process that is busy from
- * the start is left alone. Real time, as it waits for the processor.
+ * Runs one full garbage collection when the process is idle after startup: module loading leaves 10 MB of garbage and a
+ * grown nursery. Skipped if the process stays busy. Uses real time, because it depends on CPU load.
  */
-export function settleMemory(afterMs: number, triesLeft = TRIES): void {
+export function settleMemory(afterMs: number, triesLeft = MAX_TRIES): void {
   const before = performance.eventLoopUtilization();
   setTimeout(() => {
     const { utilization } = performance.eventLoopUtilization(before);
-    if (utilization <= QUIET) collect();
-    else if (triesLeft > 1) settleMemory(LOOK_AGAIN_MS, triesLeft - 1);
+    if (utilization <= MAX_UTILIZATION) collect();
+    else if (triesLeft > 1) settleMemory(RETRY_MS, triesLeft - 1);
   }, afterMs).unref();
 }
 
-/** V8 offers it to whoever starts Node with a flag; a context made after setting the flag has it as well. */
+/** V8 exposes `gc` behind a flag, and to contexts created after the flag is set. */
 function collect(): void {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as Collect;

@@ -1,13 +1,13 @@
 import type { Clock } from './clock.ts';
 
 export interface TokenBucket {
-  /** Takes `amount` when there is enough. */
+  /** Takes `amount` if available. */
   take(amount: number): boolean;
-  /** Takes `amount` in any case, going into debt, and returns the milliseconds until the debt is paid. */
+  /** Takes `amount` unconditionally, going into debt, and returns the ms until the debt is paid. */
   spend(amount: number): number;
 }
 
-/** Allows `perSecond` on average and `burst` at once. */
+/** Allows `perSecond` on average, with bursts of `burst`. */
 export function createTokenBucket(clock: Clock, perSecond: number, burst: number): TokenBucket {
   let level = burst;
   let at = clock.monotonic();

@@ -1,4 +1,4 @@
-/** A span that has ended. Ids are hex; the trace id may be of any form and is hashed where it is not W3C's. */
+/** A finished span. Ids are hex; a trace id not in W3C form is hashed. */
 export interface EndedSpan {
   traceId: string;
   spanId: string;
@@ -10,11 +10,11 @@ export interface EndedSpan {
   attributes: Record<string, string | number | boolean>;
 }
 
-/** Where ended spans go: there is one only where OTEL_EXPORTER_OTLP_ENDPOINT is set. */
+/** Sink of finished spans. Exists only if OTEL_EXPORTER_OTLP_ENDPOINT is set. */
 export interface Tracer {
-  /** Costs an object and a push. */
+  /** Queues a span; cheap. */
   ended(span: EndedSpan): void;
-  /** Sends what is left, waiting a moment at most. */
+  /** Sends queued spans, with a short timeout. */
   close(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface OtlpTarget {
   headers: Record<string, string>;
 }
 
-/** The standard variables, or undefined where no endpoint is set. `headers` are `name=value` with commas between, values URL-encoded. */
+/** Reads the standard OTEL variables. Undefined without an endpoint. Headers are `name=value,…` with URL-encoded values. */
 export function otlpTarget(env: Record<string, string | undefined>): OtlpTarget | undefined {
   const endpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT;
   if (!endpoint) return undefined;

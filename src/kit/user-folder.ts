@@ -6,17 +6,17 @@ export function userHome(env: Environment): string {
   return env.HOME || homedir();
 }
 
-/** The folder for a user's own settings: `XDG_CONFIG_HOME`, else `~/.config`. */
+/** Folder for per-user settings: `XDG_CONFIG_HOME`, else `~/.config`. */
 export function userConfigFolder(env: Environment): string {
   return xdgFolder(env, env.XDG_CONFIG_HOME, '.config');
 }
 
-/** The folder for what can be made again: `XDG_CACHE_HOME`, else `~/.cache`. */
+/** Folder for caches: `XDG_CACHE_HOME`, else `~/.cache`. */
 export function userCacheFolder(env: Environment): string {
   return xdgFolder(env, env.XDG_CACHE_HOME, '.cache');
 }
 
-/** Empty and relative values count as unset, as the XDG specification demands. */
+/** Empty and relative values count as unset, as the XDG specification requires. */
 function xdgFolder(env: Environment, named: string | undefined, name: string): string {
   return named && isAbsolute(named) ? named : join(userHome(env), name);
 }

@@ -1,5 +1,5 @@
 import { LIMITS } from '../contracts/index.ts';
-import { costFault } from '../kit/json-cost.ts';
+import { findCostProblem } from '../kit/json-cost.ts';
 
 /**
  * Parses JSON that plugin code may have written. Throws SyntaxError above 512 levels, 500,000 values or
@@ -7,7 +7,7 @@ import { costFault } from '../kit/json-cost.ts';
  * prototype.
  */
 export function parseUntrusted(text: string, times = 1): unknown {
-  const fault = costFault(text, LIMITS.jsonDepth, times);
+  const fault = findCostProblem(text, LIMITS.jsonDepth, times);
   if (fault) throw new SyntaxError(`JSON ${fault}`);
   const value: unknown = JSON.parse(text);
   // The key may also be written with \u escapes.

@@ -1,6 +1,6 @@
 /**
- * What plugin authors import as `svc-platform/sdk`. It loads zod and nothing else, since every plugin
- * process pays for it at its start. @spec docs/plugins.md
+ * Public API for plugins (`svc-platform/sdk`). Loads nothing but zod, because it adds to the startup time of every plugin
+ * process. @spec docs/plugins.md
  */
 import type {
   CommandResult,
@@ -73,10 +73,10 @@ export type { StreamResult } from '../contracts/stream-result.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** What a handler is given once its input schema has read it; without a schema, whatever the caller sent. */
+/** Input type of a handler: the output of its schema, or `unknown`. */
 export type InputOf<Schema> = Schema extends StandardSchema<infer Output> ? Output : unknown;
 
-/** What a handler may return where an output schema checks it: the schema's own input. */
+/** Result type of a handler with an output schema: the input of that schema. */
 export type ResultOf<Schema> = Schema extends {
   readonly '~standard': { readonly types?: { readonly input: infer Input } | undefined };
 }
@@ -85,18 +85,18 @@ export type ResultOf<Schema> = Schema extends {
 
 type AnySchema = StandardSchema | undefined;
 
-/** The parts every definition has; `input` and `output` are zod schemas (or any Standard Schema). */
+/** Fields common to all definitions; `input` and `output` are zod schemas (or any Standard Schema). */
 interface Spec<Context, In, Out, Returned> {
   input?: In;
   output?: Out;
   execute: (ctx: Context, input: InputOf<In>) => Awaitable<Returned>;
 }
 
-/** What callers of a handler get: what its output schema makes of the result; without one, the result itself. */
+/** Result type for callers: the output of the output schema, else the return type. */
 type GivenResult<Out, Returned> =
   Out extends StandardSchema<infer Result> ? Result : ReturnedResult<Returned>;
 
-/** Takes a handler as a function, or as an object with `execute` and schemas that type it. */
+/** Accepts a function, or an object with `execute` and schemas that infer its types. */
 interface Define<Context, More = unknown> {
   <Input = unknown, Returned = unknown>(
     execute: (ctx: Context, input: Input) => Awaitable<Returned>,
@@ -120,32 +120,32 @@ function definer<Context, More = unknown>(kind: HandlerKind): Define<Context, Mo
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A command of the command line; workflows run it too, and other plugins through `ctx.invoke`. */
+/** Defines a command, for the CLI, for workflows and for other plugins (`ctx.invoke`). */
 export const defineCommand: Define<PluginContextV3> = definer('command');
 
-/** A REST route's handler; with `method` it refuses to run under another one. @spec Plugin routes */
+/** Defines a route handler; with `method`, other methods are refused. @spec Plugin routes */
 export const defineRoute: Define<RouteContext, { method?: Method }> = definer('route');
 
-/** A webhook's handler; its input is the parsed body. @spec Webhook handler context */
+/** Defines a webhook handler; its input is the parsed body. @spec Webhook handler context */
 export const defineWebhook: Define<WebhookContext> = definer('webhook');
 
-/** A background job's handler. */
+/** Defines the handler of a background job. */
 export const defineJob: Define<PluginContextV3> = definer('job');
 
 interface WorkflowSpec<In, Signals extends SignalSchemas> {
-  /** As the manifest's entry names it. */
+  /** Id in the manifest. */
   id: string;
   input?: In;
-  /** Schemas of what `ctx.waitForSignal` gets, by the name of the signal; a payload that does not fit is refused with 400. */
+  /** Payload schemas by signal name; an invalid payload is rejected with 400. */
   signals?: Signals;
-  /** For every `ctx.step` that does not say otherwise; `retry` and `timeoutMs` for `ctx.invoke` too. */
+  /** Default options of `ctx.step`; `retry` and `timeoutMs` also apply to `ctx.invoke`. */
   steps?: StepOptions;
   run: (ctx: WorkflowContext<Signals>, input: InputOf<In>) => Awaitable<HandlerReturn<unknown>>;
 }
 
 /**
- * A workflow written as a function, for `workflows: [{id, handler}]` of the manifest. It runs from its first line each time
- * its run is taken up again; steps that have ended are not run again. @spec docs/workflows.md "Workflows in code"
+ * Defines a workflow as a function, for `workflows: [{id, handler}]` in the manifest. Whenever its run resumes, the function
+ * is replayed from its start; finished steps do not run again. @spec docs/workflows.md "Workflows in code"
  */
 export function defineWorkflow<
   In extends AnySchema = undefined,
@@ -154,7 +154,7 @@ export function defineWorkflow<
   return define('workflow', { ...spec, execute: run }) as HandlerDefinition<WorkflowContext, InputOf<In>>;
 }
 
-/** What a webhook validator is given: headers in lower case, the body as base64, the secret. */
+/** Input of a webhook validator: lower-case headers, the body as base64, the secret. */
 export interface ValidatorInput {
   headers: Record<string, string>;
   rawBody: string;
@@ -163,7 +163,7 @@ export interface ValidatorInput {
 
 type Validate = (ctx: ValidatorContext, input: ValidatorInput) => Awaitable<{ valid: boolean }>;
 
-/** Decides whether a delivery is genuine; a throw counts as `{valid: false}`. @spec WebhookAuthConfig: custom */
+/** Defines a validator that authenticates deliveries; an error counts as `{valid: false}`. @spec WebhookAuthConfig: custom */
 export function defineValidator(
   handler: Validate | { execute: Validate },
 ): HandlerDefinition<ValidatorContext, ValidatorInput> {
@@ -171,34 +171,34 @@ export function defineValidator(
 }
 
 /**
- * A manifest as a module, for those who would rather write code than JSON: `package.json` names the module
- * under `"svc"`, its default export is the manifest. It runs in the sandbox with no permission at all.
+ * Types a manifest written as a module: `package.json` names the module in `"svc"`, and its default export is the manifest.
+ * The module runs in the sandbox without any permissions.
  */
 export function defineManifest<const Manifest extends PluginManifest>(manifest: Manifest): Manifest {
   return manifest;
 }
 
-/** Pieces of a stream, as they come. */
+/** Chunks of a stream. */
 export type StreamSource = StreamResult['source'];
 
 /**
- * What a route returns to answer with bytes or text as they come, instead of JSON. The source is asked for no more
- * than the caller takes; it ends with the source, or when the caller leaves (`ctx.signal`).
+ * Result of a route that streams bytes or text instead of JSON. The source is read only as fast as the caller reads. The
+ * stream ends with the source or when the caller disconnects (`ctx.signal`).
  */
 export function stream(source: StreamSource, options: { contentType?: string } = {}): StreamResult {
   return { [STREAM_RESULT]: true, contentType: options.contentType ?? 'application/octet-stream', source };
 }
 
-/** One event of a `text/event-stream`; `data` that is no text becomes JSON. */
+/** One event of a `text/event-stream`; non-string `data` is sent as JSON. */
 export interface ServerSentEvent {
   data: unknown;
   event?: string;
   id?: string;
-  /** Milliseconds until a client that lost the connection comes again. */
+  /** Reconnection delay of the client in ms. */
   retry?: number;
 }
 
-/** The same for server-sent events, as browsers' `EventSource` reads them. */
+/** Streams server-sent events, as read by `EventSource` in browsers. */
 export function eventStream(
   events: AsyncIterable<ServerSentEvent> | Iterable<ServerSentEvent>,
 ): StreamResult {
@@ -220,17 +220,17 @@ async function* encodeEvents(
   }
 }
 
-/** A line break would end the field, and begin one of whoever chose the text. */
+/** A line break would end the field and allow injecting another one. */
 function oneLine(text: string): string {
   return text.replace(/[\r\n\0]/g, ' ');
 }
 
-/** A success. @spec Command result */
+/** Creates a successful result. @spec Command result */
 export function ok<Result>(result?: Result, meta?: Record<string, unknown>): CommandResult<Result> {
   return { exitCode: 0, ...(result === undefined ? {} : { result }), ...(meta ? { meta } : {}) };
 }
 
-/** A failure that the plugin declares: `code` is one of the route's `errors`. @spec Command result */
+/** Creates a failed result; `code` is one of the route's `errors`. @spec Command result */
 export function fail(code: string, message: string, details?: Record<string, unknown>): CommandResult<never> {
   return { exitCode: 1, error: { code, message, ...(details ? { details } : {}) } };
 }

@@ -4,7 +4,7 @@ import { PlatformError } from '../kit/errors.ts';
 import type { TestServices } from './services.ts';
 import type { DeliveryAnswer, DeliveryOptions } from './types.ts';
 
-/** Delivers webhooks through the real gateway, as their senders do: provisioned, signed, deduplicated, dispatched. */
+/** Delivers webhooks through the real gateway like a sender: provisioned, signed, deduplicated, dispatched. */
 export function createDeliveries({ startGateway, urlOf, token }: TestServices) {
   const client = createClient({ url: () => urlOf('gateway'), peer: 'gateway' });
   const secrets = new Map<string, Promise<string>>();
@@ -23,15 +23,15 @@ export function createDeliveries({ startGateway, urlOf, token }: TestServices) {
     if (auth.type === 'custom' && typeof headers !== 'function')
       throw new PlatformError(
         'VALIDATION_ERROR',
-        `The webhook "${event}" is checked by a validator of the plugin: pass headers: ({secret, rawBody}) => ({…}).`,
+        `The webhook "${event}" is authenticated by a validator of the plugin. Pass headers: ({secret, rawBody}) => ({…}).`,
       );
     const target = { pluginId, event, ...(instanceId === undefined ? {} : { instanceId }) };
     const asAdmin = { headers: { authorization: `Bearer ${token}`, [HEADERS.namespace]: namespaceId } };
     const key = JSON.stringify([target, namespaceId]);
     const secret = secrets.get(key) ?? provision(target, asAdmin);
     secrets.set(key, secret);
-    const signed = { secret: await secret, rawBody: JSON.stringify(payload) };
-    const sent = typeof headers === 'function' ? headers(signed) : headers;
+    const signingInput = { secret: await secret, rawBody: JSON.stringify(payload) };
+    const sent = typeof headers === 'function' ? headers(signingInput) : headers;
     const body = { ...target, data: payload, headers: sent };
     return client.call(sendSample, { body: body as never }, asAdmin);
   };

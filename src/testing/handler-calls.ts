@@ -13,11 +13,11 @@ import type { LoadedPlugin } from '../plugins/index.ts';
 import type { TestServices } from './services.ts';
 import type { CallerOptions, CommandOptions, ValidatorRequest, WebhookOptions } from './types.ts';
 
-const SENDER = '192.0.2.1';
+const SENDER_ADDRESS = '192.0.2.1';
 
 type Declared = Pick<PluginCall, 'handler' | 'schemas' | 'timeoutMs' | 'permissions'>;
 
-/** Runs the handlers of the plugin under test as their hosts do. */
+/** Runs handlers of the plugin under test under the same host kinds as in production. */
 export class HandlerCalls {
   readonly #plugin: LoadedPlugin;
   readonly #services: TestServices;
@@ -39,7 +39,7 @@ export class HandlerCalls {
 
   async job<Result>(id: string, input: unknown = {}, caller?: CallerOptions): Promise<CommandResult<Result>> {
     const job = this.#plugin.manifest.jobs.find((declared) => declared.id === id);
-    if (!job) throw new PlatformError('JOB_NOT_FOUND', `The plugin ${this.#plugin.id} has no job "${id}".`);
+    if (!job) throw new PlatformError('JOB_NOT_FOUND', `Plugin ${this.#plugin.id} has no job "${id}".`);
     const { handler, input: schema, timeoutMs } = job;
     const schemas = schema ? { input: schema } : {};
     const declared = { handler, schemas, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
@@ -51,7 +51,7 @@ export class HandlerCalls {
     payload: unknown,
     options: WebhookOptions = {},
   ): Promise<CommandResult<Result>> {
-    const { namespaceId = 'default', instanceId, webhookId, source = SENDER, headers = {} } = options;
+    const { namespaceId = 'default', instanceId, webhookId, source = SENDER_ADDRESS, headers = {} } = options;
     const { handler, timeoutMs } = this.requireWebhook(event);
     return this.#run(
       'webhook',
@@ -80,7 +80,7 @@ export class HandlerCalls {
       event,
       namespaceId: 'default',
       webhookId: this.#services.random.uuid(),
-      source: SENDER,
+      source: SENDER_ADDRESS,
       ...this.#request(event, input.headers),
     };
     const declared = { handler: validatorOf(this.requireWebhook(event)) };
@@ -99,7 +99,7 @@ export class HandlerCalls {
     return this.#services.rest.services.plugins.registry;
   }
 
-  /** What handlers and validators are told of the request. */
+  /** Request fields of the host context of handlers and validators. */
   #request(event: string, headers: Record<string, string>, instanceId = '') {
     const path = deliveryPath({ pluginId: this.#plugin.id, event, instanceId });
     return { method: 'POST', query: {}, headers, path };
@@ -125,16 +125,16 @@ export class HandlerCalls {
       requestId,
       traceId: requestId.replaceAll('-', ''),
     });
-    // The caller says what it expects, as of a route's body.
+    // The caller chooses the result type.
     return result as Promise<CommandResult<Result>>;
   }
 }
 
-/** Throws INVALID_HANDLER for a webhook that the gateway checks itself. */
+/** Throws INVALID_HANDLER for a webhook authenticated by the gateway itself. */
 function validatorOf({ event, auth }: WebhookHandlerDecl): string {
   if (auth.type === 'custom') return auth.validator;
   throw new PlatformError(
     'INVALID_HANDLER',
-    `The webhook "${event}" is checked by the gateway (${auth.type}), not by a validator of the plugin; host.deliver() signs for it.`,
+    `The webhook "${event}" is authenticated by the gateway (${auth.type}), not by a validator of the plugin. Use host.deliver(), which signs it.`,
   );
 }

@@ -26,34 +26,34 @@ import type {
 } from './types.ts';
 
 export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
-  /** The plugin's folder; default: the working directory, which is where `npm test` starts. */
+  /** Folder of the plugin; default: the working directory. */
   plugin?: string;
-  /** The same plugin as a typed module, which results get their types from. Nothing else of it is used. */
+  /** The plugin as a typed module. Used only to infer result types. */
   types?: Plugin;
   /** Folders of other plugins, for `ctx.invoke` and dependencies. */
   plugins?: string[];
-  /** What the plugin finds as `ctx.config`. */
+  /** Value of `ctx.config`. */
   config?: Record<string, unknown>;
   /**
-   * `adapters` of the config: a model's endpoint, a bucket. Objects and vectors are kept in a folder that goes with the
-   * host unless told otherwise; a model there is only when one is named.
+   * `adapters` of the config: a model endpoint, a bucket. By default, objects and vectors are stored in a temporary folder,
+   * and there is no model.
    */
   adapters?: Record<string, unknown>;
   /**
-   * Answers `ctx.fetch` instead of the network, for hosts that the manifest allows; others are refused as ever. Return
-   * undefined to have the network answer.
+   * Replaces the network for `ctx.fetch` calls to hosts allowed by the manifest; other hosts are still refused. Return
+   * undefined to use the network.
    */
   fetch?: StubFetch;
-  /** Where the clock stands at first, in epoch milliseconds. Default: 2030-01-01. */
+  /** Initial time of the clock in epoch milliseconds. Default: 2030-01-01. */
   startAt?: number;
 }
 
-/** Results have the types that `Plugin` declares. A type argument, as in `command<Total>('total')`, says otherwise. */
+/** Results have the types declared by `Plugin`. A type argument, as in `command<Total>('total')`, overrides them. */
 export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends AsyncDisposable {
   readonly manifest: ManifestV3;
-  /** Every line so far, of the plugin and of the services. */
+  /** All log lines so far, of the plugin and of the services. */
   readonly logs: readonly TestLog[];
-  /** Runs a command as `svc run` does, or as another host. Rejects with the platform's code where the platform fails it. */
+  /** Runs a command like `svc run`, or under another host kind. Rejects with the platform's error if the platform fails it. */
   command<Id extends CommandId<Plugin>>(
     id: Id,
     input?: unknown,
@@ -70,14 +70,14 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
     options?: CallerOptions,
   ): Promise<CommandResult<JobResultOf<Plugin, Id>>>;
   job<Result = unknown>(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult<Result>>;
-  /** Calls a route over HTTP; `path` is the route's own, below the base path. The body has the type of a success. */
+  /** Calls a route over HTTP; `path` is relative to the base path. The body has the type of a successful result. */
   route<Method extends RouteMethod<Plugin>, Path extends string>(
     method: Method,
     path: Path,
     options?: RouteOptions,
   ): Promise<RouteAnswer<RouteBodyOf<Plugin, Method, Path>>>;
   route<Body = unknown>(method: string, path: string, options?: RouteOptions): Promise<RouteAnswer<Body>>;
-  /** Runs a webhook's handler with a delivery that was let in. */
+  /** Runs a webhook handler with an authenticated delivery. */
   webhook<Event extends WebhookEvent<Plugin>>(
     event: Event,
     payload: unknown,
@@ -89,24 +89,23 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
     options?: WebhookOptions,
   ): Promise<CommandResult<Result>>;
   /**
-   * Delivers an event to the real gateway, signed with the secret of the webhook, and resolves with what its sender is
-   * answered: authentication, duplicates, limits and the handler included.
+   * Sends a signed event to the real gateway and resolves with the response to the sender. Covers authentication,
+   * duplicates, limits and the handler.
    */
   deliver(event: string, payload: unknown, options?: DeliveryOptions): Promise<DeliveryAnswer>;
-  /** Asks the plugin's own validator of a webhook. Resolves with whether the delivery counts as authentic. */
+  /** Calls the plugin's validator of a webhook. Resolves with whether the delivery is authentic. */
   validator(event: string, request: ValidatorRequest): Promise<boolean>;
-  /** Starts a registered workflow; the run goes on by itself, on the clock of the test. */
+  /** Starts a registered workflow. The run proceeds in the background, on the clock of the test. */
   workflow(id: string, input?: unknown, options?: CallerOptions): Promise<PluginRun>;
-  /** Sends what `ctx.waitForSignal`, or a `signal` step, waits for or will wait for. */
+  /** Sends a signal for `ctx.waitForSignal` or a `signal` step, which may wait for it later. */
   signal(id: string, name: string, payload?: unknown, options?: CallerOptions): Promise<void>;
-  /** Decides an approval that the run waits for; `step` as in the run's steps: `main.ship`. Default: approved. */
+  /** Decides an approval; `step` is the step id: `main.ship`. Default: approved. */
   approve(id: string, step: string, decision?: Decision): Promise<void>;
   /**
-   * Resolves with a run once it has ended or waits for something that is not there yet, its children included; for a
-   * job, once it has ended.
+   * Resolves when a run has ended, or waits (children included) for an event or a later time. A job resolves when it has ended.
    */
   settled(id: string, options?: CallerOptions): Promise<PluginRun | PluginJob>;
-  /** Moves the platform's time: what was kept for a while expires, calls under way time out. */
+  /** Moves the platform's clock: TTLs expire, calls time out. */
   advance(ms: number): void;
   close(): Promise<void>;
 }

@@ -1,7 +1,6 @@
 /**
- * What plugin authors import in their tests, as `svc-platform/testing`. Handlers run where they run in
- * production: in the confined runner, behind the real REST service, on a real state store.
- * @spec docs/plugins.md "Testing"
+ * Test API for plugins (`svc-platform/testing`). Handlers run as in production: in the sandboxed runner, behind the real
+ * REST service, with a real state store. @spec docs/plugins.md "Testing"
  */
 export type { CommandResult } from '../contracts/index.ts';
 export type { TestHost, TestHostOptions } from './host-types.ts';

@@ -4,17 +4,17 @@ import { PlatformError } from '../kit/errors.ts';
 import { packageRoot } from '../kit/paths.ts';
 
 /**
- * Rejects a Node that the platform does not run on. Without the check the process would end by SIGSEGV: the SQLite binding
- * uses functions of Node that older versions do not have. Throws SANDBOX_ERROR.
+ * Throws SANDBOX_ERROR for unsupported Node versions. Without this check the process would crash with SIGSEGV, because the
+ * SQLite binding uses newer functions of Node.
  */
 export function requireSupportedNode(actual: string = process.versions.node): void {
   const { engines } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
-  const needed = String(engines.node).replace(/^\D+/, '');
-  if (isAtLeast(actual, needed)) return;
+  const required = String(engines.node).replace(/^\D+/, '');
+  if (isAtLeast(actual, required)) return;
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `The test host needs Node ${needed} or newer; this is ${actual} (${process.execPath}). Run the tests with \`npm test\` or \`svc plugins test\`, which choose a fitting Node, or install a newer one from https://nodejs.org.`,
-    { details: { needed, actual } },
+    `The test host needs Node ${required} or newer; this is ${actual} (${process.execPath}). Run the tests with \`npm test\` or \`svc plugins test\`, which use a suitable Node, or install one from https://nodejs.org.`,
+    { details: { needed: required, actual } },
   );
 }
 

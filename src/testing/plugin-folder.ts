@@ -3,10 +3,10 @@ import { resolve } from 'node:path';
 import { PlatformError } from '../kit/errors.ts';
 import type { LoadedPlugin, PluginRegistry } from '../plugins/index.ts';
 
-/** Where the plugin under test lies, and the id that its files tell before it is loaded. */
+/** Folder of the plugin under test, and its id as read from its files. */
 export interface PluginFolder {
   folder: string;
-  /** Undefined where the manifest is a module, which has to be run for it. */
+  /** Undefined if the manifest is a module, which must be executed to get the id. */
   id: string | undefined;
 }
 
@@ -15,7 +15,7 @@ export async function pluginFolder(path: string): Promise<PluginFolder> {
   return { folder, id: await idOf(folder) };
 }
 
-/** Finds the plugin among those that were loaded. Throws with the first fault's code where it is broken. */
+/** Finds the plugin among the loaded ones. Throws the first fault of a broken plugin. */
 export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegistry): LoadedPlugin {
   const plugin = registry.plugins.find(({ root }) => root === folder);
   const found = plugin ?? (id === undefined ? undefined : registry.find(id));
@@ -28,13 +28,13 @@ export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegi
   );
 }
 
-/** As the registry names it; a folder that is not there is told by loading it. */
+/** Resolves links like the registry does. A missing folder is reported when it is loaded. */
 async function realFolder(path: string): Promise<string> {
   const folder = resolve(path);
   return realpath(folder).catch(() => folder);
 }
 
-/** The id as the manifest file tells it; a manifest module has to be run for that. */
+/** Reads the id from the manifest or package file. */
 async function idOf(folder: string): Promise<string | undefined> {
   for (const file of ['svc.plugin.json', 'package.json']) {
     try {
@@ -42,7 +42,7 @@ async function idOf(folder: string): Promise<string | undefined> {
       const found = file === 'package.json' ? name : id;
       if (typeof found === 'string') return found;
     } catch {
-      // The other file may tell.
+      // Try the other file.
     }
   }
   return undefined;

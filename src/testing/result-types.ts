@@ -12,7 +12,7 @@ interface RouteHandler {
   readonly handler: string;
 }
 
-/** A plugin as types: its manifest with literal names, as `defineManifest` keeps them, and the modules that it names. */
+/** A plugin as types: its manifest with literal names, as kept by `defineManifest`, and its modules. */
 export interface PluginTypes {
   manifest: {
     readonly commands?: readonly NamedHandler[] | undefined;
@@ -20,11 +20,11 @@ export interface PluginTypes {
     readonly webhooks?: ReadonlyArray<{ readonly event: string; readonly handler: string }> | undefined;
     readonly rest?: { readonly routes: readonly RouteHandler[] } | undefined;
   };
-  /** By their paths in the manifest: `{'./orders.js': typeof orders}`. */
+  /** Modules by their paths in the manifest: `{'./orders.js': typeof orders}`. */
   modules: Readonly<Record<string, object>>;
 }
 
-/** A plugin of which nothing is known: results are what the test says they are. */
+/** A plugin without types: tests state the result types. */
 export interface UntypedPlugin {
   manifest: { commands: []; jobs: []; webhooks: []; rest: { routes: [] } };
   modules: Record<never, object>;
@@ -62,13 +62,13 @@ export type WebhookResultOf<Plugin extends PluginTypes, Event> = ResultOf<
   RefOf<Extract<Webhooks<Plugin>, { event: Event }>>
 >;
 
-/** The body of a success; a stream is read to its end as text. */
+/** Body of a successful response; a stream is read to its end as text. */
 export type RouteBodyOf<Plugin extends PluginTypes, Method, Path extends string> = ResultOf<
   Plugin,
   RefOf<RouteAt<Extract<Routes<Plugin>, { method: Method }>, Path>>
 >;
 
-/** As the router chooses: a path without parameters comes before one that a parameter fits. */
+/** Like the router: a path without parameters takes precedence over one with parameters. */
 type RouteAt<Route extends RouteHandler, Path extends string> = [ExactRoute<Route, Path>] extends [never]
   ? FittingRoute<Route, Path>
   : ExactRoute<Route, Path>;
@@ -85,7 +85,7 @@ type FittingRoute<Route extends RouteHandler, Path extends string> = Route exten
 
 type Trimmed<Path extends string> = Path extends `/${infer Rest}` ? Rest : Path;
 
-/** Segment by segment; `:name` fits any one. */
+/** Compares segments; `:name` matches any. */
 type Fits<Declared extends string, Path extends string> = Declared extends `${infer First}/${infer Rest}`
   ? Path extends `${infer Segment}/${infer Tail}`
     ? FitsSegment<First, Segment> extends true
@@ -107,7 +107,7 @@ type ResultOf<Plugin extends PluginTypes, Ref> = [Ref] extends [never]
     ? HandlerResult<Export<ModuleAt<Plugin['modules'], File>, Name>>
     : unknown;
 
-/** `./orders.js` and `orders.js` are one file. */
+/** `./orders.js` and `orders.js` are the same file. */
 type ModuleAt<Modules, File extends string> = File extends keyof Modules
   ? Modules[File]
   : `./${File}` extends keyof Modules
@@ -119,7 +119,7 @@ type ModuleAt<Modules, File extends string> = File extends keyof Modules
       : unknown;
 type Export<Module, Name> = Name extends keyof Module ? Module[Name] : unknown;
 
-/** Of a definition what its schema or its return type says; of a plain function what it returns. */
+/** For a definition, the type from its schema or return type; for a function, its return type. */
 type HandlerResult<Handler> = Handler extends (...args: never[]) => infer Returned
   ? AsReceived<ReturnedResult<Awaited<Returned>>>
   : Handler extends { readonly kind: string; readonly '~result'?: infer Result }
@@ -130,7 +130,7 @@ type HandlerResult<Handler> = Handler extends (...args: never[]) => infer Return
 
 type AsReceived<Result> = Result extends StreamResult ? string : Json<Result>;
 
-/** What is left of a value once it has travelled as JSON. */
+/** The type of a value after a JSON round trip. */
 type Json<Value> = Value extends { toJSON(): infer Written }
   ? Written
   : Value extends object

@@ -19,35 +19,35 @@ export interface TestServices {
   rest: RunningDaemon<Awaited<ReturnType<typeof rest.services>>>;
   keys: KeyMaterial;
   random: Random;
-  /** Throws UPSTREAM_UNAVAILABLE for a service that the plugin has no use for. */
+  /** Throws UPSTREAM_UNAVAILABLE for a service that was not started. */
   urlOf(service: ServiceName): string;
-  /** Starts what the plugin asks for beside these. */
+  /** Starts the additional services required by the manifest. */
   startFor(manifest: ManifestV3): Promise<void>;
-  /** Starts the gateway unless it runs. */
+  /** Starts the gateway unless it is running. */
   startGateway(): Promise<void>;
-  /** A token of an administrator at the gateway. */
+  /** Administrator token for the gateway. */
   token: string;
-  /** Has the workflow service look at the clock, which the test has moved. */
+  /** Makes the workflow service process timers after the clock was moved. */
   tick(): Promise<void>;
-  /** Ends all and removes what they kept. */
+  /** Stops all services and deletes their data. */
   close(): Promise<void>;
 }
 
 export interface TestServicesOptions {
-  /** Folders of plugins, absolute. */
+  /** Absolute plugin folders. */
   plugins: string[];
   pluginConfig: Record<string, Record<string, unknown>>;
-  /** The section of the config by that name. */
+  /** The `adapters` section of the config. */
   adapters: Record<string, unknown>;
   clock: ManualClock;
   write(line: TestLog): void;
-  /** Answers `ctx.fetch` instead of the network. */
+  /** Replaces the network for `ctx.fetch`. */
   fetch: StubFetch | undefined;
 }
 
 /**
- * The two services that any plugin needs, in this process, on free ports and a folder that goes with them; the workflow
- * service and the gateway come for plugins whose manifest asks for what these do.
+ * Starts state and REST service in this process, on free ports and a temporary folder. The workflow service and the gateway
+ * start only if the manifest requires them.
  */
 export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
   const { clock, plugins, pluginConfig, adapters, write, fetch } = options;
@@ -104,15 +104,15 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
   }
 
   async function startFor(manifest: ManifestV3): Promise<void> {
-    const asksFor = (service: 'workflows' | 'jobs' | 'webhooks') =>
+    const usesService = (service: 'workflows' | 'jobs' | 'webhooks') =>
       permissionSets(manifest).some(({ platform }) => platform?.[service]);
-    if (asksFor('workflows') || asksFor('jobs') || manifest.workflows.length > 0) {
+    if (usesService('workflows') || usesService('jobs') || manifest.workflows.length > 0) {
       const { workflow } = await import('../daemons/workflow/index.ts');
       const { url, services } = await start(workflow);
       peers.set({ workflow: url });
       tick = services.engine.tick;
     }
-    if (asksFor('webhooks')) await startGateway();
+    if (usesService('webhooks')) await startGateway();
   }
 
   let gatewayStart: Promise<void> | undefined;
@@ -124,8 +124,8 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
   }
 
   try {
-    const keeper = await start(state);
-    peers.set({ state: keeper.url });
+    const stateService = await start(state);
+    peers.set({ state: stateService.url });
     const { urlOf } = peers;
     return {
       rest: await start(rest),

@@ -12,17 +12,18 @@ import { startTestServices } from './services.ts';
 import type { CallerOptions, CommandOptions, RouteOptions, TestLog, WebhookOptions } from './types.ts';
 import { workflowCalls } from './workflow-calls.ts';
 
-/** Starts what a plugin runs on. Throws INVALID_MANIFEST, INVALID_HANDLER and the like when it cannot be loaded. */
+/** Starts the services for a plugin under test. Throws INVALID_MANIFEST, INVALID_HANDLER etc. if it cannot be loaded. */
 export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>(
   options: TestHostOptions<Plugin> = {},
 ): Promise<TestHost<Plugin>> {
   requireSupportedNode();
   const clock = manualClock(options.startAt);
   const logs: TestLog[] = [];
-  const lies = await pluginFolder(options.plugin ?? '.');
+  const pluginUnderTest = await pluginFolder(options.plugin ?? '.');
   const services = await startTestServices({
-    plugins: [lies.folder, ...(options.plugins ?? []).map((other) => resolve(other))],
-    pluginConfig: lies.id === undefined || !options.config ? {} : { [lies.id]: options.config },
+    plugins: [pluginUnderTest.folder, ...(options.plugins ?? []).map((other) => resolve(other))],
+    pluginConfig:
+      pluginUnderTest.id === undefined || !options.config ? {} : { [pluginUnderTest.id]: options.config },
     adapters: options.adapters ?? {},
     fetch: options.fetch,
     clock,
@@ -32,7 +33,7 @@ export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>
 
   let plugin: LoadedPlugin;
   try {
-    plugin = requireLoaded(lies, rest.services.plugins.registry);
+    plugin = requireLoaded(pluginUnderTest, rest.services.plugins.registry);
     await services.startFor(plugin.manifest);
   } catch (error) {
     await services.close();

@@ -1,8 +1,8 @@
-/** For whom a call is made. */
+/** The caller of a call. */
 export interface CallerOptions {
   /** Default: `default`. */
   tenantId?: string;
-  /** The host id of the caller; null: nobody is known. Default: `tester`. */
+  /** Host id of the caller; null: unauthenticated. Default: `tester`. */
   user?: string | null;
 }
 
@@ -10,7 +10,7 @@ export interface CommandOptions extends CallerOptions {
   host?: 'cli' | 'workflow';
 }
 
-/** What becomes of an approval, and who decides it. */
+/** Decision on an approval, and its author. */
 export interface Decision extends CallerOptions {
   /** Default: true. */
   approved?: boolean;
@@ -23,28 +23,28 @@ export interface RouteOptions extends CallerOptions {
   headers?: Record<string, string>;
 }
 
-/** Headers of a delivery, where the plugin's own validator decides: made of the secret and the bytes that are sent. */
+/** Computes headers of a delivery for the plugin's own validator, from the secret and the body. */
 export type SignDelivery = (signed: { secret: string; rawBody: string }) => Record<string, string>;
 
 export interface DeliveryOptions {
   /** Default: `default`. */
   namespaceId?: string;
   instanceId?: string;
-  /** Further headers, such as `x-github-event`. A function is needed for webhooks with a validator of the plugin. */
+  /** Additional headers, such as `x-github-event`. Webhooks with a validator of the plugin need a function. */
   headers?: Record<string, string> | SignDelivery;
 }
 
-/** What the sender of a delivery is answered. */
+/** Response to the sender of a delivery. */
 export interface DeliveryAnswer {
   status: number;
   webhookId: string;
   body: unknown;
 }
 
-/** What a validator is asked. */
+/** Input of a validator. */
 export interface ValidatorRequest {
   headers: Record<string, string>;
-  /** The bytes of the delivery as text. */
+  /** The body as text. */
   rawBody: string;
   secret: string;
 }
@@ -52,7 +52,7 @@ export interface ValidatorRequest {
 export interface RouteAnswer<Body = unknown> {
   status: number;
   headers: Headers;
-  /** JSON as read, other bodies as text. */
+  /** Parsed JSON, or text. */
   body: Body;
 }
 
@@ -61,12 +61,12 @@ export interface WebhookOptions {
   namespaceId?: string;
   instanceId?: string;
   webhookId?: string;
-  /** Of the request, in lower case: `ctx.hostContext.headers`. */
+  /** Request headers in lower case: `ctx.hostContext.headers`. */
   headers?: Record<string, string>;
   source?: string;
 }
 
-/** A line of the plugin's log, or one about it. */
+/** A log line of the plugin or of a service. */
 export interface TestLog {
   level: string;
   message: string;

@@ -17,15 +17,15 @@ import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 import type { CallerOptions } from './types.ts';
 
-/** In real time, as the engine works in real time between the waits that the test's clock ends. */
-const LOOK_MS = 10;
-const PATIENCE_MS = 15_000;
+/** Real time, because the engine works in real time between waits on the test's clock. */
+const POLL_MS = 10;
+const TIMEOUT_MS = 15_000;
 
-/** Of a run in `cancelling`: its clean-up may wait. */
-const PARKED = new Set<RunStatus>(['waiting', 'cancelling']);
+/** The clean-up of a `cancelling` run may wait too. */
+const WAITING = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
-/** What a test does with the workflow service. */
+/** Calls of a test host to the workflow service. */
 export function workflowCalls(
   { urlOf, keys, tick }: TestServices,
   clock: Clock,
@@ -38,8 +38,8 @@ export function workflowCalls(
     }),
   });
 
-  /** A job is a run too, and tells more of itself as a job. */
-  async function look(id: string, caller: CallerOptions | undefined) {
+  /** Reads a run or job. A job is also a run, but its job record has more fields. */
+  async function find(id: string, caller: CallerOptions | undefined) {
     try {
       return await client.call(getJob, { params: { jobId: id as never } }, as(caller));
     } catch (error) {
@@ -48,19 +48,19 @@ export function workflowCalls(
     }
   }
 
-  /** Whether a waiting run, and every child that it waits for, has looked at all that came, and at the clock. */
-  async function rests(runId: RunId, caller: CallerOptions | undefined): Promise<boolean> {
+  /** Whether a waiting run and its waiting children have processed all events and due timers. */
+  async function isSettled(runId: RunId, caller: CallerOptions | undefined): Promise<boolean> {
     if ((await lastEvent(runId, caller)) !== 'run.waiting') return false;
     const { items } = await client.call(listRunSteps, { params: { runId } }, as(caller));
     if (items.some(({ wakeAt }) => wakeAt !== null && wakeAt <= clock.now())) return false;
     const children = items.flatMap(({ waitingFor }) => waitingFor?.runId ?? []);
-    const resting = await Promise.all(
+    const settledChildren = await Promise.all(
       children.map(async (child) => {
-        const { status } = await look(child, caller);
-        return PARKED.has(status) && rests(child as RunId, caller);
+        const { status } = await find(child, caller);
+        return WAITING.has(status) && isSettled(child as RunId, caller);
       }),
     );
-    return resting.every(Boolean);
+    return settledChildren.every(Boolean);
   }
 
   async function lastEvent(runId: RunId, caller: CallerOptions | undefined): Promise<string | undefined> {
@@ -91,19 +91,19 @@ export function workflowCalls(
       await client.call(decideApproval, { params, body }, as(caller));
     },
     async settled(id, caller) {
-      const until = performance.now() + PATIENCE_MS;
+      const until = performance.now() + TIMEOUT_MS;
       for (;;) {
         await tick();
-        const found = await look(id, caller);
+        const found = await find(id, caller);
         if (ENDED.has(found.status)) return found;
-        if (PARKED.has(found.status) && (await rests(id as RunId, caller))) return found;
+        if (WAITING.has(found.status) && (await isSettled(id as RunId, caller))) return found;
         if (performance.now() > until) {
           throw new PlatformError(
             'EXECUTION_TIMEOUT',
-            `${id} is still ${found.status} after ${PATIENCE_MS} ms${found.queuedReason ? `: ${found.queuedReason}` : ''}.`,
+            `${id} is still ${found.status} after ${TIMEOUT_MS} ms${found.queuedReason ? `: ${found.queuedReason}` : ''}.`,
           );
         }
-        await pause(LOOK_MS);
+        await pause(POLL_MS);
       }
     },
   };

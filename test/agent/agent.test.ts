@@ -80,7 +80,7 @@ test('an agent runs for the namespace it is registered for, whatever it is sent'
     503,
     {
       code: 'HOST_UNAVAILABLE',
-      message: 'The host runs for the namespace globex alone, and was sent an execution of default.',
+      message: 'The host serves namespace globex only, and received an execution of default.',
     },
   ]);
 });
@@ -89,7 +89,7 @@ test('a plugin is fetched once, by its digest; a changed copy is fetched anew', 
   const gateway = await startHostGateway();
   const first = await startTestAgent(gateway);
   const fetched = () =>
-    first.logs.lines.filter(({ message }) => String(message).startsWith('Fetched plugin')).length;
+    first.logs.lines.filter(({ message }) => String(message).startsWith('Downloaded plugin')).length;
   await dispatch(gateway, 'echo');
   await dispatch(gateway, 'echo');
   expect(fetched()).toBe(1);

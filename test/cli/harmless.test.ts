@@ -110,7 +110,7 @@ test('text of others within a remark or a warning has no colours and no lines of
   expect(taken()).toBe(`${coloured.bold('told')} ${told} hint svc reset --yes\n`);
 
   announce({ type: 'crashed', service: 'rest', reason: foreign, retryInMs: 1 }, ui);
-  expect(taken()).toContain(`rest ended (${told} hint svc reset --yes)`);
+  expect(taken()).toContain(`rest crashed (${told} hint svc reset --yes)`);
   const loop = { type: 'crash-loop', service: 'rest', reason: foreign, crashes: 5, retryInMs: 1 } as const;
   announce({ ...loop, lastLines: [foreign] }, ui);
   expect(

@@ -83,7 +83,7 @@ test.each(Object.entries(services))('one tenant leaves streams of %s for others'
   expect(await mine.answer.json()).toEqual({
     error: {
       code: 'RATE_LIMIT_EXCEEDED',
-      message: expect.stringContaining(`"default" has its share of the ${streams.count} streams`),
+      message: expect.stringContaining(`"default" has used its share of the ${streams.count} streams`),
       details: { namespaceId: 'default', streams: streams.count, retryAfterSeconds: 10 },
     },
   });

@@ -13,8 +13,8 @@ async function start(answer: RequestListener) {
     server.close();
   });
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return (patienceMs = 10_000, signal?: AbortSignal) =>
-    client.post(base, '/x', { headers: {}, body: { a: 1 }, signal, patienceMs });
+  return (idleTimeoutMs = 10_000, signal?: AbortSignal) =>
+    client.post(base, '/x', { headers: {}, body: { a: 1 }, signal, idleTimeoutMs });
 }
 
 const LATE_MS = 2500;
@@ -61,7 +61,7 @@ test("the peer's own failure is passed on with its code and Retry-After", async 
 test('nobody there, a connection that is cut, and a caller that leaves are no answers', async () => {
   const client = createPatientClient('gateway');
   onTestFinished(() => client.close());
-  const nobody = client.post('http://127.0.0.1:1', '/x', { headers: {}, body: {}, patienceMs: 1000 });
+  const nobody = client.post('http://127.0.0.1:1', '/x', { headers: {}, body: {}, idleTimeoutMs: 1000 });
   await expect(nobody).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
 
   const cut = await start((request) => request.socket.destroy());

@@ -72,11 +72,11 @@ test.each([
   ['{\n  "rest": { "port": 0x10 }\n}', 2, 22, '"," or "}"'],
   ['{\n  // ports\n  "rest": {}\n}', 2, 3, 'comments'],
   ["{ 'rest': {} }", 1, 3, 'double quotes'],
-  ['{ "rest": {}', 1, 13, 'too early'],
+  ['{ "rest": {}', 1, 13, 'unexpected end'],
   ['{ "rest": } }', 1, 11, 'a value'],
   ['{ "a": "b\nc" }', 1, 8, 'not closed'],
-  ['{} {}', 1, 4, 'after its end'],
-  ['', 1, 1, 'too early'],
+  ['{} {}', 1, 4, 'after the end'],
+  ['', 1, 1, 'unexpected end'],
 ])('text that is no JSON is named with its place: %j', async (text, line, column, words) => {
   const folder = await project(text);
   const error = failure(() => load(folder));
@@ -250,7 +250,7 @@ test.each([
   ['ftp://x.example', 'must be an http:// or https:// address'],
   ...['https://me:pw@x.example', 'https://x.example?a=1', 'https://x.example/a#b'].map((url) => [
     url,
-    'must have no credentials, query or fragment: the paths of webhooks are put behind it',
+    'must have no credentials, query or fragment, because webhook paths are appended',
   ]),
 ])('%s is no public URL', async (publicUrl, message) => {
   const path = 'gateway.publicUrl';
@@ -262,7 +262,7 @@ test.each([
 test('two daemons cannot have one port; any number of them may take a free one', async () => {
   const clash = await project({ rest: { port: 4000 } });
   expect(problems(clash)).toEqual([
-    { path: 'gateway.port', message: 'is 4000, as rest.port is; each needs its own' },
+    { path: 'gateway.port', message: 'is 4000, the same as rest.port; each service needs its own port' },
   ]);
   const free = await project({ rest: { port: 0 }, gateway: { port: 0 } });
   expect(load(free).config.rest.port).toBe(0);

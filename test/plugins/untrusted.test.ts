@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { manualClock } from '../../src/kit/clock.ts';
-import { ownCostFault } from '../../src/kit/json-cost.ts';
+import { findOwnCostProblem } from '../../src/kit/json-cost.ts';
 import { createTokenBucket } from '../../src/kit/token-bucket.ts';
 import { createLineReader } from '../../src/plugins/line-reader.ts';
 import { resultFrame } from '../../src/plugins/runner/result.ts';
@@ -136,8 +136,8 @@ test('text that is no JSON costs no more than its length', () => {
 test("a runner's own check is the stricter one, so that it tells what the daemon would not read", () => {
   const text = (count: number) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0])));
-  expect(ownCostFault(text(49_000), 512)).toBeUndefined();
-  expect(ownCostFault(text(54_000), 512)).toBe('of more than 50000 different keys');
+  expect(findOwnCostProblem(text(49_000), 512)).toBeUndefined();
+  expect(findOwnCostProblem(text(54_000), 512)).toBe('of more than 50000 different keys');
   expect(() => parseUntrusted(text(54_000))).not.toThrow();
 });
 

@@ -17,23 +17,23 @@ const oauth: Descriptions = {
   issuer: 'Expected `iss` claim.',
   jwksUri: 'URL of the signing keys (JWKS). Must be https, except on this machine.',
   audience: 'Expected `aud` claim.',
-  namespaceClaim: 'Claim that names the namespace of the caller.',
+  namespaceClaim: 'Claim with the namespace of the caller.',
 };
 
 const model: Descriptions = {
   baseUrl: 'Base URL of an OpenAI-compatible endpoint, up to and including /v1.',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the form of the value
-  apiKey: 'Environment variable that holds the API key, such as "${OPENAI_API_KEY}"; null: no key is sent.',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
+  apiKey: 'Environment variable with the API key, such as "${OPENAI_API_KEY}"; null: no key is sent.',
   timeoutMs: 'Time limit of one attempt; for a stream, between two chunks.',
-  maxAttempts: 'Attempts in all, for failures that may pass.',
-  maxResponseBytes: 'Largest response that is read.',
+  maxAttempts: 'Maximum attempts, for transient failures.',
+  maxResponseBytes: 'Maximum size of a response.',
   prices: 'Prices by model name, for the cost in metrics and events.',
-  'prices.*.inputPerMillion': 'US dollars for a million input tokens.',
-  'prices.*.outputPerMillion': 'US dollars for a million output tokens.',
+  'prices.*.inputPerMillion': 'US dollars per million input tokens.',
+  'prices.*.outputPerMillion': 'US dollars per million output tokens.',
 };
 
 const storage: Descriptions = {
-  '': 'Where `ctx.storage` keeps objects; null: plugins have no storage.',
+  '': 'Backend of `ctx.storage`; null: plugins have no storage.',
   type: '"files": in `.svc/storage`; "s3": an S3-compatible bucket.',
   maxObjectBytes: 'Largest object.',
   quotaBytes: 'Limit for all objects of one plugin and tenant ("files" only).',
@@ -54,7 +54,7 @@ const gateway: Descriptions = {
   publicUrl:
     'Public URL of the gateway, the base of webhook URLs. GATEWAY_PUBLIC_URL wins over it; null: http://localhost:<port>.',
   processes: 'Processes that share the port (Linux).',
-  allowedHosts: 'Further `Host` names that a gateway on loopback answers.',
+  allowedHosts: 'Additional `Host` names accepted by a gateway on loopback.',
   staticTokens: 'Bearer tokens that never expire, by token.',
   'staticTokens.*.hostId': 'Identity of the caller.',
   'staticTokens.*.namespaceId': 'Namespace (tenant) of the caller.',
@@ -81,15 +81,15 @@ const gateway: Descriptions = {
 
 const execution: Descriptions = {
   '': 'Where and how plugin code runs.',
-  default: 'Backend of plugins that `execution.plugins` does not name.',
+  default: 'Backend of plugins not listed in `execution.plugins`.',
   worker: 'Sandboxed processes on this machine.',
-  'worker.maxProcesses': 'Processes for one plugin.',
-  'worker.memoryMb': 'Resident memory above which a process is ended.',
-  'worker.idleMs': 'Idle time after which a process is ended.',
+  'worker.maxProcesses': 'Maximum processes per plugin.',
+  'worker.memoryMb': 'Resident memory above which a process is killed.',
+  'worker.idleMs': 'Idle time after which a process is stopped.',
   'worker.sandbox':
-    '"bwrap": bubblewrap or nothing runs; "permission": the permission model of Node alone; "auto": bubblewrap where it works.',
+    '"bwrap": bubblewrap is required; "permission": only the permission model of Node; "auto": bubblewrap where it works.',
   'worker.isolation':
-    '"plugin": tenants share the processes of a plugin; "tenant": a process serves one tenant and no other.',
+    '"plugin": tenants share the processes of a plugin; "tenant": each process serves a single tenant.',
   privateHosts:
     'Names (or name:port) with private addresses that ctx.fetch may call, if the manifest lists them too.',
   container: 'Containers of Docker or Podman.',
@@ -98,12 +98,12 @@ const execution: Descriptions = {
   'container.network': 'Network of containers whose plugin has permissions.network ["*"]; others have none.',
   'container.memoryMb': 'Memory limit of a container.',
   'container.pidsLimit': 'Limit of processes and threads in a container.',
-  'container.requireLimits': 'Whether containers are refused where the engine cannot enforce these limits.',
+  'container.requireLimits': 'Whether to refuse containers if the engine cannot enforce these limits.',
   'container.cpus': 'CPUs of a container; null: no limit.',
-  'container.maxContainers': 'Containers at a time.',
+  'container.maxContainers': 'Maximum concurrent containers.',
   plugins: 'Backend by plugin id.',
   'plugins.*.backend': 'Backend of this plugin.',
-  'plugins.*.hostId': 'Host to run on; without it any host that matches ("host" only).',
+  'plugins.*.hostId': 'Host to run on. Default: any matching host ("host" only).',
   'plugins.*.labels': 'Labels that the host must have ("host" only).',
   'plugins.*.capability': 'Capability that the host must have ("host" only).',
 };
@@ -130,41 +130,41 @@ const retention: Descriptions = {
   runsDays: 'Days for finished workflow runs and jobs.',
 };
 
-/** Each key of `svc.config.json`, as editors and docs/configuration.md show it. */
+/** Description of each key of `svc.config.json`, for editors and docs/configuration.md. */
 export const CONFIG_DESCRIPTIONS: Descriptions = {
   $schema: 'JSON Schema of this file, for editors.',
   profiles: 'Keys that a profile merges over the base; --profile, SVC_PROFILE or NODE_ENV selects one.',
   ...under('gateway', gateway),
   rest: 'The REST API.',
   ...under('rest', listener('REST')),
-  'rest.timeoutMs': 'Time limit of plugin routes that declare none.',
+  'rest.timeoutMs': 'Default time limit of plugin routes.',
   ...under('rest.oauth', oauth),
   ...under('workflow', workflow),
   marketplace: 'The service that installs plugins.',
   ...under('marketplace', listener('MARKETPLACE')),
-  state: 'The service that keeps the state and cache of plugins.',
+  state: 'The service that stores the state and cache of plugins.',
   ...under('state', listener('STATE')),
   'state.quotas': 'Limits of one plugin and tenant; writes beyond them fail with QUOTA_EXCEEDED.',
   'state.quotas.entries': 'Of `ctx.state`.',
   'state.quotas.entries.maxBytes': 'Keys and values (as JSON) together, in bytes.',
   'state.quotas.entries.maxKeys': 'Number of entries.',
-  'state.quotas.cache': 'Of `ctx.cache`. An expired entry counts until it is deleted.',
+  'state.quotas.cache': 'Limits of `ctx.cache`. Expired entries count until they are deleted.',
   'state.quotas.cache.maxBytes': 'Keys and values (as JSON) together, in bytes.',
   'state.quotas.cache.maxKeys': 'Number of entries.',
   store: 'The database of the platform.',
   'store.url': '"sqlite:<folder>", relative to the project.',
   cache: 'The platform cache.',
-  'cache.url': 'Must be null: this version keeps the cache in the store.',
-  plugins: 'Folders (globs) of the plugins of this project.',
-  workflows: 'Files (globs) of workflow definitions.',
-  pluginConfig: 'Settings that a plugin reads as `ctx.config`, by plugin id.',
+  'cache.url': 'Must be null: the cache is part of the store.',
+  plugins: "Folders of the project's plugins (globs).",
+  workflows: 'Workflow definition files (globs).',
+  pluginConfig: 'Settings by plugin id, passed to the plugin as `ctx.config`.',
   ...under('execution', execution),
   tenants: 'Limits by namespace; null: no limit.',
   'tenants.*.requestsPerMinute':
-    'Authenticated calls a minute; wins over gateway.rateLimit.perTenantPerMinute.',
-  'tenants.*.runsPerDay': 'Runs started in a day.',
-  'tenants.*.runsPerMonth': 'Runs started in a month.',
-  'tenants.*.concurrentRuns': 'Unfinished runs at a time.',
+    'Authenticated requests per minute; overrides gateway.rateLimit.perTenantPerMinute.',
+  'tenants.*.runsPerDay': 'Runs started per day.',
+  'tenants.*.runsPerMonth': 'Runs started per month.',
+  'tenants.*.concurrentRuns': 'Maximum unfinished runs.',
   adapters: 'Storage, models and vectors for plugins.',
   ...under('adapters.storage', storage),
   'adapters.llm': 'Language models for `ctx.llm`; null: none.',
@@ -176,12 +176,12 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   'adapters.embeddings': 'Embedding model for `ctx.embeddings`; null: none.',
   ...under('adapters.embeddings', model),
   'adapters.embeddings.model': 'Name of the model.',
-  'adapters.embeddings.dimensions': 'Length of the vectors; null: what the model gives.',
+  'adapters.embeddings.dimensions': "Length of the vectors; null: the model's default.",
   'adapters.vectorStore': 'Vectors for `ctx.vectorStore`; null: none.',
   'adapters.vectorStore.type': 'Must be "sqlite".',
-  'adapters.vectorStore.maxVectors': 'Limit for one plugin and one tenant.',
+  'adapters.vectorStore.maxVectors': 'Limit per plugin and tenant.',
   ...under('retention', retention),
-  auth: 'Direct calls to the services, past the gateway.',
+  auth: 'Direct calls to the services that bypass the gateway.',
   'auth.mode':
     '"optional": calls without identity are answered, for development; "required": only the gateway and services may call. Default: required in the profile production, else optional.',
 };

@@ -1,6 +1,6 @@
 /**
- * Descriptions by dotted path; `*` stands for every key of a map or item of a list. They are applied when a schema is
- * printed: as `.describe()` on each key they would cost every process some milliseconds at start.
+ * Descriptions by dotted path; `*` matches every key of a map or item of a list. Applied only when a schema is printed:
+ * calling `.describe()` on each key would cost every process some milliseconds at startup.
  */
 export type Descriptions = Readonly<Record<string, string>>;
 
@@ -11,7 +11,7 @@ export function under(prefix: string, descriptions: Descriptions): Descriptions 
   );
 }
 
-/** A node of a JSON schema as zod prints it. */
+/** A node of a JSON schema printed by zod. */
 export interface SchemaNode {
   description?: string;
   properties?: Record<string, SchemaNode>;
@@ -28,18 +28,18 @@ export function walkSchema(
   visit: (path: string, node: SchemaNode) => void,
   path = '',
 ): void {
-  const below = (key: string) => (path === '' ? key : `${path}.${key}`);
+  const childPath = (key: string) => (path === '' ? key : `${path}.${key}`);
   for (const [key, child] of Object.entries(node.properties ?? {})) {
-    visit(below(key), child);
-    walkSchema(child, visit, below(key));
+    visit(childPath(key), child);
+    walkSchema(child, visit, childPath(key));
   }
   const { additionalProperties, items, anyOf = [], oneOf = [], allOf = [] } = node;
-  if (typeof additionalProperties === 'object') walkSchema(additionalProperties, visit, below('*'));
-  if (items) walkSchema(items, visit, below('*'));
+  if (typeof additionalProperties === 'object') walkSchema(additionalProperties, visit, childPath('*'));
+  if (items) walkSchema(items, visit, childPath('*'));
   for (const variant of [...anyOf, ...oneOf, ...allOf]) walkSchema(variant, visit, path);
 }
 
-/** Returns a copy of `schema` in which every key that has a description carries it. */
+/** Returns a copy of `schema` with the descriptions added. */
 export function describeSchema<Schema extends object>(schema: Schema, descriptions: Descriptions): Schema {
   const copy = structuredClone(schema);
   walkSchema(copy, (path, node) => {

@@ -41,7 +41,7 @@ export function gatewayDispatch(
           body: { ...rest, plugin: { id: plugin.id }, ...options },
           signal,
           // A caller that times the handler itself aborts the call.
-          patienceMs: onBegun ? 0 : request.timeoutMs + GRACE_MS,
+          idleTimeoutMs: onBegun ? 0 : request.timeoutMs + GRACE_MS,
           onProcessing: onBegun,
         });
         if (stream && reply.header(HEADERS.stream) !== null) return await passOn(reply, stream);

@@ -1,4 +1,4 @@
-import { PassEnd } from '../../contracts/index.ts';
+import { ReplayEnd } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import type { StepAccess } from '../../plugins/index.ts';
 import type { PassCall, PassDesk } from './domain/code/pass-desk.ts';
@@ -11,7 +11,7 @@ import { pluginAwayOf } from './domain/steps/plugin-away.ts';
 export async function runPass(
   handlers: Handlers,
   { code, run, requestId, spanId, input, pass, timeoutMs, signal, alone, log }: PassCall,
-): Promise<PassEnd> {
+): Promise<ReplayEnd> {
   const { result, error, exitCode } = await handlers
     .execute({
       declared: { ...code, idempotent: true },
@@ -39,7 +39,7 @@ export async function runPass(
     .catch((thrown: unknown) => {
       throw pluginAwayOf(thrown, code.pluginId) ?? interruptedOf(thrown) ?? thrown;
     });
-  const parsed = PassEnd.safeParse(result);
+  const parsed = ReplayEnd.safeParse(result);
   if (exitCode === 0 && parsed.success) return parsed.data;
   throw new PlatformError(
     'INVALID_HANDLER',

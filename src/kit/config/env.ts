@@ -8,7 +8,7 @@ export interface EnvOverlay {
   problems: ConfigProblem[];
 }
 
-/** What the environment sets over the file: `SVC_<DAEMON>_PORT`, `SVC_<DAEMON>_HOST`, `GATEWAY_PUBLIC_URL`. */
+/** Config values set by the environment: `SVC_<DAEMON>_PORT`, `SVC_<DAEMON>_HOST`, `GATEWAY_PUBLIC_URL`. */
 export function envOverlay(env: Environment): EnvOverlay {
   const problems: ConfigProblem[] = [];
   const overlay = Object.fromEntries(SERVICE_NAMES.map((name) => [name, listenOverlay(name, env, problems)]));
@@ -30,7 +30,7 @@ function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProb
   const host = env[`${prefix}_HOST`];
   const port = env[`${prefix}_PORT`];
   if (host) section.host = host;
-  // Kubernetes sets SVC_REST_PORT=tcp://10.0.0.1:5050 for a service that is called "svc-rest": not meant for us.
+  // Kubernetes sets SVC_REST_PORT=tcp://10.0.0.1:5050 for a service named "svc-rest"; that value is not ours.
   if (port && !port.startsWith('tcp://')) {
     const number = parsePort(port);
     if (number === null)
@@ -40,7 +40,7 @@ function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProb
   return section;
 }
 
-/** A port as text, 0 included; null when it is none. */
+/** Parses a port, including 0. Returns null for anything else. */
 export function parsePort(text: string): number | null {
   const number = Number(text);
   return /^\d{1,5}$/.test(text) && number <= 65535 ? number : null;

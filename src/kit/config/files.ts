@@ -3,7 +3,7 @@ import { CONFIG_DESCRIPTIONS } from '../../contracts/descriptions/config.ts';
 import { describeSchema } from '../../contracts/descriptions/describe.ts';
 import { PlatformConfig, PROFILES_KEY } from '../../contracts/index.ts';
 
-/** The JSON schema of `svc.config.json` as written: base keys, each optional, and `profiles` of the same form. */
+/** JSON schema of `svc.config.json`: base keys, all optional, and `profiles` with the same keys. */
 export function configFileSchema(): Record<string, unknown> {
   const base = z.toJSONSchema(PlatformConfig, { io: 'input', unrepresentable: 'any' }) as {
     properties: Record<string, unknown>;
@@ -28,12 +28,12 @@ export function configFileSchema(): Record<string, unknown> {
   return describeSchema(schema, CONFIG_DESCRIPTIONS);
 }
 
-/** The packaged defaults: what an empty config means. */
+/** The default configuration. */
 export function defaultConfig(): PlatformConfig {
   return PlatformConfig.parse({});
 }
 
-/** As the checked-in files hold it. */
+/** Formats a value like the checked-in JSON files. */
 export function asJsonFile(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }

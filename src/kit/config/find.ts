@@ -5,13 +5,13 @@ import { codeOf, messageOf, PlatformError } from '../errors.ts';
 
 export const CONFIG_FILE = 'svc.config.json';
 
-/** Of `store.url`, unless a config says otherwise, and what the first start leaves in it. */
+/** Default folder of `store.url`, and a file that the first start creates in it. */
 const DATA_FOLDER = '.svc';
 const CREDENTIALS = 'credentials.json';
 
 export type Environment = Record<string, string | undefined>;
 
-/** The config file that is meant, or null. A named one must exist: CONFIG_NOT_FOUND. Names a file or its folder. */
+/** Finds the config file, or returns null. `named` is a file or folder and must exist, else CONFIG_NOT_FOUND. */
 export function findConfigFile(cwd: string, named: string | undefined): string | null {
   if (named) return namedFile(resolve(cwd, named));
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
@@ -22,8 +22,8 @@ export function findConfigFile(cwd: string, named: string | undefined): string |
 }
 
 /**
- * The folder of a project without a config file: the nearest one, at or above, with a platform's data. Another user's data does
- * not count, since its `.env` would decide what a command does.
+ * Finds the project folder without a config file: the nearest one, at or above `cwd`, with platform data. Data owned by
+ * another user is skipped, because that user's `.env` would control the command.
  */
 export function findProjectFolder(cwd: string): string {
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
@@ -36,7 +36,7 @@ export function findProjectFolder(cwd: string): string {
 function namedFile(path: string): string {
   const file = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, CONFIG_FILE) : path;
   if (existsSync(file)) return file;
-  throw new PlatformError('CONFIG_NOT_FOUND', `There is no config file at ${file}.`, {
+  throw new PlatformError('CONFIG_NOT_FOUND', `Config file ${file} does not exist.`, {
     details: { file, hint: 'Check --config and SVC_CONFIG, or leave both out to use the defaults.' },
   });
 }
@@ -52,14 +52,14 @@ export function readConfigText(file: string): string {
   }
 }
 
-/** The `.env` beside the config; a missing one is empty. */
+/** Reads the `.env` beside the config; a missing file is empty. */
 export function readDotEnv(projectDir: string): Environment {
   const file = join(projectDir, '.env');
   try {
     return parseEnv(readFileSync(file, 'utf8'));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
-    const hint = 'It has secrets of whoever runs this project: run svc as that user.';
+    const hint = 'The file contains secrets of the user that runs this project. Run svc as that user.';
     throw new PlatformError('CONFIG_PARSE_ERROR', `${file} cannot be read: ${messageOf(error)}.`, {
       details: { file, ...(codeOf(error) === 'EACCES' ? { hint } : {}) },
       cause: error,

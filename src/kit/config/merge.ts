@@ -1,14 +1,14 @@
-/** A JSON object as parsed: its keys are the writer's, `__proto__` included. */
+/** A parsed JSON object. Its keys are untrusted, `__proto__` included. */
 export type JsonObject = Record<string, unknown>;
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `over` laid on `base`: objects merge key by key; anything else, lists and null included, replaces. */
+/** Merges `over` into `base`: objects merge key by key; anything else, lists and null included, replaces. */
 export function mergeOver(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over;
-  // fromEntries defines own properties, so that a key `__proto__` stays a (faulty) key and changes no prototype.
+  // fromEntries defines own properties, so a `__proto__` key stays an (invalid) key and never sets a prototype.
   return Object.fromEntries([
     ...Object.entries(base),
     ...Object.entries(over).map(([key, value]) => [
@@ -18,7 +18,7 @@ export function mergeOver(base: unknown, over: unknown): unknown {
   ]);
 }
 
-/** Whether `value` itself says something at `path`. */
+/** Whether `value` has an own property at `path`. */
 export function hasPath(value: unknown, path: readonly PropertyKey[]): boolean {
   let current = value;
   for (const key of path) {

@@ -5,17 +5,18 @@ import { readConfigText } from './find.ts';
 import { hasPath, isObject } from './merge.ts';
 import { parseConfigText } from './parse.ts';
 
-/** Where a value comes from: `environment` (`.env` included), `profile <name>`, `file`, or `default`. */
+/** Source of a config value: `environment` (`.env` included), `profile <name>`, `file`, or `default`. */
 export type ConfigOrigin = (path: readonly PropertyKey[]) => string;
 
-/** Tells the origin of each value of a configuration that was just loaded; in the order in which they win. */
+/** Returns the origin of each value of a loaded configuration. Layers are in order of precedence. */
 export function configOrigins({ configFile, env, profile }: LoadedConfig): ConfigOrigin {
-  const written = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
-  const profiles = isObject(written) && isObject(written[PROFILES_KEY]) ? written[PROFILES_KEY] : {};
+  const fileContent = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
+  const profiles =
+    isObject(fileContent) && isObject(fileContent[PROFILES_KEY]) ? fileContent[PROFILES_KEY] : {};
   const layers = [
     ['environment', envOverlay(env).overlay],
     [`profile ${profile}`, profiles[profile]],
-    ['file', written],
+    ['file', fileContent],
   ] as const;
   return (path) => layers.find(([, layer]) => hasPath(layer, path))?.[0] ?? 'default';
 }

@@ -1,27 +1,27 @@
 import { PlatformError } from '../errors.ts';
 import { nestsDeeperThan } from '../json.ts';
 
-export interface JsonFault {
+export interface JsonSyntaxError {
   message: string;
-  /** Both count from 1. */
+  /** Both start at 1. */
   line: number;
   column: number;
 }
 
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 
-/** Parses a config file's text. Throws CONFIG_PARSE_ERROR with the place of the first fault. @spec Platform codes */
+/** Parses the text of a config file. Throws CONFIG_PARSE_ERROR with line and column. @spec Platform codes */
 export function parseConfigText(text: string, file: string): unknown {
   const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
-  if (nestsDeeperThan(source, DEEPEST)) {
-    throw new PlatformError('CONFIG_PARSE_ERROR', `${file} nests deeper than ${DEEPEST} levels.`, {
+  if (nestsDeeperThan(source, MAX_DEPTH)) {
+    throw new PlatformError('CONFIG_PARSE_ERROR', `${file} is nested deeper than ${MAX_DEPTH} levels.`, {
       details: { file },
     });
   }
   try {
     return JSON.parse(source);
   } catch (error) {
-    const { message, line, column } = locateJsonFault(source);
+    const { message, line, column } = locateSyntaxError(source);
     throw new PlatformError(
       'CONFIG_PARSE_ERROR',
       `${file}:${line}:${column} is not valid JSON: ${message}.`,
@@ -33,15 +33,15 @@ export function parseConfigText(text: string, file: string): unknown {
   }
 }
 
-/** The place where `text`, which JSON.parse refused, stops being JSON: the engine's own message often names none. */
-function locateJsonFault(text: string): JsonFault {
+/** Finds the first syntax error in text that JSON.parse rejected; the engine's own message often has no position. */
+function locateSyntaxError(text: string): JsonSyntaxError {
   const scanner = createScanner(text);
-  const fault = scanner.firstFault() ?? { offset: text.length, message: 'the text ends too early' };
-  const before = text.slice(0, fault.offset).split('\n');
-  return { message: fault.message, line: before.length, column: before.at(-1)!.length + 1 };
+  const scanError = scanner.findError() ?? { offset: text.length, message: 'unexpected end of text' };
+  const before = text.slice(0, scanError.offset).split('\n');
+  return { message: scanError.message, line: before.length, column: before.at(-1)!.length + 1 };
 }
 
-class Fault {
+class ScanError {
   readonly offset: number;
   readonly message: string;
   constructor(offset: number, message: string) {
@@ -56,7 +56,7 @@ const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const LITERAL = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
 
-function createScanner(text: string): { firstFault(): Fault | null } {
+function createScanner(text: string): { findError(): ScanError | null } {
   let at = 0;
 
   function take(pattern: RegExp): boolean {
@@ -66,27 +66,28 @@ function createScanner(text: string): { firstFault(): Fault | null } {
     return found !== null;
   }
   function fail(message: string): never {
-    if (text.startsWith('//', at) || text.startsWith('/*', at)) throw new Fault(at, 'JSON has no comments');
-    throw new Fault(at, at >= text.length ? 'the text ends too early' : message);
+    if (text.startsWith('//', at) || text.startsWith('/*', at))
+      throw new ScanError(at, 'JSON does not allow comments');
+    throw new ScanError(at, at >= text.length ? 'unexpected end of text' : message);
   }
-  function string(what: string): void {
-    if (text[at] !== '"') fail(`${what} was expected`);
+  function string(expected: string): void {
+    if (text[at] !== '"') fail(`expected ${expected}`);
     if (!take(STRING))
-      fail('this string is not closed on its line, or holds a character that must be escaped');
+      fail('this string is not closed on its line, or contains a character that must be escaped');
   }
   function value(): void {
     take(SPACE);
     if (text[at] === '{') list('}', member);
     else if (text[at] === '[') list(']', value);
     else if (text[at] === '"') string('a string');
-    else if (!take(NUMBER) && !take(LITERAL)) fail('a value was expected');
+    else if (!take(NUMBER) && !take(LITERAL)) fail('expected a value');
     take(SPACE);
   }
   function member(): void {
     take(SPACE);
     string('a key in double quotes');
     take(SPACE);
-    if (text[at] !== ':') fail('":" was expected after the key');
+    if (text[at] !== ':') fail('expected ":" after the key');
     at++;
     value();
   }
@@ -103,19 +104,19 @@ function createScanner(text: string): { firstFault(): Fault | null } {
         at++;
         return;
       }
-      if (text[at] !== ',') fail(`"," or "${close}" was expected`);
+      if (text[at] !== ',') fail(`expected "," or "${close}"`);
       const comma = at++;
       take(SPACE);
-      if (text[at] === close) throw new Fault(comma, `a comma may not stand before "${close}"`);
+      if (text[at] === close) throw new ScanError(comma, `a trailing comma before "${close}" is not allowed`);
     }
   }
   return {
-    firstFault() {
+    findError() {
       try {
         value();
-        return at < text.length ? new Fault(at, 'the text goes on after its end') : null;
+        return at < text.length ? new ScanError(at, 'unexpected text after the end') : null;
       } catch (error) {
-        if (error instanceof Fault) return error;
+        if (error instanceof ScanError) return error;
         throw error;
       }
     },

@@ -4,19 +4,19 @@ import { nearest } from '../nearest.ts';
 import { bare, keysAt } from '../schema-keys.ts';
 import { typeName, valueAt, withArticle } from '../schema-problems.ts';
 
-/** One fault of the config: where it stands and what would be right. */
+/** One config error: the key's path and what a valid value is. */
 export interface ConfigProblem {
   path: string;
   message: string;
 }
 
-/** A fault before it is known which part of the file it comes from. */
+/** A config error not yet assigned to the base or a profile. */
 export interface RawProblem {
   path: PropertyKey[];
   message: string;
 }
 
-/** Every fault of a merged config. */
+/** Returns all problems of a merged config. */
 export function findProblems(candidate: unknown): RawProblem[] {
   const parsed = PlatformConfig.safeParse(candidate);
   if (parsed.success) return [];
@@ -27,7 +27,7 @@ export function findProblems(candidate: unknown): RawProblem[] {
   );
 }
 
-/** `gateway.staticTokens["…"].hostId`: as one would write it; a static token is a secret and stays out. */
+/** Formats a path as in JavaScript: `gateway.staticTokens["…"].hostId`. Static tokens are secrets and are masked. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = '';
   path.forEach((key, index) => {
@@ -69,7 +69,7 @@ function phrase(issue: z.core.$ZodIssue, candidate: unknown): string {
   }
 }
 
-/** A choice between objects by the value of one key: zod's message ends with what there is. */
+/** Lists the discriminator values of a union; zod's message ends with them. */
 function choices(message: string): string | undefined {
   const values = [...message.matchAll(/'([^']+)'/g)].map(([, value]) => JSON.stringify(value));
   return values.length === 0 ? undefined : `must be one of ${values.join(', ')}`;
@@ -77,16 +77,16 @@ function choices(message: string): string | undefined {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** Names the key that was probably meant: a sibling, or a key of this very name that lives elsewhere. */
+/** Suggests the key that was probably meant: a similar sibling, or the same key at another path. */
 function unknownKey(parent: readonly PropertyKey[], key: string): string {
   const siblings = keysAt(PlatformConfig, parent);
   const close = nearest(key, siblings);
   if (close) return `is not a known key; did you mean ${formatPath([...parent, close])}?`;
-  const elsewhere = knownPaths(PlatformConfig, []).filter((path) => path.at(-1) === key);
-  if (elsewhere.length > 0)
-    return `is not a known key here; did you mean ${elsewhere.map(formatPath).join(' or ')}?`;
+  const otherPaths = knownPaths(PlatformConfig, []).filter((path) => path.at(-1) === key);
+  if (otherPaths.length > 0)
+    return `is not a known key here; did you mean ${otherPaths.map(formatPath).join(' or ')}?`;
   return siblings.length > 0
-    ? `is not a known key; known here: ${siblings.filter((name) => name !== '$schema').join(', ')}`
+    ? `is not a known key; known keys: ${siblings.filter((name) => name !== '$schema').join(', ')}`
     : 'is not a known key';
 }
 

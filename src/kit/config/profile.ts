@@ -1,12 +1,12 @@
 import { PlatformError } from '../errors.ts';
 import type { Environment } from './find.ts';
 
-/** Profiles that every config has, listed or not: the base alone serves them. */
+/** Profiles that need no entry in the config file; without one, the base config applies. */
 const IMPLIED = ['development', 'production'];
 
 export interface ProfileChoice {
   name: string;
-  /** Where the name comes from, for messages. */
+  /** Source of the name, for messages. */
   source: '--profile' | 'SVC_PROFILE' | 'NODE_ENV' | 'default';
 }
 
@@ -18,9 +18,8 @@ export function chooseProfile(named: string | undefined, env: Environment): Prof
 }
 
 /**
- * The overlay of the chosen profile; an empty one when the base alone serves. Throws CONFIG_NOT_RESOLVED when
- * the file has profiles but not this one, or when this one was asked for by name. A file without profiles
- * serves whatever NODE_ENV happens to say. @spec Platform codes; docs/operations.md "Configuration"
+ * Checks that the chosen profile exists. Throws CONFIG_NOT_RESOLVED when it was named explicitly, or when the file has
+ * profiles but not this one. NODE_ENV may hold any value in a file without profiles. @spec Platform codes; docs/operations.md "Configuration"
  */
 export function requireProfile(choice: ProfileChoice, listed: string[], file: string | null): void {
   const { name, source } = choice;
@@ -29,7 +28,7 @@ export function requireProfile(choice: ProfileChoice, listed: string[], file: st
   const known = [...new Set([...IMPLIED, ...listed])];
   throw new PlatformError(
     'CONFIG_NOT_RESOLVED',
-    `No profile is called "${name}" (from ${source}) in ${file ?? 'the defaults'}.`,
+    `Profile "${name}" (from ${source}) is not defined in ${file ?? 'the defaults'}.`,
     {
       details: {
         file,

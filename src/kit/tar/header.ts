@@ -1,14 +1,14 @@
 import { PlatformError } from '../errors.ts';
 
-/** A tar archive is made of these. */
+/** Block size of a tar archive. */
 export const BLOCK = 512;
 
 const SIZE = { at: 124, length: 12 } as const;
 const MODE = { at: 100, length: 8 } as const;
 const CHECKSUM = { at: 148, length: 8 } as const;
 const TYPE_AT = 156;
-/** What eleven octal digits hold; larger sizes are written in base 256. */
-const LARGEST_OCTAL = 8 ** 11 - 1;
+/** Largest size in eleven octal digits; larger sizes are written in base 256. */
+const MAX_OCTAL = 8 ** 11 - 1;
 
 export interface TarHeader {
   name: string;
@@ -16,18 +16,18 @@ export interface TarHeader {
   size: number;
   /** Permission bits. */
   mode: number;
-  /** Epoch seconds; left out: 0. */
+  /** Epoch seconds, default 0. */
   modifiedAt?: number;
 }
 
-/** One header block (ustar). The name must fit: at most 100 bytes; longer ones go into an extended header before. */
+/** Encodes one ustar header block. The name may have 100 bytes; a longer one needs an extended header before. */
 export function encodeHeader({ name, type, size, mode, modifiedAt = 0 }: TarHeader): Buffer {
   const block = Buffer.alloc(BLOCK);
   block.write(name, 0, 100, 'utf8');
   writeOctal(block, MODE, mode);
   writeOctal(block, { at: 108, length: 8 }, 0);
   writeOctal(block, { at: 116, length: 8 }, 0);
-  if (size <= LARGEST_OCTAL) writeOctal(block, SIZE, size);
+  if (size <= MAX_OCTAL) writeOctal(block, SIZE, size);
   else writeBase256(block, size);
   writeOctal(block, { at: 136, length: 12 }, modifiedAt);
   block.write(type, TYPE_AT, 1, 'latin1');
@@ -36,10 +36,10 @@ export function encodeHeader({ name, type, size, mode, modifiedAt = 0 }: TarHead
   return block;
 }
 
-/** Throws VALIDATION_ERROR for a block that is no header. */
+/** Throws VALIDATION_ERROR if the block is not a header. */
 export function decodeHeader(block: Buffer): TarHeader {
   if (checksum(block) !== octal(block, CHECKSUM.at, CHECKSUM.length))
-    throw archiveRefused('it is damaged, or no tar archive');
+    throw archiveRefused('it is damaged or not a tar archive');
   return {
     name: ustarName(block),
     type: String.fromCharCode(block[TYPE_AT] ?? 0),
@@ -56,7 +56,7 @@ export function archiveRefused(why: string, cause?: unknown): PlatformError {
   );
 }
 
-/** The sum of all bytes, its own field counted as blanks. */
+/** Sum of all bytes, with the checksum field itself counted as spaces. */
 function checksum(block: Buffer): number {
   let sum = 0;
   for (const [index, byte] of block.entries()) {

@@ -1,28 +1,28 @@
 import { archiveRefused, BLOCK, decodeHeader } from './header.ts';
 
-/** Of extended headers: names are at most a kilobyte, so this holds many. */
+/** Max bytes of an extended header. Names have at most a kilobyte. */
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Before one entry: of each kind there is one. Empty ones pack so well that megabytes of them would be read for minutes. */
+/** Max extended headers before one entry. Empty ones compress so well that an archive could keep us reading for minutes. */
 const MAX_HEADERS = 8;
 
 export interface TarEntry {
-  /** As written: it may lead anywhere. */
+  /** As stored: may point anywhere. */
   name: string;
   type: 'file' | 'folder' | 'symbolic link' | 'hard link' | 'device or unknown entry';
   size: number;
   mode: number;
 }
 
-/** Reads an archive entry by entry; the content of each is to be copied or skipped before the next. */
+/** Reads an archive entry by entry. Copy or skip the content of each entry before reading the next. */
 export interface TarReader {
-  /** Undefined at the end. */
+  /** Returns undefined at the end. */
   next(): Promise<TarEntry | undefined>;
   copy(size: number, write: (chunk: Buffer) => Promise<void> | void): Promise<void>;
   skip(size: number): Promise<void>;
   close(): void;
 }
 
-/** Throws VALIDATION_ERROR for what is no archive, or a damaged one. Extended headers (long names) are read on the way. */
+/** Throws VALIDATION_ERROR for damaged or invalid archives. Extended headers (long names) are applied to their entry. */
 export function readTar(stream: AsyncIterable<Buffer> & { destroy(): void }): TarReader {
   const blocks = createBlockReader(stream);
   return {
@@ -59,26 +59,26 @@ function typeOf(flag: string): TarEntry['type'] {
   return 'device or unknown entry';
 }
 
-/** `<length> path=<value>\n` among the records of a pax header. */
+/** Finds `<length> path=<value>\n` among the records of a pax header. */
 function paxPath(text: string): string | undefined {
   return /(?:^|\n)\d+ path=([^\n]*)\n/.exec(text)?.[1];
 }
 
 interface BlockReader {
-  /** One block; undefined at the end. */
+  /** Reads one block; undefined at the end. */
   block(): Promise<Buffer | undefined>;
   bytes(size: number): Promise<Buffer>;
-  /** So many bytes, and what fills up their last block. */
+  /** Reads `size` bytes and the padding to the next block. */
   padded(size: number, take: (chunk: Buffer) => Promise<void> | void): Promise<void>;
 }
 
-/** Reads a stream in exact amounts. */
+/** Reads exact amounts from a stream. */
 function createBlockReader(stream: AsyncIterable<Buffer>): BlockReader {
   const chunks = stream[Symbol.asyncIterator]();
   let rest: Buffer = Buffer.alloc(0);
 
-  /** At most `limit` bytes, as they come; empty at the end. */
-  async function some(limit: number): Promise<Buffer> {
+  /** Returns at most `limit` bytes as they arrive; empty at the end. */
+  async function readUpTo(limit: number): Promise<Buffer> {
     while (rest.length === 0) {
       const next = await chunks.next();
       if (next.done) return Buffer.alloc(0);
@@ -89,9 +89,9 @@ function createBlockReader(stream: AsyncIterable<Buffer>): BlockReader {
     return taken;
   }
 
-  async function exactly(size: number, take: (chunk: Buffer) => Promise<void> | void): Promise<boolean> {
+  async function readExactly(size: number, take: (chunk: Buffer) => Promise<void> | void): Promise<boolean> {
     for (let left = size; left > 0; ) {
-      const chunk = await some(left);
+      const chunk = await readUpTo(left);
       if (chunk.length === 0) return false;
       left -= chunk.length;
       await take(chunk);
@@ -101,14 +101,14 @@ function createBlockReader(stream: AsyncIterable<Buffer>): BlockReader {
 
   async function padded(size: number, take: (chunk: Buffer) => Promise<void> | void): Promise<void> {
     const padding = (BLOCK - (size % BLOCK)) % BLOCK;
-    if (!(await exactly(size, take)) || !(await exactly(padding, () => {})))
+    if (!(await readExactly(size, take)) || !(await readExactly(padding, () => {})))
       throw archiveRefused('it ends in the middle of a file');
   }
 
   return {
     async block() {
       const parts: Buffer[] = [];
-      const isWhole = await exactly(BLOCK, (chunk) => void parts.push(chunk));
+      const isWhole = await readExactly(BLOCK, (chunk) => void parts.push(chunk));
       return isWhole ? Buffer.concat(parts) : undefined;
     },
     async bytes(size) {

@@ -2,12 +2,12 @@ import { createReadStream } from 'node:fs';
 import { PlatformError } from '../errors.ts';
 import { BLOCK, encodeHeader } from './header.ts';
 
-const NAME_BYTES = 100;
+const MAX_NAME_BYTES = 100;
 
-/** A file that goes into an archive: what is on disk, or a text. */
+/** A file to archive, from disk or from text. */
 export type TarSource = { name: string; mode: number } & ({ path: string; size: number } | { text: string });
 
-/** An archive of these files, in this order, all of one time (epoch seconds). Fails when a file is shorter than said. */
+/** Archives files in this order with one modification time (epoch seconds). Fails if a file is shorter than its `size`. */
 export async function* tarOf(
   sources: AsyncIterable<TarSource> | Iterable<TarSource>,
   modifiedAt: number,
@@ -23,9 +23,9 @@ export async function* tarOf(
   yield Buffer.alloc(2 * BLOCK);
 }
 
-/** A long name stands in an extended header (pax) before the entry's own. */
+/** Puts a long name into an extended header (pax) before the entry's own. */
 function* header(name: string, size: number, mode: number, modifiedAt: number): Generator<Buffer> {
-  if (Buffer.byteLength(name) > NAME_BYTES) {
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
     const record = Buffer.from(paxRecord('path', name));
     yield encodeHeader({ name: 'PaxHeader', type: 'x', size: record.length, mode: 0o600 });
     yield record;
@@ -34,7 +34,7 @@ function* header(name: string, size: number, mode: number, modifiedAt: number): 
   yield encodeHeader({ name, type: '0', size, mode, modifiedAt });
 }
 
-/** `<length> key=value\n`, where the length counts itself. */
+/** Formats `<length> key=value\n`, where the length includes itself. */
 function paxRecord(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`;
   const bytes = Buffer.byteLength(rest);
@@ -50,7 +50,7 @@ async function* content(path: string, size: number): AsyncGenerator<Buffer> {
     left -= (chunk as Buffer).length;
     yield chunk as Buffer;
   }
-  if (left > 0) throw new PlatformError('CONFLICT', `${path} became shorter while it was read.`);
+  if (left > 0) throw new PlatformError('CONFLICT', `${path} shrank while it was being archived. Try again.`);
 }
 
 function padding(size: number): Buffer {

@@ -1,5 +1,5 @@
+import { createFairQueue } from '../../kit/fair-queue.ts';
 import { createFairShares, type Tenancy } from '../../kit/fair-shares.ts';
-import { createTurns } from '../../kit/turns.ts';
 import type { Call } from './worker/call.ts';
 
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -33,7 +33,7 @@ export interface WaitQueue {
 
 export function createWaitQueue(limits: WaitQueueLimits): WaitQueue {
   const { maxCalls, maxBytes = MAX_BYTES, tenancy } = limits;
-  const turns = createTurns<Call>();
+  const turns = createFairQueue<Call>();
   const callShares = createFairShares(maxCalls, tenancy);
   const byteShares = createFairShares(maxBytes, tenancy);
   const bytesOf = new Map<Call, number>();

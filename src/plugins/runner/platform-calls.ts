@@ -1,5 +1,5 @@
 import { LIMITS } from '../../contracts/limits.ts';
-import { ownCostFault } from '../../kit/json-cost.ts';
+import { findOwnCostProblem } from '../../kit/json-cost.ts';
 import type { Channel } from './channel.ts';
 import { PlatformCallError, RunnerFailure } from './failure.ts';
 import type { ReplyFrame, RunnerLimits } from './protocol.ts';
@@ -45,7 +45,7 @@ export function createPlatformCalls(
           message: `The arguments of ctx.${service} are larger than ${limits.frameBytes} bytes as JSON.`,
         });
       }
-      const fault = ownCostFault(text, LIMITS.jsonDepth);
+      const fault = findOwnCostProblem(text, LIMITS.jsonDepth);
       if (fault) {
         throw new PlatformCallError({
           code: 'PAYLOAD_TOO_LARGE',

@@ -1,7 +1,7 @@
 import type { CommandResult } from '../../contracts/index.ts';
 import { LIMITS } from '../../contracts/limits.ts';
 import { isRecord } from '../../kit/is-record.ts';
-import { answerTimes, ownCostFault } from '../../kit/json-cost.ts';
+import { findOwnCostProblem, resultLimitFactor } from '../../kit/json-cost.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
@@ -49,7 +49,7 @@ export function resultFrame(
       { bytes, maxBytes },
     );
   }
-  const fault = ownCostFault(text, LIMITS.jsonDepth, answerTimes(inputChars));
+  const fault = findOwnCostProblem(text, LIMITS.jsonDepth, resultLimitFactor(inputChars));
   if (fault) {
     throw new RunnerFailure(
       'EXECUTION_ERROR',

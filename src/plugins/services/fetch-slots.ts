@@ -1,5 +1,5 @@
+import { createFairQueue, type FairQueue } from '../../kit/fair-queue.ts';
 import { createFairShares, createTenancy, type FairShares, type Tenancy } from '../../kit/fair-shares.ts';
-import { createTurns, type Turns } from '../../kit/turns.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
 /**
@@ -16,7 +16,7 @@ export interface FetchSlots {
 interface PluginSlots {
   tenancy: Tenancy;
   shares: FairShares;
-  waiting: Turns<() => void>;
+  waiting: FairQueue<() => void>;
 }
 
 /**
@@ -29,7 +29,7 @@ export function createFetchSlots(): FetchSlots {
   function open(pluginId: string): PluginSlots {
     const tenancy = createTenancy();
     const shares = createFairShares(MAX_AT_ONCE, tenancy);
-    const opened = { tenancy, shares, waiting: createTurns<() => void>() };
+    const opened = { tenancy, shares, waiting: createFairQueue<() => void>() };
     busy.set(pluginId, opened);
     return opened;
   }
@@ -48,7 +48,7 @@ export function createFetchSlots(): FetchSlots {
   };
 }
 
-function turnIn(waiting: Turns<() => void>, tenantId: string, signal: AbortSignal): Promise<void> {
+function turnIn(waiting: FairQueue<() => void>, tenantId: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const take = (): void => {
       signal.removeEventListener('abort', leave);

@@ -36,7 +36,7 @@ test('trusted proxies are addresses and ranges; anything else is a fault of the 
     expect(check(entry).error?.issues, entry).toMatchObject([
       {
         path: ['gateway', 'trustedProxies', 0],
-        message: expect.stringMatching(/^must be an address, a range/),
+        message: expect.stringMatching(/^must be an IP address, a range/),
       },
     ]);
   }

@@ -1,6 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS, internalDispatch } from '../../../contracts/index.ts';
-import { abortedWithCaller, CALLER_LEFT, createReplyStream, type Http, mount } from '../../../http/index.ts';
+import {
+  abortOnDisconnect,
+  CLIENT_CLOSED_REQUEST,
+  createReplyStream,
+  type Http,
+  mount,
+} from '../../../http/index.ts';
 import { messageOf, PlatformError } from '../../../kit/errors.ts';
 import { safeEqual, serviceKey } from '../../../kit/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
@@ -59,7 +65,7 @@ async function run(
 ) {
   const { kit } = request.server;
   const { executionId } = named;
-  const { signal } = abortedWithCaller(reply);
+  const { signal } = abortOnDisconnect(reply);
   const answer = createReplyStream(reply);
   const stream: StreamSink = {
     start: (contentType) => answer.start({ 'content-type': contentType, [HEADERS.stream]: executionId }),
@@ -80,7 +86,7 @@ async function run(
     if (!answer.started) throw error;
     // Its status is out: only the missing end tells the caller that something failed.
     answer.cut();
-    kit.account(request, signal.aborted ? CALLER_LEFT : 500);
+    kit.account(request, signal.aborted ? CLIENT_CLOSED_REQUEST : 500);
     if (!signal.aborted)
       kit.logger.warn(`The stream of execution ${executionId} broke off: ${messageOf(error)}`, {
         requestId: named.requestId,

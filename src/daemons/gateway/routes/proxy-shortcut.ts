@@ -4,7 +4,7 @@ import {
   type ClientSideOf,
   type Http,
   idsOf,
-  requireSound,
+  requireValidRequest,
   takeEarly,
 } from '../../../http/index.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
@@ -67,7 +67,7 @@ export function takeCallsEarly(http: Http, services: ProxyShortcutServices, proc
 /** What is not is refused by the framework, which says why. */
 function isSound(request: IncomingMessage, checkHost: CheckHost | undefined): boolean {
   try {
-    requireSound(request, checkHost);
+    requireValidRequest(request, checkHost);
     return true;
   } catch {
     return false;

@@ -7,7 +7,7 @@ import {
   originForm,
   pathOf,
   refuseUpgrade,
-  requireSound,
+  requireValidRequest,
 } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import type { Admins } from '../domain/identity/admins.ts';
@@ -61,7 +61,7 @@ export function socketRoutes(http: Http, services: SocketRoutesServices): void {
     }
     async function serve(): Promise<void> {
       request.url = originForm(request);
-      requireSound(request, kit.checkHost);
+      requireValidRequest(request, kit.checkHost);
       const target = targetOf(request, services);
       route = target.route;
       const { ip } = services.clientSideOf(request);

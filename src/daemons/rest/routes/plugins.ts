@@ -1,6 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ANONYMOUS_HOST, type Caller, HEADERS } from '../../../contracts/index.ts';
-import { abortedWithCaller, CALLER_LEFT, type Http, type HttpKit, pathOf } from '../../../http/index.ts';
+import {
+  abortOnDisconnect,
+  CLIENT_CLOSED_REQUEST,
+  type Http,
+  type HttpKit,
+  pathOf,
+} from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { RunOptions } from '../../../plugins/index.ts';
 import { type OAuthFault, OAuthRefusal } from '../../oauth/verifier.ts';
@@ -149,7 +155,7 @@ async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = abortedWithCaller(reply);
+  const caller = abortOnDisconnect(reply);
   const { signal } = caller;
   const stream = createRouteStream(reply, request.method === 'HEAD' ? caller : undefined);
   const operation = `${route.plugin.id} ${route.declaration.method} ${route.declaration.path}`;
@@ -175,12 +181,12 @@ async function serve(
     if (stream.started) {
       // The status is already sent; only the missing end tells the client about the error.
       stream.cut();
-      http.kit.account(request, signal.aborted ? CALLER_LEFT : 500);
+      http.kit.account(request, signal.aborted ? CLIENT_CLOSED_REQUEST : 500);
       return reply;
     }
     if (signal.aborted) {
       // Fastify does not notice a response without a recipient, and would neither count nor log it.
-      http.kit.account(request, CALLER_LEFT);
+      http.kit.account(request, CLIENT_CLOSED_REQUEST);
       return reply.hijack();
     }
     reportOutputFault(http, route, error, request);

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../../kit/clock.ts';
 import { minutes } from '../../../kit/duration.ts';
-import { createTurns } from '../../../kit/turns.ts';
+import { createFairQueue } from '../../../kit/fair-queue.ts';
 import type { ConfinedThreads } from '../domain/definition/evaluator.ts';
 import { type EvaluationThread, startEvaluationThread, type Waiting } from './thread.ts';
 
@@ -13,7 +13,7 @@ const IDLE_MS = minutes(1);
 /** Threads for expressions: the first task starts one, and an idle minute ends them. */
 export function createEvaluationThreads(clock: Clock = systemClock): ConfinedThreads {
   const threads = new Set<EvaluationThread>();
-  const waiting = createTurns<Waiting>();
+  const waiting = createFairQueue<Waiting>();
   let stopIdle = (): void => {};
   let isClosed = false;
 

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { systemClock } from '../../../kit/clock.ts';
 import { messageOf } from '../../../kit/errors.ts';
-import { answerTimes } from '../../../kit/json-cost.ts';
+import { resultLimitFactor } from '../../../kit/json-cost.ts';
 import { createTokenBucket } from '../../../kit/token-bucket.ts';
 import { createLineReader } from '../../line-reader.ts';
 import type { ToRunner } from '../../runner/protocol.ts';
@@ -63,7 +63,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
     const startedAt = line.length > LARGE_CHARS ? performance.now() : undefined;
     let frame: RawFrame | undefined;
     try {
-      frame = asFrame(parseUntrusted(line, answerTimes(events.inputChars())));
+      frame = asFrame(parseUntrusted(line, resultLimitFactor(events.inputChars())));
     } catch (error) {
       fault(`sent a frame that cannot be read (${messageOf(error).slice(0, 200)})`);
       return;

@@ -26,7 +26,7 @@ export function workflowLink(
   calls: PlatformCalls,
   executionId: string,
 ): PassLink {
-  const pass = hostContext.pass as PassContext | undefined;
+  const pass = hostContext.pass as ReplayContext | undefined;
   if (!pass)
     throw new RunnerFailure(
       'HOST_MISMATCH',
@@ -54,7 +54,7 @@ export async function runWorkflow(
   base: PluginContextV3,
   input: unknown,
   link: PassLink,
-): Promise<PassEnd> {
+): Promise<ReplayEnd> {
   const { workflowId } = base.hostContext;
   if (workflow!.id !== workflowId)
     throw new RunnerFailure(
@@ -72,7 +72,7 @@ export async function runWorkflow(
   const pass = createPass(link);
   const { context, unstarted } = createWorkflowContext(base, pass, link.pass.seed, workflow!);
 
-  async function goThrough(): Promise<PassEnd> {
+  async function goThrough(): Promise<ReplayEnd> {
     try {
       if (link.pass.recalls) await pass.recall();
       const returned = await runInBranch(pass.trunk, () => execute(context as never, input));
@@ -104,7 +104,7 @@ function endOf(returned: unknown, missed: string | undefined): PassEnd {
   };
 }
 
-function threw(thrown: unknown): PassEnd {
+function threw(thrown: unknown): ReplayEnd {
   const { error } = faultOf(thrown);
   if (thrown instanceof CancelledError) return { end: 'threw', error, cancelled: true };
   if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };

@@ -9,7 +9,7 @@ import {
 } from '../../../../contracts/index.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import { messageOf } from '../../../../kit/errors.ts';
-import { answerTimes } from '../../../../kit/json-cost.ts';
+import { resultLimitFactor } from '../../../../kit/json-cost.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
@@ -81,7 +81,7 @@ type ReadFrame =
 function readAgentFrame(text: string): ReadFrame {
   let value: unknown;
   try {
-    value = parseUntrusted(text, answerTimes(MAX_INPUT_CHARS));
+    value = parseUntrusted(text, resultLimitFactor(MAX_INPUT_CHARS));
   } catch (error) {
     return { kind: 'malformed', why: messageOf(error) };
   }

@@ -14,7 +14,7 @@ import { type AgentFrameOf, createFrameReader, type WholeFrame } from './frames.
 const MAX_BACKLOG = 128 * 1024 * 1024;
 /** Unsent bytes above which the agent gets no new executions. */
 const BUSY_BACKLOG = 32 * 1024 * 1024;
-const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.silentBeats;
+const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.maxMissedHeartbeats;
 /** Interval for storing `lastSeenAt`: five thousand agents must not write a row per heartbeat. */
 const SEEN_EVERY_MS = minutes(1);
 

@@ -2,7 +2,7 @@ import {
   type EventName,
   type InstanceId,
   type PluginId,
-  SECRET_MAKERS,
+  SECRET_GENERATING_PROVIDERS,
   type WebhookAuthConfig,
   type WebhookListItem,
 } from '../../../../contracts/index.ts';
@@ -153,7 +153,7 @@ export function createWebhookAdmin({
    * fail with 401 after the 24-hour grace period.
    */
   async function refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
-    const maker = auth.type === 'provider' ? SECRET_MAKERS[auth.provider] : undefined;
+    const maker = auth.type === 'provider' ? SECRET_GENERATING_PROVIDERS[auth.provider] : undefined;
     if (!maker || !(await secrets.find(key))) return;
     throw new PlatformError(
       'CONFLICT',

@@ -1,4 +1,4 @@
-import type { PassEnd, RunError } from '../../../../contracts/index.ts';
+import type { ReplayEnd, RunError } from '../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type JobPart, stepIdOf } from '../run/run-parts.ts';
 import { Interrupted } from '../steps/interrupted.ts';
@@ -6,7 +6,7 @@ import { StepFailure } from '../steps/retry-policy.ts';
 import type { CodePass } from './code-pass.ts';
 
 /** A pass that came as far as it could. */
-export type Came = Exclude<PassEnd, { end: 'broke' }>;
+export type Came = Exclude<ReplayEnd, { end: 'broke' }>;
 /** How the function ended, with its job. `isCancel`: it passed on that it was cancelled. */
 export type Verdict = { output: JsonValue } | { error: RunError; isCancel?: true | undefined };
 
@@ -19,7 +19,7 @@ export function outputOf(output: JsonValue, mostOutput: number): Verdict {
 }
 
 /** The same words as for a failed step of a definition. */
-export function errorOf(job: JobPart, { error, step: id }: Extract<PassEnd, { end: 'threw' }>): RunError {
+export function errorOf(job: JobPart, { error, step: id }: Extract<ReplayEnd, { end: 'threw' }>): RunError {
   const bad = id === undefined ? undefined : job.steps.find(({ step }) => step.id === id);
   if (!bad) return error;
   const how = bad.record.status === 'timed_out' ? 'timed out' : 'failed';

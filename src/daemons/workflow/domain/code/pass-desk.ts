@@ -1,4 +1,4 @@
-import type { PassContext, PassEnd } from '../../../../contracts/index.ts';
+import type { ReplayContext, ReplayEnd } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors.ts';
 import { safeEqual } from '../../../../kit/keys.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
@@ -14,7 +14,7 @@ export interface PassCall {
   /** The span that the pass is made from. */
   spanId: string;
   input: JsonValue;
-  pass: PassContext;
+  pass: ReplayContext;
   timeoutMs: number;
   signal: AbortSignal;
   /** No other call shares its process. */
@@ -23,7 +23,7 @@ export interface PassCall {
 }
 
 /** Runs the function; throws what kept it from running to an end. */
-export type RunPass = (call: PassCall) => Promise<PassEnd>;
+export type RunPass = (call: PassCall) => Promise<ReplayEnd>;
 
 /** The passes under way: what a function asks finds its run by the token that only its pass was told. */
 export interface PassDesk {

@@ -1,5 +1,5 @@
+import { createFairQueue } from '../../../../kit/fair-queue.ts';
 import { createFairShares } from '../../../../kit/fair-shares.ts';
-import { createTurns } from '../../../../kit/turns.ts';
 
 /** A bounded number of slots that tenants share and take in turn, so that none waits behind another's thousands. */
 export interface FairSlots {
@@ -13,7 +13,7 @@ export interface FairSlots {
 
 export function createFairSlots(count: number): FairSlots {
   const shares = createFairShares(count);
-  const waiting = createTurns<() => void>();
+  const waiting = createFairQueue<() => void>();
 
   /** The first in turn whose tenant may have a slot, with the slot taken for it. */
   const next = () => waiting.next((tenantId) => shares.take(tenantId));

@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest';
-import { createTurns } from '../../src/kit/turns.ts';
+import { createFairQueue } from '../../src/kit/fair-queue.ts';
 
 const all = () => true;
 
-function drain(turns: ReturnType<typeof createTurns<string>>, accepts: (tenantId: string) => boolean = all) {
+function drain(
+  turns: ReturnType<typeof createFairQueue<string>>,
+  accepts: (tenantId: string) => boolean = all,
+) {
   const taken: string[] = [];
   for (let next = turns.next(accepts); next; next = turns.next(accepts)) taken.push(next);
   return taken;
 }
 
 function filled(...items: Array<[tenantId: string, item: string]>) {
-  const turns = createTurns<string>();
+  const turns = createFairQueue<string>();
   for (const [tenantId, item] of items) turns.add(tenantId, item);
   return turns;
 }

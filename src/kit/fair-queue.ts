@@ -1,0 +1,64 @@
+/** A queue with round robin between tenants, first in first out within a tenant. */
+export interface FairQueue<Item> {
+  readonly size: number;
+  add(tenantId: string, item: Item): void;
+  /** Returns false if the item is not queued. */
+  remove(tenantId: string, item: Item): boolean;
+  /** Removes and returns the first accepted item. Only the head of each tenant's queue is considered. */
+  next(accepts: (tenantId: string, item: Item) => boolean): Item | undefined;
+  /** Number of items queued by tenants that `counts` accepts. */
+  sizeOf(counts: (tenantId: string) => boolean): number;
+  /** Removes and returns all items. */
+  clear(): Item[];
+}
+
+export function createFairQueue<Item>(): FairQueue<Item> {
+  /** The order of the map is the round-robin order. Tenants with empty queues are removed. */
+  const queues = new Map<string, Item[]>();
+  let size = 0;
+
+  return {
+    get size() {
+      return size;
+    },
+    add(tenantId, item) {
+      size++;
+      const own = queues.get(tenantId);
+      if (own) own.push(item);
+      else queues.set(tenantId, [item]);
+    },
+    remove(tenantId, item) {
+      const own = queues.get(tenantId) ?? [];
+      const at = own.indexOf(item);
+      if (at === -1) return false;
+      size--;
+      own.splice(at, 1);
+      if (own.length === 0) queues.delete(tenantId);
+      return true;
+    },
+    next(accepts) {
+      for (const [tenantId, own] of queues) {
+        const first = own[0] as Item;
+        if (!accepts(tenantId, first)) continue;
+        size--;
+        own.shift();
+        // Moves the tenant to the end of the round, or removes it.
+        queues.delete(tenantId);
+        if (own.length > 0) queues.set(tenantId, own);
+        return first;
+      }
+      return undefined;
+    },
+    sizeOf(counts) {
+      let sum = 0;
+      for (const [tenantId, own] of queues) if (counts(tenantId)) sum += own.length;
+      return sum;
+    },
+    clear() {
+      const all = [...queues.values()].flat();
+      queues.clear();
+      size = 0;
+      return all;
+    },
+  };
+}
